@@ -1,0 +1,24 @@
+/** What an index is: its type, metric and sizes. Names are the specification's. */
+
+export const metrics = ["euclidean", "cosine", "squared_euclidean"] as const;
+export type Metric = (typeof metrics)[number];
+
+export const indexTypes = ["ivfflat", "ivf", "ivfpq"] as const;
+export type IndexType = (typeof indexTypes)[number];
+
+/** Largest accepted dimension; memory for one block of vectors stays within a few megabytes. */
+export const dimensionMax = 8192;
+
+/** A checked configuration with every default filled in. */
+export interface IndexConfig {
+  readonly type: IndexType;
+  readonly metric: Metric;
+  /** Components of a vector, 1 to 8,192; undefined until the first vector decides it. */
+  readonly dimension?: number;
+  /** How many inverted lists training aims at; it makes fewer where the data does not support them. */
+  readonly nLists: number;
+  /** Sub-vectors of a product-quantized vector (`ivfpq` only). */
+  readonly pqDim?: number;
+  /** Bits of each sub-vector's code, 1 to 16 (`ivfpq` only). */
+  readonly pqBits?: number;
+}

@@ -1,0 +1,39 @@
+/**
+ * The one error class of Sealdex and its closed set of codes.
+ *
+ * A code exists only where a caller would act differently; the message is for people and says what was
+ * expected, what came, and which item. Messages never hold keys, vectors, texts or metadata values.
+ */
+
+const codes = [
+  "invalid_request",
+  "dimension_mismatch",
+  "unauthenticated",
+  "not_found",
+  "already_exists",
+  "wrong_index_key",
+  "not_supported",
+  "corrupt",
+  "missing_object",
+  "rollback_detected",
+  "storage_unavailable",
+  "internal",
+] as const;
+
+export type ErrorCode = (typeof codes)[number];
+
+/** Whether `value` is one of Sealdex's error codes; for faces that receive a code from outside. */
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return (codes as readonly unknown[]).includes(value);
+}
+
+/** Every failure that Sealdex reports. Tell failures apart by `code`, never by message. */
+export class SealdexError extends Error {
+  override readonly name = "SealdexError";
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * A flat namespace of write-once blobs: all that Sealdex asks of a storage location.
+ *
+ * A blob, once created, never changes; it can only be deleted. Everything an index relies on is stated here
+ * and checked, for every driver on the real thing, by `conformance.ts` beside this file. A driver sees
+ * names and ciphertext, never a key.
+ *
+ * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part longer than
+ * 250, and no key is a whole-part prefix of another (`a` and `a/b` never both exist).
+ */
+
+/** `length` bytes from `offset`. */
+export interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+export interface ListOptions {
+  /** At most this many keys. Default: all. */
+  readonly limit?: number;
+  /** Only keys after this one, exclusive. */
+  readonly after?: string;
+}
+
+export interface BlobStore {
+  /**
+   * The blob's bytes, or the given part of them; null if there is no such blob. A range that reaches past
+   * the end gives what there is, possibly nothing. The result is the caller's to keep and to change.
+   */
+  read(key: string, range?: ByteRange): Promise<Uint8Array | null>;
+  /**
+   * Creates a blob and returns true; if the key is taken, changes nothing and returns false. Atomic among
+   * all processes: of concurrent creates exactly one wins, and a loser can read the winner's complete bytes
+   * at once. Durable, as far as the location can be, when it resolves. When it rejects, the blob may or may
+   * not exist: read it to find out.
+   */
+  create(key: string, bytes: Uint8Array): Promise<boolean>;
+  /** Keys with this prefix, in byte order, including every blob created before the call. */
+  list(prefix: string, options?: ListOptions): Promise<string[]>;
+  /** Deletes blobs, in the order given. Absent keys are ignored. */
+  delete(keys: readonly string[]): Promise<void>;
+  /** Releases connections. No other method may be called afterwards. */
+  close(): Promise<void>;
+}
