@@ -1,0 +1,122 @@
+/**
+ * From the caller's key to every key that Sealdex uses.
+ *
+ *     index key ──HKDF, salt──▶ key-encryption key   seals the root secret in the index record
+ *                         └───▶ key check            stored in clear, tells a wrong key from damage
+ *     root secret (random) ───▶ data key             from which each sealed object derives its own
+ *                         └───▶ id key               makes fingerprints of item ids
+ *
+ * HKDF-SHA-256 is RFC 5869, HMAC-SHA-256 RFC 2104. Keys are held as `KeyObject`, outside the JavaScript heap
+ * and opaque to `util.inspect` and `JSON.stringify`.
+ */
+
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
+import { SealdexError } from "../errors.js";
+
+/** Every label of a derivation, in one table: no two purposes may share one. FORMAT.md lists them too. */
+const labels = {
+  keyEncryption: "sealdex/1/key-encryption",
+  keyCheck: "sealdex/1/key-check",
+  data: "sealdex/1/data",
+  id: "sealdex/1/id",
+  object: "sealdex/1/object",
+} as const;
+
+export const keyBytes = 32;
+export const saltBytes = 32;
+/** Fingerprints of ids: 128 bits, so that a billion ids collide with probability below 2^-68. */
+export const fingerprintBytes = 16;
+
+const noSalt = new Uint8Array(0);
+
+/** A new random index key as 64 hexadecimal characters. */
+export function generateKey(): string {
+  return randomBytes(keyBytes).toString("hex");
+}
+
+/** The caller's key, checked for shape. Throws `invalid_request`; the message never repeats the key. */
+export function parseIndexKey(key: unknown): KeyObject {
+  if (typeof key === "string") {
+    if (!/^[0-9a-fA-F]{64}$/.test(key)) {
+      const came = key.length === 64 ? "64 characters, not all hexadecimal" : `${key.length} characters`;
+      throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters, got ${came}`);
+    }
+    return secretKey(Buffer.from(key, "hex"));
+  }
+  if (key instanceof Uint8Array) {
+    if (key.length !== keyBytes) {
+      throw new SealdexError("invalid_request", `index key: expected 32 bytes, got ${key.length}`);
+    }
+    return secretKey(Buffer.from(key));
+  }
+  const came = key === null ? "null" : typeof key;
+  throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters or 32 bytes, got ${came}`);
+}
+
+/** What the caller's key gives for one index. */
+export interface CallerKeys {
+  readonly keyEncryption: KeyObject;
+  /** 32 bytes, safe to store: reveals nothing about a uniformly random key. */
+  readonly keyCheck: Uint8Array;
+}
+
+/** `salt`: 32 random bytes of the index; `indexId`: its 16-byte identity. */
+export function deriveCallerKeys(indexKey: KeyObject, salt: Uint8Array, indexId: Uint8Array): CallerKeys {
+  return {
+    keyEncryption: secretKey(hkdf(indexKey, salt, labels.keyEncryption, indexId, keyBytes)),
+    keyCheck: hkdf(indexKey, salt, labels.keyCheck, indexId, keyBytes),
+  };
+}
+
+/** The keys under which everything of an index but its record is sealed. */
+export interface IndexKeys {
+  readonly data: KeyObject;
+  readonly id: KeyObject;
+}
+
+/** Takes over `rootSecret` (32 bytes): it is zeroed. */
+export function deriveIndexKeys(rootSecret: Uint8Array, indexId: Uint8Array): IndexKeys {
+  const root = secretKey(rootSecret);
+  return {
+    data: secretKey(hkdf(root, noSalt, labels.data, indexId, keyBytes)),
+    id: secretKey(hkdf(root, noSalt, labels.id, indexId, keyBytes)),
+  };
+}
+
+/** One object's own cipher key and the 32-byte commitment to it. */
+export function deriveObjectKey(
+  parent: KeyObject,
+  salt: Uint8Array,
+  context: Uint8Array,
+): { key: KeyObject; commitment: Uint8Array } {
+  const bytes = hkdf(parent, salt, labels.object, context, 2 * keyBytes);
+  const commitment = bytes.slice(keyBytes);
+  const key = secretKey(bytes.subarray(0, keyBytes));
+  return { key, commitment };
+}
+
+/** A keyed 16-byte fingerprint of an item's id: HMAC-SHA-256, truncated. */
+export function fingerprint(idKey: KeyObject, id: string): Uint8Array {
+  return createHmac("sha256", idKey).update(id, "utf8").digest().subarray(0, fingerprintBytes);
+}
+
+export function randomSalt(): Uint8Array {
+  return randomBytes(saltBytes);
+}
+
+export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Moves key bytes out of the heap: the given bytes are zeroed. */
+export function secretKey(bytes: Uint8Array): KeyObject {
+  const key = createSecretKey(bytes);
+  bytes.fill(0);
+  return key;
+}
+
+function hkdf(key: KeyObject, salt: Uint8Array, label: string, context: Uint8Array, length: number): Uint8Array {
+  // The label ends in a zero byte, which no label contains: label and context cannot run into each other.
+  const info = Buffer.concat([Buffer.from(label, "utf8"), Buffer.of(0), context]);
+  return new Uint8Array(hkdfSync("sha256", key, salt, info, length));
+}

@@ -1,0 +1,151 @@
+/**
+ * Sealed objects: everything Sealdex stores, except the clear part of the index record. FORMAT.md §2 gives
+ * every byte. The only file that touches a cipher.
+ *
+ * An object is a 76-byte header and one or more blocks, each sealed with AES-256-GCM (NIST SP 800-38D).
+ * Its key is derived from 32 fresh random bytes and the object's context (what it is, where it belongs), and
+ * encrypts this one object only, so block numbers serve as nonces. The header carries a commitment to the
+ * key: an object that was swapped, renamed or sealed under another key is told before any block is opened.
+ */
+
+import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
+import { SealdexError } from "../errors.js";
+import { deriveObjectKey, equalInConstantTime, randomSalt, saltBytes } from "./keys.js";
+
+const magic = Buffer.from("SLDX", "latin1");
+const formatVersion = 1;
+
+/** What an object is; a byte of its header and part of its context. */
+export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
+export type ObjectKind = keyof typeof objectKinds;
+
+/** What binds an object to its place. */
+export interface ObjectContext {
+  readonly kind: ObjectKind;
+  /** 16 bytes. */
+  readonly indexId: Uint8Array;
+  /** The storage key under which the object is kept. */
+  readonly name: string;
+}
+
+const saltOffset = 12;
+const commitmentOffset = saltOffset + saltBytes;
+export const headerBytes = commitmentOffset + 32;
+export const tagBytes = 16;
+const blocksMax = 2 ** 32 - 1;
+
+/** Seals the blocks of one new object, in order. */
+export class ObjectSealer {
+  readonly header: Uint8Array;
+  readonly #key: KeyObject;
+  #blocks = 0;
+
+  constructor(parent: KeyObject, context: ObjectContext) {
+    const salt = randomSalt();
+    const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
+    this.#key = key;
+    this.header = Buffer.concat([headerPrefix(context.kind), salt, commitment]);
+  }
+
+  /** Blocks sealed so far; the next one's number. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  /** The sealed block: as long as `plaintext` and 16 bytes. */
+  seal(plaintext: Uint8Array): Uint8Array {
+    if (this.#blocks === blocksMax) throw new SealdexError("internal", "sealed object: too many blocks");
+    const number = this.#blocks++;
+    const cipher = createCipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
+    cipher.setAAD(additionalData(this.header, number));
+    const ciphertext = cipher.update(plaintext);
+    cipher.final();
+    return Buffer.concat([ciphertext, cipher.getAuthTag()]);
+  }
+}
+
+/** Opens blocks of one object, in any order. */
+export class ObjectOpener {
+  readonly #key: KeyObject;
+  readonly #header: Uint8Array;
+  readonly #name: string;
+
+  /**
+   * `header`: the object's 76 bytes, from the object or, better, from a sealed reference to it.
+   * Throws `corrupt` unless the header belongs to this parent key and context.
+   */
+  constructor(parent: KeyObject, context: ObjectContext, header: Uint8Array) {
+    this.#name = context.name;
+    this.#header = header;
+    if (header.length !== headerBytes) throw this.#corrupt("it is cut short");
+    if (!equalInConstantTime(header.subarray(0, saltOffset), headerPrefix(context.kind))) {
+      throw this.#corrupt(`it is not a ${context.kind} of format ${formatVersion}`);
+    }
+    const salt = header.subarray(saltOffset, commitmentOffset);
+    const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
+    if (!equalInConstantTime(commitment, header.subarray(commitmentOffset))) {
+      throw this.#corrupt("it was damaged, or belongs to another place or key");
+    }
+    this.#key = key;
+  }
+
+  /** The plaintext of block `number`. Throws `corrupt` if a single bit differs from what was sealed. */
+  open(number: number, sealed: Uint8Array): Uint8Array {
+    if (sealed.length < tagBytes) throw this.#corrupt(`block ${number} is cut short`);
+    const end = sealed.length - tagBytes;
+    const decipher = createDecipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
+    decipher.setAAD(additionalData(this.#header, number));
+    decipher.setAuthTag(sealed.subarray(end));
+    const plaintext = decipher.update(sealed.subarray(0, end));
+    try {
+      decipher.final();
+    } catch (cause) {
+      plaintext.fill(0);
+      throw this.#corrupt(`block ${number} was altered`, cause);
+    }
+    return plaintext;
+  }
+
+  #corrupt(what: string, cause?: unknown): SealdexError {
+    return new SealdexError("corrupt", `stored object ${this.#name}: ${what}`, { cause });
+  }
+}
+
+/** An object of one block. */
+export function sealObject(parent: KeyObject, context: ObjectContext, plaintext: Uint8Array): Uint8Array {
+  const sealer = new ObjectSealer(parent, context);
+  return Buffer.concat([sealer.header, sealer.seal(plaintext)]);
+}
+
+/** The plaintext of an object of one block. Throws `corrupt`. */
+export function openObject(parent: KeyObject, context: ObjectContext, bytes: Uint8Array): Uint8Array {
+  const opener = new ObjectOpener(parent, context, bytes.subarray(0, headerBytes));
+  return opener.open(0, bytes.subarray(headerBytes));
+}
+
+/** Magic, format version, kind, and six zero bytes kept for later use. */
+function headerPrefix(kind: ObjectKind): Uint8Array {
+  const prefix = Buffer.alloc(saltOffset);
+  magic.copy(prefix);
+  prefix[4] = formatVersion;
+  prefix[5] = objectKinds[kind];
+  return prefix;
+}
+
+function contextBytes({ kind, indexId, name }: ObjectContext): Uint8Array {
+  // Kind and id have fixed lengths and the name comes last: no two contexts have the same bytes.
+  return Buffer.concat([Buffer.of(objectKinds[kind]), indexId, Buffer.from(name, "latin1")]);
+}
+
+/** 96 bits: the block's number. Safe because the key serves one object and a number is used once. */
+function nonce(number: number): Uint8Array {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUInt32BE(number, 8);
+  return bytes;
+}
+
+function additionalData(header: Uint8Array, number: number): Uint8Array {
+  const position = Buffer.alloc(4);
+  position.writeUInt32BE(number);
+  return Buffer.concat([header, position]);
+}

@@ -1,0 +1,142 @@
+import { createCipheriv, createSecretKey, hkdfSync, randomBytes } from "node:crypto";
+import { inspect } from "node:util";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { generateKey, parseIndexKey } from "../../src/crypto/keys.js";
+import {
+  headerBytes,
+  type ObjectContext,
+  ObjectOpener,
+  ObjectSealer,
+  openObject,
+  sealObject,
+  tagBytes,
+} from "../../src/crypto/sealed-object.js";
+
+const parent = createSecretKey(randomBytes(32));
+const context: ObjectContext = { kind: "segment", indexId: randomBytes(16), name: "index/a/segment/b" };
+
+function sealBlocks(blocks: readonly Uint8Array[]): { header: Uint8Array; sealed: Uint8Array[] } {
+  const sealer = new ObjectSealer(parent, context);
+  const sealed = blocks.map((block) => sealer.seal(block));
+  return { header: sealer.header, sealed };
+}
+
+test("opening inverts sealing, block by block in any order", () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 5 }), (blocks) => {
+      const { header, sealed } = sealBlocks(blocks);
+      const opener = new ObjectOpener(parent, context, header);
+      for (let i = blocks.length - 1; i >= 0; i--) {
+        expect(sealed[i].length).toBe(blocks[i].length + tagBytes);
+        expect(Buffer.compare(opener.open(i, sealed[i]), blocks[i])).toBe(0);
+      }
+    }),
+  );
+});
+
+test("the bytes are those that FORMAT.md gives", () => {
+  const plaintext = Buffer.from("what FORMAT.md says");
+  const bytes = Buffer.from(sealObject(parent, context, plaintext));
+  expect(bytes.subarray(0, 12)).toEqual(Buffer.from("534c44580104000000000000", "hex"));
+  const salt = bytes.subarray(12, 44);
+  const info = Buffer.concat([
+    Buffer.from("sealdex/1/object\0\u0004", "latin1"),
+    context.indexId,
+    Buffer.from("index/a/segment/b"),
+  ]);
+  const derived = Buffer.from(hkdfSync("sha256", parent, salt, info, 64));
+  expect(bytes.subarray(44, 76)).toEqual(derived.subarray(32));
+  const cipher = createCipheriv("aes-256-gcm", derived.subarray(0, 32), Buffer.alloc(12));
+  cipher.setAAD(Buffer.concat([bytes.subarray(0, 76), Buffer.alloc(4)]));
+  const expected = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  expect(bytes.subarray(76)).toEqual(expected);
+});
+
+test("every flipped bit of an object is detected", () => {
+  const bytes = sealObject(parent, context, Buffer.from("forty bytes of text that must not change"));
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const damaged = Uint8Array.from(bytes);
+    damaged[bit >> 3] ^= 1 << (bit & 7);
+    expect(() => openObject(parent, context, damaged), `bit ${bit}`).toThrowError(
+      expect.objectContaining({ code: "corrupt" }),
+    );
+  }
+});
+
+test("every truncation and any extension of an object is detected", () => {
+  const bytes = sealObject(parent, context, Buffer.from("short"));
+  for (let length = 0; length < bytes.length; length++) {
+    expect(() => openObject(parent, context, bytes.subarray(0, length))).toThrowError(
+      expect.objectContaining({ code: "corrupt" }),
+    );
+  }
+  expect(() => openObject(parent, context, Buffer.concat([bytes, Buffer.of(0)]))).toThrow("altered");
+});
+
+test("blocks do not open in each other's place or in another object", () => {
+  const { header, sealed } = sealBlocks([Buffer.from("first"), Buffer.from("other")]);
+  const opener = new ObjectOpener(parent, context, header);
+  expect(() => opener.open(0, sealed[1])).toThrow("altered");
+  const twin = sealBlocks([Buffer.from("first")]);
+  expect(() => opener.open(0, twin.sealed[0])).toThrow("altered");
+});
+
+describe("an object opens only where it belongs:", () => {
+  const bytes = sealObject(parent, context, Buffer.from("here"));
+  const elsewhere: Record<string, ObjectContext> = {
+    "not under another name": { ...context, name: "index/a/segment/c" },
+    "not in another index": { ...context, indexId: randomBytes(16) },
+    "not as another kind": { ...context, kind: "model" },
+  };
+  test.each(Object.entries(elsewhere))("%s", (_, other) => {
+    expect(() => openObject(parent, other, bytes)).toThrowError(expect.objectContaining({ code: "corrupt" }));
+  });
+  test("not under another key", () => {
+    const other = createSecretKey(randomBytes(32));
+    expect(() => openObject(other, context, bytes)).toThrow("belongs to another place or key");
+  });
+});
+
+test("the same plaintext never gives the same bytes", () => {
+  const seen = new Set<string>();
+  for (let i = 0; i < 1000; i++) {
+    const bytes = Buffer.from(sealObject(parent, context, Buffer.from("the same plaintext")));
+    seen.add(bytes.subarray(headerBytes).toString("hex")).add(bytes.subarray(12, 44).toString("hex"));
+  }
+  expect(seen.size).toBe(2000);
+});
+
+describe("index keys", () => {
+  test("are accepted as 64 hexadecimal characters of either case, or as 32 bytes", () => {
+    const key = generateKey();
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    const expected = parseIndexKey(key);
+    expect(parseIndexKey(key.toUpperCase()).equals(expected)).toBe(true);
+    expect(parseIndexKey(Buffer.from(key, "hex")).equals(expected)).toBe(true);
+  });
+
+  test("given as bytes stay the caller's, unchanged", () => {
+    const bytes = Uint8Array.from(randomBytes(32));
+    const copy = bytes.slice();
+    parseIndexKey(bytes);
+    expect(bytes).toEqual(copy);
+  });
+
+  test.each([
+    ["ab", "expected 64 hexadecimal characters, got 2 characters"],
+    ["z".repeat(64), "got 64 characters, not all hexadecimal"],
+    [new Uint8Array(31), "expected 32 bytes, got 31"],
+    [undefined, "got undefined"],
+    [null, "got null"],
+    [5, "got number"],
+  ])("of another form are refused without being repeated (%#)", (key, message) => {
+    expect(() => parseIndexKey(key)).toThrow(message);
+  });
+
+  test("are not shown by inspect or JSON", () => {
+    const hex = generateKey();
+    const shown = inspect(parseIndexKey(hex), { depth: 9, showHidden: true }) + JSON.stringify(parseIndexKey(hex));
+    expect(shown).not.toContain(hex.slice(0, 8));
+  });
+});
