@@ -10,7 +10,14 @@
  * and opaque to `util.inspect` and `JSON.stringify`.
  */
 
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
 import { SealdexError } from "../errors.js";
 
 /** Every label of a derivation, in one table: no two purposes may share one. FORMAT.md lists them too. */
@@ -50,7 +57,10 @@ export function parseIndexKey(key: unknown): KeyObject {
     return secretKey(Buffer.from(key));
   }
   const came = key === null ? "null" : typeof key;
-  throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters or 32 bytes, got ${came}`);
+  throw new SealdexError(
+    "invalid_request",
+    `index key: expected 64 hexadecimal characters or 32 bytes, got ${came}`,
+  );
 }
 
 /** What the caller's key gives for one index. */
@@ -115,7 +125,13 @@ export function secretKey(bytes: Uint8Array): KeyObject {
   return key;
 }
 
-function hkdf(key: KeyObject, salt: Uint8Array, label: string, context: Uint8Array, length: number): Uint8Array {
+function hkdf(
+  key: KeyObject,
+  salt: Uint8Array,
+  label: string,
+  context: Uint8Array,
+  length: number,
+): Uint8Array {
   // The label ends in a zero byte, which no label contains: label and context cannot run into each other.
   const info = Buffer.concat([Buffer.from(label, "utf8"), Buffer.of(0), context]);
   return new Uint8Array(hkdfSync("sha256", key, salt, info, length));

@@ -136,7 +136,8 @@ describe("index keys", () => {
 
   test("are not shown by inspect or JSON", () => {
     const hex = generateKey();
-    const shown = inspect(parseIndexKey(hex), { depth: 9, showHidden: true }) + JSON.stringify(parseIndexKey(hex));
+    const shown =
+      inspect(parseIndexKey(hex), { depth: 9, showHidden: true }) + JSON.stringify(parseIndexKey(hex));
     expect(shown).not.toContain(hex.slice(0, 8));
   });
 });
