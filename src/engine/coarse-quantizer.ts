@@ -1,0 +1,100 @@
+/**
+ * The coarse quantizer: which inverted list a vector belongs to, and in which order lists are worth probing.
+ * Works in list space (see metric.ts), where nearness is L2.
+ */
+
+import { assignNearest, squaredL2Block, squaredL2BlockWide } from "./kernels/kernels.js";
+import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { listCount, type Model } from "./model.js";
+
+/** Lists in the order of their centroids' distance from a query. */
+export interface Probes {
+  /** List numbers, nearest first. */
+  readonly order: Uint32Array;
+  /** Distance of each list's centroid from the query, by list number. */
+  readonly distances: Float64Array;
+}
+
+/** A model's centroids in kernel memory. Call `free` when done. */
+export class CoarseQuantizer {
+  readonly nLists: number;
+  /** Kernel memory held, in bytes. */
+  readonly bytes: number;
+  readonly #dimension: number;
+  readonly #centroids: number;
+  readonly #halfNorms: number;
+
+  constructor(model: Model) {
+    const { centroids, dimension } = model;
+    this.nLists = listCount(model);
+    this.#dimension = dimension;
+    this.bytes = 4 * centroids.length + 4 * this.nLists;
+    this.#centroids = allocate(this.bytes);
+    this.#halfNorms = this.#centroids + 4 * centroids.length;
+    floatsAt(this.#centroids, centroids.length).set(centroids);
+    floatsAt(this.#halfNorms, this.nLists).set(halfSquaredNorms(centroids, dimension));
+  }
+
+  /** The nearest list of each vector; `vectors` has layout (n, dimension), in list space. */
+  assign(vectors: Float32Array): Uint32Array {
+    const n = vectors.length / this.#dimension;
+    const at = allocate(4 * vectors.length + 8 * n);
+    const lists = at + 4 * vectors.length;
+    floatsAt(at, vectors.length).set(vectors);
+    assignNearest(
+      at,
+      n,
+      this.#dimension,
+      this.#centroids,
+      this.nLists,
+      this.#halfNorms,
+      lists,
+      lists + 4 * n,
+    );
+    const assigned = wordsAt(lists, n).slice();
+    free(at);
+    return assigned;
+  }
+
+  /** The largest distance of these rows of one list from its centroid, rounded up. */
+  radius(vectors: Float32Array, list: number): number {
+    const n = vectors.length / this.#dimension;
+    const rowBytes = 4 * this.#dimension;
+    const at = allocate(4 * vectors.length + 8 * n + 8);
+    const squares = Math.ceil((at + 4 * vectors.length) / 8) * 8;
+    floatsAt(at, vectors.length).set(vectors);
+    squaredL2BlockWide(this.#centroids + list * rowBytes, at, n, this.#dimension, squares);
+    let largest = 0;
+    for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
+    free(at);
+    // Covers the rounding of this sum, and of the float32 distances it is compared with.
+    return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
+  }
+
+  /** All lists, nearest first; `query` is in list space. */
+  probe(query: Float32Array): Probes {
+    const at = allocate(4 * this.#dimension + 4 * this.nLists);
+    const squares = at + 4 * this.#dimension;
+    floatsAt(at, this.#dimension).set(query);
+    squaredL2Block(at, this.#centroids, this.nLists, this.#dimension, squares);
+    const distances = Float64Array.from(floatsAt(squares, this.nLists), Math.sqrt);
+    free(at);
+    const order = Uint32Array.from(distances.keys()).sort((a, b) => distances[a] - distances[b] || a - b);
+    return { order, distances };
+  }
+
+  free(): void {
+    free(this.#centroids);
+  }
+}
+
+/** |c|^2 / 2 of each centroid, which turns a nearest-centroid search into dot products. */
+export function halfSquaredNorms(centroids: Float32Array, dimension: number): Float32Array {
+  const norms = new Float32Array(centroids.length / dimension);
+  for (let list = 0; list < norms.length; list++) {
+    let sum = 0;
+    for (let i = list * dimension; i < (list + 1) * dimension; i++) sum += centroids[i] * centroids[i];
+    norms[list] = sum / 2;
+  }
+  return norms;
+}

@@ -1,0 +1,39 @@
+/**
+ * What the metrics mean in numbers.
+ *
+ * Inside the engine a *score* ranks rows, lower is nearer: squared L2 for `euclidean` and
+ * `squared_euclidean`, 1 - cos for `cosine`. Clustering happens in *list space*, where nearness is L2 for
+ * every metric: the vectors themselves, or for `cosine` their directions.
+ */
+
+import type { Metric } from "./config.js";
+
+/** The distance to report for an exact score. */
+export function distanceOf(metric: Metric, score: number): number {
+  return metric === "euclidean" ? Math.sqrt(score) : score;
+}
+
+/**
+ * The smallest score that a row within `radius` of a centroid can have, when the query is `distance` from
+ * that centroid (both in list space). Triangle inequality; for `cosine`, 1 - cos is half the squared chord.
+ */
+export function scoreFloor(metric: Metric, distance: number, radius: number): number {
+  const gap = Math.max(0, distance - radius);
+  const floor = metric === "cosine" ? (gap * gap) / 2 : gap * gap;
+  // Values beyond float32 leave no bound to rely on: such a list is never skipped.
+  return Number.isFinite(floor) ? floor : 0;
+}
+
+/** Vectors in list space, layout (n, dimension): the input itself unless the metric is `cosine`. */
+export function toListSpace(metric: Metric, vectors: Float32Array, dimension: number): Float32Array {
+  if (metric !== "cosine") return vectors;
+  const directions = new Float32Array(vectors.length);
+  for (let start = 0; start < vectors.length; start += dimension) {
+    let sum = 0;
+    for (let i = start; i < start + dimension; i++) sum += vectors[i] * vectors[i];
+    // A zero vector has no direction and stays where it is.
+    const scale = sum > 0 ? 1 / Math.sqrt(sum) : 0;
+    for (let i = start; i < start + dimension; i++) directions[i] = vectors[i] * scale;
+  }
+  return directions;
+}

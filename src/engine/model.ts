@@ -1,0 +1,12 @@
+/** What training learned, as plain data. An index that was never trained has no model and one list. */
+export interface Model {
+  readonly dimension: number;
+  /** Coarse centroids in list space, layout (nLists, dimension). */
+  readonly centroids: Float32Array;
+  /** Lists to probe for recall@10 >= 0.95 where the caller leaves the choice to the index. */
+  readonly autoProbes: number;
+}
+
+export function listCount(model: Model): number {
+  return model.centroids.length / model.dimension;
+}

@@ -1,0 +1,20 @@
+/** Seeded test vectors. */
+
+import { seededRandom } from "../../src/engine/random.js";
+
+/** Normally distributed numbers (Box and Muller). */
+export function gaussian(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/** n vectors in `clusters` clouds, layout (n, d). */
+export function clustered(n: number, d: number, clusters: number, seed: number): Float32Array {
+  const random = seededRandom(seed);
+  const centres = Float32Array.from({ length: clusters * d }, () => gaussian(random));
+  const vectors = new Float32Array(n * d);
+  for (let row = 0; row < n; row++) {
+    const centre = Math.floor(random() * clusters);
+    for (let i = 0; i < d; i++) vectors[row * d + i] = centres[centre * d + i] + 0.3 * gaussian(random);
+  }
+  return vectors;
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
+import { metrics } from "../../src/engine/config.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import { scoreFloor, toListSpace } from "../../src/engine/metric.js";
+import { listCount, type Model } from "../../src/engine/model.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { trainModel } from "../../src/engine/train.js";
+import { clustered } from "./data.js";
+import { dot, rowsOf, squaredL2 } from "./oracle.js";
+
+function run<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
+function train(sample: Float32Array, d: number, nLists: number, seed = 1): Model {
+  return run(trainModel(sample, d, nLists, seed));
+}
+
+/** Mean squared distance of each vector from its list's centroid. */
+function distortion(model: Model, vectors: Float32Array): number {
+  const quantizer = new CoarseQuantizer(model);
+  const centroids = rowsOf(model.centroids, model.dimension);
+  const lists = quantizer.assign(vectors);
+  quantizer.free();
+  const rows = rowsOf(vectors, model.dimension);
+  return rows.reduce((sum, row, i) => sum + squaredL2(row, centroids[lists[i]]), 0) / rows.length;
+}
+
+test("the same sample and seed give the same model, another seed another", () => {
+  const sample = clustered(2000, 16, 10, 1);
+  const model = train(sample, 16, 20);
+  expect(train(sample, 16, 20)).toEqual(model);
+  expect(train(sample, 16, 20, 2).centroids).not.toEqual(model.centroids);
+});
+
+test("k-means finds clusters: distortion near the spread within them, far below one list's", () => {
+  const d = 24;
+  const sample = clustered(4000, d, 12, 5);
+  const within = 0.09 * d;
+  expect(distortion(train(sample, d, 24), sample)).toBeLessThan(1.35 * within);
+  expect(distortion(train(sample, d, 1), sample)).toBeGreaterThan(5 * within);
+});
+
+test("a vector is assigned to the list whose centroid is nearest, and probes come nearest first", () => {
+  const d = 20;
+  const vectors = clustered(500, d, 6, 2);
+  const model = train(vectors, d, 30);
+  const quantizer = new CoarseQuantizer(model);
+  const lists = quantizer.assign(vectors);
+  const centroids = rowsOf(model.centroids, d);
+  rowsOf(vectors, d).forEach((row, i) => {
+    const squares = centroids.map((centroid) => squaredL2(row, centroid));
+    expect(squares[lists[i]]).toBeLessThanOrEqual(Math.min(...squares) * (1 + 1e-5));
+    const { order, distances } = quantizer.probe(row);
+    expect(Array.from(order).sort((a, b) => a - b)).toEqual(squares.map((_, list) => list));
+    for (let rank = 1; rank < order.length; rank++) {
+      expect(distances[order[rank]]).toBeGreaterThanOrEqual(distances[order[rank - 1]]);
+    }
+  });
+  quantizer.free();
+});
+
+describe("training keeps every row reachable on data with", () => {
+  const d = 6;
+  const random = seededRandom(9);
+  const repeated = Float32Array.from({ length: 300 * d }, (_, i) => [1, 2, 3, 4, 5, 6][i % d]);
+  const shapes: Record<string, Float32Array> = {
+    "nothing but duplicates": repeated,
+    "nothing but zeros": new Float32Array(300 * d),
+    "one tight cluster": Float32Array.from({ length: 300 * d }, () => 1 + 1e-6 * random()),
+    "one far outlier": repeated.with(0, 1e30),
+    "values at the end of float32": Float32Array.from({ length: 300 * d }, () => (random() - 0.5) * 6.8e38),
+  };
+  test.each(Object.entries(shapes))("%s", (_, sample) => {
+    const model = train(sample, d, 16);
+    expect(listCount(model)).toBe(16);
+    expect(model.autoProbes).toBeGreaterThanOrEqual(1);
+    expect(model.autoProbes).toBeLessThanOrEqual(16);
+    const quantizer = new CoarseQuantizer(model);
+    for (const list of quantizer.assign(sample)) expect(list).toBeLessThan(16);
+    quantizer.free();
+  });
+});
+
+test("automatic probes find 95 % of the nearest neighbours of queries from the same data", () => {
+  const d = 32;
+  const n = 6000;
+  const sample = clustered(n, d, 40, 11);
+  const model = train(sample, d, 64);
+  const quantizer = new CoarseQuantizer(model);
+  const lists = quantizer.assign(sample);
+  const rows = rowsOf(sample, d);
+  let found = 0;
+  const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
+  for (const query of queries) {
+    const probed = new Set(quantizer.probe(query).order.subarray(0, model.autoProbes));
+    const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
+    for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
+  }
+  quantizer.free();
+  expect(found / (10 * queries.length)).toBeGreaterThanOrEqual(0.95);
+  expect(model.autoProbes).toBeLessThan(32);
+});
+
+test.each(metrics)("no row of a list scores below the list's floor under %s", (metric) => {
+  const d = 12;
+  const vectors = clustered(400, d, 5, 21);
+  const points = toListSpace(metric, vectors, d);
+  const model = train(points, d, 8);
+  const quantizer = new CoarseQuantizer(model);
+  const lists = quantizer.assign(points);
+  const rows = rowsOf(vectors, d);
+  for (let list = 0; list < 8; list++) {
+    const members = rows.flatMap((_, row) => (lists[row] === list ? [row] : []));
+    if (members.length === 0) continue;
+    const flat = Float32Array.from(
+      members.flatMap((row) => Array.from(points.subarray(row * d, (row + 1) * d))),
+    );
+    const radius = quantizer.radius(flat, list);
+    for (const query of rows.slice(0, 40)) {
+      const { distances } = quantizer.probe(toListSpace(metric, query, d));
+      const floor = scoreFloor(metric, distances[list], radius);
+      for (const row of members) {
+        const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));
+        expect(metric === "cosine" ? cosine : squaredL2(query, rows[row])).toBeGreaterThanOrEqual(
+          floor - 1e-9,
+        );
+      }
+    }
+  }
+  quantizer.free();
+});
+
+test("training gives back all the kernel memory it took", () => {
+  const before = allocatedBytes();
+  train(clustered(1000, 8, 4, 1), 8, 10);
+  expect(allocatedBytes()).toBe(before);
+});
