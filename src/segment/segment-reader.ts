@@ -1,0 +1,281 @@
+/**
+ * Reads a segment, block by block, through the cache. Nothing is used before it is authenticated.
+ */
+
+import type { KeyObject } from "node:crypto";
+import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
+import type { Codec, LoadedCodes } from "../engine/codec.js";
+import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import type { BlockCache, CachedBlock } from "./block-cache.js";
+import {
+  type Block,
+  blockOfRow,
+  type CodeBlock,
+  decodeDirectory,
+  type Directory,
+  type RowBlock,
+} from "./directory.js";
+import { entryWords, findEntry, fingerprintWords } from "./id-table.js";
+import { decodePage } from "./row.js";
+
+/** What must be known of a segment before any of it is read; kept sealed in the manifest. */
+export interface SegmentLocation {
+  readonly context: ObjectContext;
+  readonly header: Uint8Array;
+  /** Length of the whole object, in bytes. */
+  readonly length: number;
+  readonly blocks: number;
+  readonly directoryLength: number;
+}
+
+/** A code block, opened. */
+export interface OpenCodes extends CachedBlock {
+  readonly codes: LoadedCodes;
+  /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
+  readonly fingerprints: number;
+}
+
+interface Page extends CachedBlock {
+  readonly parts: readonly (Uint8Array | null)[];
+}
+
+interface IdPage extends CachedBlock {
+  readonly entries: Uint32Array;
+}
+
+/** Neighbouring blocks are read in one request of at most this many bytes. */
+const requestBytesMax = 4 * 1024 * 1024;
+
+export class SegmentReader {
+  readonly directory: Directory;
+  readonly codec: Codec;
+  readonly #location: SegmentLocation;
+  readonly #opener: ObjectOpener;
+  readonly #store: BlobStore;
+  readonly #cache: BlockCache;
+  #entries: Promise<Uint32Array> | undefined;
+
+  private constructor(
+    directory: Directory,
+    codec: Codec,
+    location: SegmentLocation,
+    opener: ObjectOpener,
+    store: BlobStore,
+    cache: BlockCache,
+  ) {
+    this.directory = directory;
+    this.codec = codec;
+    this.#location = location;
+    this.#opener = opener;
+    this.#store = store;
+    this.#cache = cache;
+  }
+
+  /** Reads the directory. Throws `missing_object` or `corrupt`. */
+  static async open(
+    key: KeyObject,
+    location: SegmentLocation,
+    codecOf: (dimension: number) => Codec,
+    store: BlobStore,
+    cache: BlockCache,
+  ): Promise<SegmentReader> {
+    const { context, header, length, blocks, directoryLength } = location;
+    const opener = new ObjectOpener(key, context, header);
+    const block = { number: blocks - 1, offset: length - directoryLength, length: directoryLength };
+    const sealed = await readRange(store, context.name, block.offset, block.length);
+    const directory = decodeDirectory(opener.open(block.number, sealed));
+    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache);
+  }
+
+  /**
+   * Code blocks, opened and pinned; call `unpin` with the same blocks when done.
+   * Each lies in kernel memory: the fingerprints and the codes.
+   */
+  pinCodes(blocks: readonly CodeBlock[]): Promise<OpenCodes[]> {
+    return this.#pin(blocks, (block, plaintext) => {
+      const { rows } = block as CodeBlock;
+      const fingerprints = allocate(16 * rows);
+      bytesAt(fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
+      const codes = this.codec.load(plaintext.subarray(16 * rows));
+      return {
+        codes,
+        fingerprints,
+        bytes: codes.bytes + 16 * rows,
+        free() {
+          codes.free();
+          free(fingerprints);
+        },
+      };
+    });
+  }
+
+  unpin(blocks: readonly Block[]): void {
+    this.#cache.unpin(blocks);
+  }
+
+  /** Fingerprints and vectors of one code block, read past the cache: for passes over everything. */
+  async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; vectors: Float32Array }> {
+    const [plaintext] = await this.#read([block]);
+    const fingerprints = new Uint32Array(4 * block.rows);
+    new Uint8Array(fingerprints.buffer).set(plaintext.subarray(0, 16 * block.rows));
+    return { fingerprints, vectors: this.codec.decode(plaintext.subarray(16 * block.rows)) };
+  }
+
+  /** Vectors of these rows, bit for bit. */
+  async vectors(rows: readonly number[]): Promise<Float32Array[]> {
+    const { dimension, codes } = this.directory;
+    const blocks = distinct(rows.map((row) => blockOfRow(codes, row)));
+    const opened = await Promise.all(blocks.map((block) => this.readCodes(block)));
+    return rows.map((row) => {
+      const block = blockOfRow(codes, row);
+      const start = (row - block.firstRow) * dimension;
+      return opened[blocks.indexOf(block)].vectors.slice(start, start + dimension);
+    });
+  }
+
+  /** Records of these rows (see row.ts), as views to be decoded, not kept. */
+  async records(rows: readonly number[]): Promise<Uint8Array[]> {
+    return (await this.#parts(this.directory.records, rows)) as Uint8Array[];
+  }
+
+  /** Contents of these rows, or null where there are none. */
+  contents(rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+    return this.#parts(this.directory.contents, rows);
+  }
+
+  /**
+   * Rows of items, by fingerprint: a row, `tombstone`, or -1 where the segment does not speak of the item.
+   * Reads only the parts of the id table that can hold them.
+   */
+  async find(fingerprints: readonly Uint8Array[]): Promise<number[]> {
+    const words = fingerprints.map((fingerprint) => fingerprintWords(fingerprint));
+    const { ids } = this.directory;
+    const blocksOf = words.map(([first]) => {
+      // A first word that begins one block may also end the block before it.
+      const last = ids.findLastIndex((block) => block.firstWord <= first);
+      return ids.slice(Math.max(0, last - (ids[last]?.firstWord === first ? 1 : 0)), last + 1);
+    });
+    const needed = distinct(blocksOf.flat());
+    const pages = await this.#pin<IdPage>(needed, (_, plaintext) => {
+      const entries = toWords(plaintext);
+      return { entries, bytes: entries.byteLength };
+    });
+    try {
+      return words.map(([w0, w1, w2, w3], i) => {
+        for (const block of blocksOf[i]) {
+          const row = findEntry(pages[needed.indexOf(block)].entries, w0, w1, w2, w3);
+          if (row !== -1) return row;
+        }
+        return -1;
+      });
+    } finally {
+      this.unpin(needed);
+    }
+  }
+
+  /** The whole id table, kept while the segment is open. */
+  entries(): Promise<Uint32Array> {
+    this.#entries ??= this.#readEntries().catch((error: unknown) => {
+      this.#entries = undefined;
+      throw error;
+    });
+    return this.#entries;
+  }
+
+  async #readEntries(): Promise<Uint32Array> {
+    const blocks = await this.#read(this.directory.ids);
+    const bytes = blocks.reduce((sum, block) => sum + block.length, 0);
+    const entries = new Uint32Array(bytes / 4);
+    let at = 0;
+    for (const block of blocks) {
+      new Uint8Array(entries.buffer).set(block, at);
+      at += block.length;
+    }
+    return entries;
+  }
+
+  async #parts(blocks: readonly RowBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+    const blocksOf = rows.map((row) => blockOfRow(blocks, row));
+    const needed = distinct(blocksOf);
+    const pages = await this.#pin<Page>(needed, (block, plaintext) => ({
+      parts: decodePage(plaintext, (block as RowBlock).rows),
+      bytes: plaintext.length,
+    }));
+    const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
+    this.unpin(needed);
+    return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).parts[row - blocksOf[i].firstRow]);
+  }
+
+  #pin<T extends CachedBlock>(
+    blocks: readonly Block[],
+    decode: (block: Block, plaintext: Uint8Array) => T,
+  ): Promise<T[]> {
+    return this.#cache.pin(blocks, async (missing) => {
+      const plaintexts = await this.#read(missing as readonly Block[]);
+      return plaintexts.map((plaintext, i) => decode(missing[i] as Block, plaintext));
+    });
+  }
+
+  /** Plaintexts of blocks given in ascending order; neighbours share a request. */
+  async #read(blocks: readonly Block[]): Promise<Uint8Array[]> {
+    const { name } = this.#location.context;
+    const requests: Block[][] = [];
+    for (const block of blocks) {
+      const request = requests.at(-1);
+      const last = request?.at(-1);
+      const fits = request && block.offset + block.length - request[0].offset <= requestBytesMax;
+      if (request && last && fits && last.offset + last.length === block.offset) request.push(block);
+      else requests.push([block]);
+    }
+    const read = requests.map(async (request) => {
+      const start = request[0].offset;
+      const last = request[request.length - 1];
+      const bytes = await readRange(this.#store, name, start, last.offset + last.length - start);
+      return request.map((block) => {
+        const from = block.offset - start;
+        return this.#opener.open(block.number, bytes.subarray(from, from + block.length));
+      });
+    });
+    return (await Promise.all(read)).flat();
+  }
+}
+
+async function readRange(
+  store: BlobStore,
+  name: string,
+  offset: number,
+  length: number,
+): Promise<Uint8Array> {
+  const bytes = await store.read(name, { offset, length });
+  if (bytes === null) throw new SealdexError("missing_object", `stored object ${name}: it is gone`);
+  if (bytes.length !== length) throw new SealdexError("corrupt", `stored object ${name}: it is cut short`);
+  return bytes;
+}
+
+/** Each block once, in the order in which they lie in the object. */
+function distinct<B extends Block>(blocks: readonly B[]): B[] {
+  return [...new Set(blocks)].sort((a, b) => a.number - b.number);
+}
+
+function toWords(bytes: Uint8Array): Uint32Array {
+  const words = new Uint32Array(bytes.length / 4);
+  new Uint8Array(words.buffer).set(bytes);
+  return words;
+}
+
+/** Calls `visit` for each entry of an id table: the fingerprint's words and the row or `tombstone`. */
+export function forEachEntry(
+  entries: Uint32Array,
+  visit: (w0: number, w1: number, w2: number, w3: number, row: number) => void,
+): void {
+  for (let at = 0; at < entries.length; at += entryWords) {
+    visit(entries[at], entries[at + 1], entries[at + 2], entries[at + 3], entries[at + 4]);
+  }
+}
+
+/** The fingerprint at `row` of a code block, as words in kernel memory. */
+export function fingerprintAt(open: OpenCodes, row: number): Uint32Array {
+  return wordsAt(open.fingerprints + 16 * row, 4);
+}

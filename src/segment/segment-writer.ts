@@ -1,0 +1,140 @@
+/**
+ * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one.
+ * FORMAT.md §4 gives the bytes.
+ */
+
+import type { KeyObject } from "node:crypto";
+import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
+import type { Codec } from "../engine/codec.js";
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { gather } from "../engine/kmeans.js";
+import { type DirectoryDraft, encodeDirectory } from "./directory.js";
+import { buildEntries, entryWords } from "./id-table.js";
+import { encodePage, type Row } from "./row.js";
+
+/** Rows to store. Their fingerprints are distinct, also from the deleted ones. */
+export interface Batch {
+  readonly dimension: number;
+  readonly rows: readonly Row[];
+  /** Layout (rows, dimension). */
+  readonly vectors: Float32Array;
+  /** Fingerprints of items that this segment deletes. */
+  readonly deleted: readonly Uint8Array[];
+}
+
+/** How vectors become codes in lists. Without a quantizer there is one list, 0. */
+export interface Encoding {
+  readonly codec: Codec;
+  readonly quantizer?: CoarseQuantizer;
+  /** Vectors in list space, see engine/metric.ts. */
+  toListSpace(vectors: Float32Array): Float32Array;
+}
+
+/** A segment's bytes and what a reader must know before it has read any of them. */
+export interface SealedSegment {
+  readonly bytes: Uint8Array;
+  readonly header: Uint8Array;
+  /** Sealed blocks, the directory included, which is the last one. */
+  readonly blocks: number;
+  readonly directoryLength: number;
+}
+
+const codeBlockBytes = 256 * 1024;
+const pageBytes = 64 * 1024;
+const idBlockEntries = 4096;
+
+export function writeSegment(
+  key: KeyObject,
+  context: ObjectContext,
+  batch: Batch,
+  encoding: Encoding,
+): SealedSegment {
+  const sealer = new ObjectSealer(key, context);
+  const parts: Uint8Array[] = [sealer.header];
+  const seal = (plaintext: Uint8Array) => {
+    const sealed = sealer.seal(plaintext);
+    parts.push(sealed);
+    return sealed.length;
+  };
+
+  const { dimension } = batch;
+  const placed = groupByList(batch, encoding);
+  const { rows } = placed;
+  const codes: DirectoryDraft["codes"][number][] = [];
+  const rowsPerBlock = Math.max(1, Math.floor(codeBlockBytes / (16 + encoding.codec.codeBytes(1))));
+  for (const { list, start, end } of placed.runs) {
+    for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
+      const last = Math.min(end, firstRow + rowsPerBlock);
+      const vectors = placed.vectors.subarray(firstRow * dimension, last * dimension);
+      const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
+      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors)]);
+      const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
+      codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
+    }
+  }
+
+  const sealPages = (sections: readonly (Uint8Array | null)[]) =>
+    pages(sections).map(({ firstRow, parts: page }) => ({
+      length: seal(encodePage(page)),
+      firstRow,
+      rows: page.length,
+    }));
+  const records = sealPages(rows.map((row) => row.record));
+  const contents = sealPages(rows.map((row) => row.contents));
+
+  const entries = buildEntries(
+    rows.map((row) => row.fingerprint),
+    batch.deleted,
+  );
+  const ids: DirectoryDraft["ids"][number][] = [];
+  for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
+    const block = entries.subarray(start, start + idBlockEntries * entryWords);
+    const plaintext = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
+    ids.push({ length: seal(plaintext), firstWord: block[0] });
+  }
+
+  const directory = encodeDirectory({ dimension, rows: rows.length, codes, records, contents, ids });
+  const directoryLength = seal(directory);
+  return { bytes: Buffer.concat(parts), header: sealer.header, blocks: sealer.blocks, directoryLength };
+}
+
+interface Placed {
+  readonly rows: readonly Row[];
+  readonly vectors: Float32Array;
+  /** Rows `start` to `end` belong to `list`. */
+  readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
+}
+
+/** The batch with its rows in the order of their lists. */
+function groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Placed {
+  if (rows.length === 0) return { rows, vectors, runs: [] };
+  if (encoding.quantizer === undefined) {
+    return { rows, vectors, runs: [{ list: 0, start: 0, end: rows.length }] };
+  }
+  const lists = encoding.quantizer.assign(encoding.toListSpace(vectors));
+  const order = Uint32Array.from(lists.keys()).sort((a, b) => lists[a] - lists[b] || a - b);
+  const runs: { list: number; start: number; end: number }[] = [];
+  order.forEach((row, place) => {
+    const run = runs.at(-1);
+    if (run?.list === lists[row]) run.end = place + 1;
+    else runs.push({ list: lists[row], start: place, end: place + 1 });
+  });
+  return { rows: Array.from(order, (row) => rows[row]), vectors: gather(vectors, dimension, order), runs };
+}
+
+/** Cuts rows into pages of at most `pageBytes`, at least one row each. */
+function pages(
+  sections: readonly (Uint8Array | null)[],
+): { firstRow: number; parts: (Uint8Array | null)[] }[] {
+  const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
+  let bytes = Infinity;
+  sections.forEach((section, row) => {
+    bytes += 4 + (section?.length ?? 0);
+    if (bytes > pageBytes) {
+      cut.push({ firstRow: row, parts: [] });
+      bytes = 4 + (section?.length ?? 0);
+    }
+    cut[cut.length - 1].parts.push(section);
+  });
+  return cut;
+}
