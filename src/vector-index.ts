@@ -96,7 +96,7 @@ export interface VectorIndex {
   get(ids: readonly string[], options?: { readonly include?: readonly ItemField[] }): Promise<StoredItem[]>;
   /** Deletes by id (unknown ids are fine) or by filter. */
   delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void>;
-  /** Live ids in code-point order, at most `limit` of those after `after`. Default: all. */
+  /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]>;
   count(): Promise<number>;
   /** Clusters the items into inverted lists. `nLists` is honoured, and must not exceed the item count. */
@@ -138,7 +138,7 @@ export interface Client {
   createIndex(options: CreateIndexOptions): Promise<VectorIndex>;
   /** Throws `not_found`, or `wrong_index_key`. */
   loadIndex(options: OpenIndexOptions): Promise<VectorIndex>;
-  /** Names of all indexes, in code-point order. */
+  /** Names of all indexes, in the order of string comparison. */
   listIndexes(): Promise<string[]>;
   /** Deletes the index and everything in it. Throws as `loadIndex`. */
   deleteIndex(options: OpenIndexOptions): Promise<void>;

@@ -1,0 +1,42 @@
+/** `sealdex/core`: everything but LangChain. */
+
+import { createClient as createHttpClient } from "./client/client.js";
+import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
+import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
+
+export { generateKey } from "./crypto/keys.js";
+export type { IndexType, Metric } from "./engine/config.js";
+export { type ErrorCode, SealdexError } from "./errors.js";
+export type { Filter } from "./filter.js";
+export type { BlobStore, ByteRange, ListOptions } from "./storage/blob-store.js";
+export type { StorageLocation } from "./storage/location.js";
+export type {
+  BatchQuery,
+  Client,
+  CreateIndexOptions,
+  EmbeddedClientOptions,
+  HttpClientOptions,
+  IndexConfigInput,
+  IndexDescription,
+  IndexKey,
+  Item,
+  ItemField,
+  Match,
+  MatchField,
+  Metadata,
+  OpenIndexOptions,
+  QueryOptions,
+  SingleQuery,
+  StoredItem,
+  TextQuery,
+  Vector,
+  VectorIndex,
+} from "./vector-index.js";
+
+/**
+ * Opens a place that holds indexes: storage locations, or a Sealdex service over HTTP. Both give the same
+ * interface. Nothing is read or connected to before the first call.
+ */
+export function createClient(options: EmbeddedClientOptions | HttpClientOptions): Client {
+  return "baseUrl" in options ? createHttpClient(options) : new EmbeddedClient(options);
+}

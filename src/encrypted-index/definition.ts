@@ -1,0 +1,90 @@
+/** What callers say of a new index, checked, with every default filled in. */
+
+import { embedderByName } from "../embedder.js";
+import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
+import { SealdexError } from "../errors.js";
+import type { CreateIndexOptions } from "../vector-index.js";
+import type { IndexDefinition } from "./index-record.js";
+
+const defaultNLists = 1024;
+const defaultPqDim = 8;
+const defaultPqBits = 8;
+const nListsMax = 65_536;
+
+/** Throws `invalid_request` or `dimension_mismatch`. */
+export function defineIndex(options: CreateIndexOptions): IndexDefinition {
+  const { indexConfig = { type: "ivfflat" }, metric = "euclidean", embeddingModel } = options;
+  if (typeof indexConfig !== "object" || indexConfig === null) {
+    throw invalid(
+      `indexConfig: expected an object, got ${indexConfig === null ? "null" : typeof indexConfig}`,
+    );
+  }
+  const { type, nLists = defaultNLists } = indexConfig;
+  checkOneOf(type, indexTypes, "indexConfig.type");
+  checkOneOf(metric, metrics, "metric");
+  checkInteger(nLists, 1, nListsMax, "indexConfig.nLists");
+  const dimension = chooseDimension(indexConfig.dimension, embeddingModel);
+  const config: IndexConfig = { type, metric, nLists, ...(dimension !== undefined && { dimension }) };
+  const model = embeddingModel !== undefined && { embeddingModel };
+  if (type !== "ivfpq") return { config, ...model };
+
+  const { pqDim = defaultPqDim, pqBits = defaultPqBits } = indexConfig;
+  checkInteger(pqDim, 1, dimensionMax, "indexConfig.pqDim");
+  checkInteger(pqBits, 1, 16, "indexConfig.pqBits");
+  const quantized = { ...config, pqDim, pqBits };
+  if (dimension !== undefined) checkDimensionFits(quantized, dimension);
+  return { config: quantized, ...model };
+}
+
+/** Throws `dimension_mismatch` where vectors of this dimension cannot be cut into `pqDim` equal parts. */
+export function checkDimensionFits({ pqDim }: IndexConfig, dimension: number): void {
+  if (pqDim !== undefined && dimension % pqDim !== 0) {
+    throw new SealdexError(
+      "dimension_mismatch",
+      `pqDim: expected a divisor of the dimension ${dimension}, got ${pqDim}`,
+    );
+  }
+}
+
+export function checkInteger(
+  value: unknown,
+  min: number,
+  max: number,
+  where: string,
+): asserts value is number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
+    const came = typeof value === "number" ? String(value) : typeof value;
+    throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${came}`);
+  }
+}
+
+function chooseDimension(
+  dimension: number | undefined,
+  embeddingModel: string | undefined,
+): number | undefined {
+  if (dimension !== undefined) checkInteger(dimension, 1, dimensionMax, "indexConfig.dimension");
+  if (embeddingModel === undefined) return dimension;
+  const embedder = embedderByName(embeddingModel);
+  if (dimension !== undefined && dimension !== embedder.dimension) {
+    throw new SealdexError(
+      "dimension_mismatch",
+      `indexConfig.dimension: expected ${embedder.dimension}, as ${embeddingModel} gives, got ${dimension}`,
+    );
+  }
+  return embedder.dimension;
+}
+
+function checkOneOf<T extends string>(
+  value: unknown,
+  allowed: readonly T[],
+  where: string,
+): asserts value is T {
+  if (!(allowed as readonly unknown[]).includes(value)) {
+    const came = typeof value === "string" ? `"${value}"` : typeof value;
+    throw invalid(`${where}: expected one of ${allowed.join(", ")}, got ${came}`);
+  }
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

@@ -1,0 +1,125 @@
+/** The embedded client: indexes in storage locations, opened in this process. */
+
+import { inspect } from "node:util";
+import { parseIndexKey } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
+import { BlockCache } from "../segment/block-cache.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { isBlobStore, openLocation } from "../storage/location.js";
+import type {
+  Client,
+  CreateIndexOptions,
+  EmbeddedClientOptions,
+  OpenIndexOptions,
+  VectorIndex,
+} from "../vector-index.js";
+import { defineIndex } from "./definition.js";
+import { EncryptedIndex } from "./encrypted-index.js";
+import { createRecord, openRecord } from "./index-record.js";
+import {
+  checkIndexName,
+  indexNameOf,
+  indexPrefix,
+  manifestName,
+  manifestPrefix,
+  namesPrefix,
+  recordName,
+  recordPrefix,
+} from "./names.js";
+import { OpenIndex } from "./open-index.js";
+
+const cacheBytesDefault = 512 * 1024 * 1024;
+
+export class EmbeddedClient implements Client {
+  readonly #indexStore: BlobStore;
+  readonly #configStore: BlobStore;
+  /** Stores that this client opened, and so closes. */
+  readonly #owned: readonly BlobStore[];
+  readonly #cache: BlockCache;
+
+  constructor({ indexLocation, configLocation, cacheBytesMax = cacheBytesDefault }: EmbeddedClientOptions) {
+    this.#indexStore = openLocation(indexLocation);
+    this.#configStore = configLocation === undefined ? this.#indexStore : openLocation(configLocation);
+    const owned = new Set<BlobStore>();
+    if (!isBlobStore(indexLocation)) owned.add(this.#indexStore);
+    if (configLocation !== undefined && !isBlobStore(configLocation)) owned.add(this.#configStore);
+    this.#owned = [...owned];
+    this.#cache = new BlockCache(cacheBytesMax);
+  }
+
+  async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
+    const { indexName } = options;
+    checkIndexName(indexName);
+    const indexKey = parseIndexKey(options.indexKey);
+    const definition = defineIndex(options);
+    const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
+    if ((await this.#records(indexName)).length > 0) throw taken();
+
+    const name = recordName(indexName, 1);
+    const { bytes, opened } = createRecord(indexKey, name, definition);
+    const index = this.#open(indexName, opened);
+    // The record comes last: it is what makes the name taken, and by then the index is complete.
+    await index.log.begin();
+    if (!(await this.#configStore.create(name, bytes))) {
+      await this.#configStore.delete([manifestName(opened.indexId, 1)]);
+      throw taken();
+    }
+    return new EncryptedIndex(index);
+  }
+
+  async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
+    const index = await this.#load(options);
+    await index.log.newest();
+    return new EncryptedIndex(index);
+  }
+
+  async listIndexes(): Promise<string[]> {
+    const keys = await this.#configStore.list(namesPrefix);
+    return [...new Set(keys.map(indexNameOf))].sort();
+  }
+
+  async deleteIndex(options: OpenIndexOptions): Promise<void> {
+    const index = await this.#load(options);
+    // The record goes first: with it go the name and the keys, whatever happens to the rest.
+    await this.#configStore.delete(await this.#records(options.indexName));
+    const last = await index.log.commit((latest) => ({
+      ...latest,
+      dropped: true,
+      segments: [],
+      garbage: [],
+    }));
+    // The last manifest stays and tells other processes that the index was deleted.
+    const kept = last && manifestName(index.indexId, last.version);
+    const manifests = await this.#configStore.list(manifestPrefix(index.indexId));
+    await this.#configStore.delete(manifests.filter((name) => name !== kept).reverse());
+    const objects = await this.#indexStore.list(indexPrefix(index.indexId));
+    await this.#indexStore.delete(objects.filter((name) => !name.startsWith(manifestPrefix(index.indexId))));
+  }
+
+  async close(): Promise<void> {
+    this.#cache.clear();
+    await Promise.all(this.#owned.map((store) => store.close()));
+  }
+
+  [inspect.custom](): string {
+    return "EmbeddedClient";
+  }
+
+  async #load({ indexName, indexKey }: OpenIndexOptions): Promise<OpenIndex> {
+    checkIndexName(indexName);
+    const key = parseIndexKey(indexKey);
+    const [name] = await this.#records(indexName);
+    const bytes = name === undefined ? null : await this.#configStore.read(name);
+    if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
+    return this.#open(indexName, openRecord(key, name, indexName, bytes));
+  }
+
+  #open(indexName: string, record: ReturnType<typeof openRecord>): OpenIndex {
+    return new OpenIndex(indexName, record, this.#indexStore, this.#configStore, this.#cache);
+  }
+
+  /** Keys of an index's records, newest first. */
+  #records(indexName: string): Promise<string[]> {
+    return this.#configStore.list(recordPrefix(indexName));
+  }
+}

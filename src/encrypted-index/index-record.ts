@@ -1,0 +1,109 @@
+/**
+ * The index record: what turns a name and the caller's key into an open index. FORMAT.md §3.
+ *
+ * In clear: the index's random id, the key-derivation salt and the key check, with a checksum that tells
+ * accidental damage from a wrong key. Sealed under the caller's key: the root secret and what the index is.
+ */
+
+import { createHash, type KeyObject, randomBytes } from "node:crypto";
+import {
+  type CallerKeys,
+  deriveCallerKeys,
+  deriveIndexKeys,
+  equalInConstantTime,
+  type IndexKeys,
+  keyBytes,
+  randomSalt,
+  saltBytes,
+} from "../crypto/keys.js";
+import { type ObjectContext, openObject, sealObject } from "../crypto/sealed-object.js";
+import type { IndexConfig } from "../engine/config.js";
+import { SealdexError } from "../errors.js";
+
+/** What an index is, fixed at its creation; the dimension may be left to the first vector. */
+export interface IndexDefinition {
+  readonly config: IndexConfig;
+  readonly embeddingModel?: string;
+}
+
+/** An index whose key was accepted. */
+export interface OpenedRecord {
+  readonly indexId: Uint8Array;
+  readonly keys: IndexKeys;
+  readonly definition: IndexDefinition;
+}
+
+const magic = Buffer.from("SLDXREC\u0001", "latin1");
+const idBytes = 16;
+const checksumBytes = 32;
+const saltAt = magic.length + idBytes;
+const keyCheckAt = saltAt + saltBytes;
+const sealedAt = keyCheckAt + keyBytes;
+
+interface SealedPart {
+  /** Hexadecimal. */
+  readonly rootSecret: string;
+  readonly definition: IndexDefinition;
+}
+
+/** A new index's record, to be stored under `name`, and the index itself, open. */
+export function createRecord(
+  indexKey: KeyObject,
+  name: string,
+  definition: IndexDefinition,
+): { bytes: Uint8Array; opened: OpenedRecord } {
+  const indexId = randomBytes(idBytes);
+  const salt = randomSalt();
+  const caller = deriveCallerKeys(indexKey, salt, indexId);
+  const rootSecret = randomBytes(keyBytes);
+  const sealedPart: SealedPart = { rootSecret: rootSecret.toString("hex"), definition };
+  const plaintext = Buffer.from(JSON.stringify(sealedPart), "utf8");
+  const sealed = sealObject(caller.keyEncryption, keysetContext(indexId, name), plaintext);
+  plaintext.fill(0);
+  const body = Buffer.concat([magic, indexId, salt, caller.keyCheck, sealed]);
+  const opened = { indexId, keys: deriveIndexKeys(rootSecret, indexId), definition };
+  return { bytes: Buffer.concat([body, checksum(body)]), opened };
+}
+
+/** Throws `corrupt` where the record is damaged, `wrong_index_key` where the key is another. */
+export function openRecord(
+  indexKey: KeyObject,
+  name: string,
+  indexName: string,
+  bytes: Uint8Array,
+): OpenedRecord {
+  const body = bytes.subarray(0, Math.max(0, bytes.length - checksumBytes));
+  if (
+    bytes.length < sealedAt + checksumBytes ||
+    !equalInConstantTime(checksum(body), bytes.subarray(body.length))
+  ) {
+    throw new SealdexError("corrupt", `index "${indexName}": its record is damaged`);
+  }
+  if (!equalInConstantTime(body.subarray(0, magic.length), magic)) {
+    throw new SealdexError("corrupt", `index "${indexName}": its record is of an unknown format`);
+  }
+  const indexId = body.slice(magic.length, saltAt);
+  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
+  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
+  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
+  const { rootSecret, definition } = JSON.parse(Buffer.from(plaintext).toString("utf8")) as SealedPart;
+  plaintext.fill(0);
+  return { indexId, keys: deriveIndexKeys(Buffer.from(rootSecret, "hex"), indexId), definition };
+}
+
+function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {
+  if (!equalInConstantTime(caller.keyCheck, keyCheck)) {
+    throw new SealdexError(
+      "wrong_index_key",
+      `index "${indexName}": the given index key is not the one it was created with`,
+    );
+  }
+}
+
+function keysetContext(indexId: Uint8Array, name: string): ObjectContext {
+  return { kind: "keyset", indexId, name };
+}
+
+function checksum(body: Uint8Array): Uint8Array {
+  return createHash("sha256").update(body).digest();
+}

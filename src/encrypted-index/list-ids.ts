@@ -1,0 +1,16 @@
+/** Lists the ids of live items, in the order of string comparison. */
+
+import { recordId } from "../segment/row.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** At most `limit` ids after `after`. Reads the records of the whole index. */
+export async function listIds(index: OpenIndex, limit: number, after: string | undefined): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { segment, rows } of (await index.snapshot()).liveRows()) {
+    for (const record of await segment.reader.records(rows)) {
+      const id = recordId(record);
+      if (after === undefined || id > after) ids.push(id);
+    }
+  }
+  return ids.sort().slice(0, limit);
+}

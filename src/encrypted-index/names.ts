@@ -1,0 +1,101 @@
+/**
+ * The names under which things are stored. FORMAT.md §1.
+ *
+ * In the configuration location: `names/<index name>/<version>` (index records) and
+ * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<random>` and
+ * `index/<id>/model/<random>`. Versions and numbers count down, so that the newest is the first of a list.
+ */
+
+import { randomBytes } from "node:crypto";
+import { SealdexError } from "../errors.js";
+
+const numberMax = Number.MAX_SAFE_INTEGER;
+const numberDigits = 16;
+const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+const indexNameBytesMax = 128;
+
+export const namesPrefix = "names/";
+
+/** Throws `invalid_request` unless `name` may name an index. */
+export function checkIndexName(name: unknown): asserts name is string {
+  if (typeof name !== "string") {
+    throw new SealdexError("invalid_request", `indexName: expected a string, got ${typeof name}`);
+  }
+  const bytes = Buffer.byteLength(name, "utf8");
+  if (bytes === 0 || bytes > indexNameBytesMax) {
+    throw new SealdexError(
+      "invalid_request",
+      `indexName: expected 1 to ${indexNameBytesMax} bytes, got ${bytes}`,
+    );
+  }
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) {
+    throw new SealdexError("invalid_request", "indexName: expected no control characters or lone surrogates");
+  }
+}
+
+/** The prefix of an index's records: its name in base32 (RFC 4648, lower case, unpadded). */
+export function recordPrefix(indexName: string): string {
+  return `${namesPrefix}${encodeBase32(Buffer.from(indexName, "utf8"))}/`;
+}
+
+export function recordName(indexName: string, version: number): string {
+  return recordPrefix(indexName) + countDown(version);
+}
+
+/** The index name in a record's key. */
+export function indexNameOf(recordKey: string): string {
+  return decodeBase32(recordKey.split("/")[1]).toString("utf8");
+}
+
+export function indexPrefix(indexId: Uint8Array): string {
+  return `index/${Buffer.from(indexId).toString("hex")}/`;
+}
+
+export function manifestPrefix(indexId: Uint8Array): string {
+  return `${indexPrefix(indexId)}manifest/`;
+}
+
+export function manifestName(indexId: Uint8Array, version: number): string {
+  return manifestPrefix(indexId) + countDown(version);
+}
+
+/** A new name, from which nothing can be told but its kind. */
+export function randomObjectName(indexId: Uint8Array, kind: "segment" | "model"): string {
+  return `${indexPrefix(indexId)}${kind}/${randomBytes(16).toString("hex")}`;
+}
+
+/** The number that ends a record's or manifest's key. */
+export function numberOf(key: string): number {
+  return numberMax - Number(key.slice(-numberDigits));
+}
+
+function countDown(number: number): string {
+  return String(numberMax - number).padStart(numberDigits, "0");
+}
+
+function encodeBase32(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = (value << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) text += base32[(value >>> (bits - 5)) & 31];
+    value &= (1 << bits) - 1;
+  }
+  return bits > 0 ? text + base32[(value << (5 - bits)) & 31] : text;
+}
+
+function decodeBase32(text: string): Buffer {
+  const bytes: number[] = [];
+  let bits = 0;
+  let value = 0;
+  for (const letter of text) {
+    value = ((value << 5) | base32.indexOf(letter)) & 0xfff;
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.push((value >>> bits) & 255);
+    }
+  }
+  return Buffer.from(bytes);
+}

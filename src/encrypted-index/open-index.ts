@@ -1,0 +1,202 @@
+/** One index, open in this process: what every verb works on. */
+
+import type { IndexKeys } from "../crypto/keys.js";
+import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
+import { exactCodec } from "../engine/codec.js";
+import type { IndexConfig } from "../engine/config.js";
+import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { toListSpace } from "../engine/metric.js";
+import { listCount, type Model } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
+import type { BlockCache } from "../segment/block-cache.js";
+import { SegmentReader } from "../segment/segment-reader.js";
+import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import type { OpenedRecord } from "./index-record.js";
+import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
+import { ManifestLog } from "./manifest-log.js";
+import { randomObjectName } from "./names.js";
+import { Snapshot } from "./snapshot.js";
+
+/** A segment that is stored but that no manifest names yet. */
+export type StoredSegment = Omit<SegmentRef, "sequence">;
+
+export class OpenIndex {
+  readonly indexName: string;
+  readonly indexId: Uint8Array;
+  readonly config: IndexConfig;
+  readonly embeddingModel?: string;
+  readonly keys: IndexKeys;
+  readonly log: ManifestLog;
+  readonly store: BlobStore;
+  readonly #cache: BlockCache;
+  #snapshot: Snapshot | undefined;
+  #rewriting: Promise<unknown> | undefined;
+  readonly #readers = new Map<string, Promise<SegmentReader>>();
+  readonly #models = new Map<string, Promise<Model>>();
+
+  constructor(
+    indexName: string,
+    record: OpenedRecord,
+    indexStore: BlobStore,
+    configStore: BlobStore,
+    cache: BlockCache,
+  ) {
+    this.indexName = indexName;
+    this.indexId = record.indexId;
+    this.config = record.definition.config;
+    this.embeddingModel = record.definition.embeddingModel;
+    this.keys = record.keys;
+    this.store = indexStore;
+    this.log = new ManifestLog(configStore, record.keys, record.indexId, indexName);
+    this.#cache = cache;
+  }
+
+  /** The index as of now: every change acknowledged before this call is in it. */
+  async snapshot(): Promise<Snapshot> {
+    const manifest = await this.log.newest();
+    if (this.#snapshot?.manifest.version !== manifest.version) this.#snapshot = await this.#open(manifest);
+    return this.#snapshot;
+  }
+
+  /** Whether training or compaction runs in this process; it runs once at a time. */
+  get rewriting(): boolean {
+    return this.#rewriting !== undefined;
+  }
+
+  async whileRewriting(work: () => Promise<void>): Promise<void> {
+    while (this.#rewriting !== undefined) await this.#rewriting.catch(() => undefined);
+    this.#rewriting = work();
+    try {
+      await this.#rewriting;
+    } finally {
+      this.#rewriting = undefined;
+    }
+  }
+
+  /** The dimension, by definition or by the first vector. */
+  dimension(manifest: Manifest): number | undefined {
+    return this.config.dimension ?? manifest.dimension;
+  }
+
+  /** How new rows are encoded under a model, or without one. The quantizer is pinned while `use` runs. */
+  async withEncoding<T>(
+    dimension: number,
+    model: Model | undefined,
+    use: (encoding: Encoding) => Promise<T>,
+  ): Promise<T> {
+    const encoding = {
+      codec: exactCodec(this.config, dimension),
+      toListSpace: (vectors: Float32Array) => toListSpace(this.config.metric, vectors, dimension),
+    };
+    if (model === undefined) return use(encoding);
+    return this.withQuantizer(model, (quantizer) => use({ ...encoding, quantizer }));
+  }
+
+  async withQuantizer<T>(model: Model, use: (quantizer: CoarseQuantizer) => Promise<T> | T): Promise<T> {
+    const [quantizer] = await this.#cache.pin([model], async () => [new CoarseQuantizer(model)]);
+    try {
+      return await use(quantizer);
+    } finally {
+      this.#cache.unpin([model]);
+    }
+  }
+
+  /** Seals and stores a batch as one segment. */
+  async storeSegment(
+    batch: Batch,
+    encoding: Encoding,
+    modelName: string | undefined,
+  ): Promise<StoredSegment> {
+    const name = randomObjectName(this.indexId, "segment");
+    const context = { kind: "segment", indexId: this.indexId, name } as const;
+    const { bytes, header, blocks, directoryLength } = writeSegment(this.keys.data, context, batch, encoding);
+    await this.#create(name, bytes);
+    return {
+      name,
+      header: Buffer.from(header).toString("base64"),
+      length: bytes.length,
+      rows: batch.rows.length,
+      deleted: batch.deleted.length,
+      blocks,
+      directoryLength,
+      ...(modelName !== undefined && { model: modelName }),
+    };
+  }
+
+  async storeModel(model: Model): Promise<ObjectRef> {
+    const name = randomObjectName(this.indexId, "model");
+    const head = Buffer.alloc(modelHeadBytes);
+    [model.dimension, listCount(model), model.autoProbes].forEach((word, i) =>
+      head.writeUInt32LE(word, 4 * i),
+    );
+    const { buffer, byteOffset, byteLength } = model.centroids;
+    const plaintext = Buffer.concat([head, new Uint8Array(buffer, byteOffset, byteLength)]);
+    const bytes = sealObject(this.keys.data, { kind: "model", indexId: this.indexId, name }, plaintext);
+    await this.#create(name, bytes);
+    return {
+      name,
+      header: Buffer.from(bytes.subarray(0, headerBytes)).toString("base64"),
+      length: bytes.length,
+    };
+  }
+
+  async #create(name: string, bytes: Uint8Array): Promise<void> {
+    if (!(await this.store.create(name, bytes))) {
+      throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
+    }
+  }
+
+  async #open(manifest: Manifest): Promise<Snapshot> {
+    const named = new Set(manifest.segments.map((segment) => segment.name));
+    for (const name of this.#readers.keys()) if (!named.has(name)) this.#readers.delete(name);
+    for (const name of this.#models.keys()) if (name !== manifest.model?.name) this.#models.delete(name);
+    const model = manifest.model && this.#model(manifest.model);
+    const segments = manifest.segments.map(async (ref) => ({ ref, reader: await this.#reader(ref) }));
+    return new Snapshot(manifest, await Promise.all(segments), await model);
+  }
+
+  #reader(ref: SegmentRef): Promise<SegmentReader> {
+    return remember(this.#readers, ref.name, () => {
+      const { name, length, blocks, directoryLength } = ref;
+      const context = { kind: "segment", indexId: this.indexId, name } as const;
+      const header = Buffer.from(ref.header, "base64");
+      const location = { context, header, length, blocks, directoryLength };
+      const codecOf = (dimension: number) => exactCodec(this.config, dimension);
+      return SegmentReader.open(this.keys.data, location, codecOf, this.store, this.#cache);
+    });
+  }
+
+  #model(ref: ObjectRef): Promise<Model> {
+    return remember(this.#models, ref.name, async () => {
+      const bytes = await this.store.read(ref.name);
+      if (bytes === null) throw new SealdexError("missing_object", `stored object ${ref.name}: it is gone`);
+      if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
+        throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);
+      }
+      const context = { kind: "model", indexId: this.indexId, name: ref.name } as const;
+      return decodeModel(openObject(this.keys.data, context, bytes));
+    });
+  }
+}
+
+const modelHeadBytes = 12;
+
+/** u32 dimension, lists, automatic probes; then float32 centroids, layout (lists, dimension). */
+function decodeModel(plaintext: Uint8Array): Model {
+  const head = new DataView(plaintext.buffer, plaintext.byteOffset, modelHeadBytes);
+  const dimension = head.getUint32(0, true);
+  const centroids = new Float32Array(dimension * head.getUint32(4, true));
+  new Uint8Array(centroids.buffer).set(plaintext.subarray(modelHeadBytes));
+  return { dimension, centroids, autoProbes: head.getUint32(8, true) };
+}
+
+/** What `make` gave for this name before; a failure is not remembered. */
+function remember<T>(made: Map<string, Promise<T>>, name: string, make: () => Promise<T>): Promise<T> {
+  const known = made.get(name);
+  if (known !== undefined) return known;
+  const value = make();
+  made.set(name, value);
+  value.catch(() => made.delete(name));
+  return value;
+}

@@ -1,0 +1,179 @@
+/**
+ * Rewriting: live rows of some segments become new segments, which take their place in one commit. What
+ * training and compaction share.
+ */
+
+import type { Model } from "../engine/model.js";
+import type { Row } from "../segment/row.js";
+import { tombstone } from "../segment/id-table.js";
+import { forEachEntry } from "../segment/segment-reader.js";
+import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
+import type { Change } from "./manifest-log.js";
+import type { OpenIndex, StoredSegment } from "./open-index.js";
+import type { OpenSegment, Snapshot } from "./snapshot.js";
+
+/** Vectors and texts of one new segment; bounds what rewriting holds in memory. */
+const segmentBytesMax = 32 * 1024 * 1024;
+
+/** Lets other work of the process run. */
+export function breathe(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** Drives a generator to its end, letting other work run between its pieces. */
+export async function drive<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    await breathe();
+  }
+}
+
+/** Live rows of some segments with their vectors, block by block, oldest first. */
+export async function* liveBlocks(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+): AsyncGenerator<{
+  segment: OpenSegment;
+  rows: number[];
+  fingerprints: Uint8Array[];
+  vectors: Float32Array;
+}> {
+  for (const segment of segments) {
+    const { reader } = segment;
+    const { dimension } = reader.directory;
+    const hidden = await snapshot.hiddenIn(segment);
+    for (const block of reader.directory.codes) {
+      const { fingerprints, vectors } = await reader.readCodes(block);
+      const kept: number[] = [];
+      for (let row = 0; row < block.rows; row++) {
+        const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
+        if (!hidden(w0, w1, w2, w3)) kept.push(row);
+      }
+      if (kept.length === 0) continue;
+      const live = new Float32Array(kept.length * dimension);
+      kept.forEach((row, at) =>
+        live.set(vectors.subarray(row * dimension, (row + 1) * dimension), at * dimension),
+      );
+      yield {
+        segment,
+        rows: kept.map((row) => block.firstRow + row),
+        fingerprints: kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16)),
+        vectors: live,
+      };
+      await breathe();
+    }
+  }
+}
+
+/** Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. */
+export async function rewrite(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+  dimension: number,
+  model: { readonly model?: Model; readonly name?: string },
+  deleted: readonly Uint8Array[],
+): Promise<StoredSegment[]> {
+  const stored: StoredSegment[] = [];
+  let rows: Row[] = [];
+  let parts: Float32Array[] = [];
+  let bytes = 0;
+  let buried = deleted;
+  const flush = () =>
+    index.withEncoding(dimension, model.model, async (encoding) => {
+      const vectors = new Float32Array(rows.length * dimension);
+      parts.reduce((at, part) => (vectors.set(part, at), at + part.length), 0);
+      const batch = { dimension, rows, vectors, deleted: buried };
+      stored.push(await index.storeSegment(batch, encoding, model.name));
+      [rows, parts, bytes, buried] = [[], [], 0, []];
+    });
+  for await (const block of liveBlocks(snapshot, segments)) {
+    const { reader } = block.segment;
+    const [records, contents] = await Promise.all([reader.records(block.rows), reader.contents(block.rows)]);
+    block.fingerprints.forEach((fingerprint, i) => {
+      rows.push({ fingerprint, record: records[i], contents: contents[i] });
+      bytes += records[i].length + (contents[i]?.length ?? 0);
+    });
+    parts.push(block.vectors);
+    bytes += block.vectors.byteLength;
+    if (bytes >= segmentBytesMax) await flush();
+  }
+  if (rows.length > 0 || buried.length > 0) await flush();
+  return stored;
+}
+
+/** Fingerprints that `segments` delete and do not hold again, except those that `snapshot` hides anyway. */
+export async function tombstones(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = [];
+  for (const segment of segments) {
+    const hidden = await snapshot.hiddenIn(segment);
+    forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
+      if (row !== tombstone || hidden(w0, w1, w2, w3)) return;
+      found.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
+    });
+  }
+  return found;
+}
+
+/**
+ * The manifest with `old` segments replaced by `stored`, at the place and sequence of the newest of them; null
+ * where some of `old` are gone, because another process rewrote them.
+ */
+export function replaceSegments(
+  latest: Manifest,
+  old: readonly SegmentRef[],
+  stored: readonly StoredSegment[],
+): Pick<Manifest, "segments" | "garbage"> | null {
+  const names = new Set(old.map(({ name }) => name));
+  const place = latest.segments.findLastIndex(({ name }) => names.has(name));
+  if (latest.segments.filter(({ name }) => names.has(name)).length < names.size) return null;
+  const sequence = Math.max(0, ...old.map((segment) => segment.sequence));
+  const renewed = stored.map((segment) => ({ ...segment, sequence }));
+  const kept = (segment: SegmentRef) => !names.has(segment.name);
+  return {
+    segments: [
+      ...latest.segments.slice(0, place + 1).filter(kept),
+      ...renewed,
+      ...latest.segments.slice(place + 1),
+    ],
+    garbage: [...latest.garbage, ...drop(old)],
+  };
+}
+
+/** Garbage records for objects that are dropped now. */
+export function drop(objects: readonly ObjectRef[]): Garbage[] {
+  const since = Date.now();
+  return objects.map(({ name }) => ({ name, since }));
+}
+
+/** How long a reader may go on with objects that no manifest names any more. */
+const graceMs = 15 * 60 * 1000;
+
+/**
+ * Commits a rewrite, after deleting what earlier rewrites dropped more than the grace period ago. Where the change
+ * declines, what was stored for it is deleted and null returned.
+ */
+export async function commitRewrite(
+  index: OpenIndex,
+  stored: readonly { readonly name: string }[],
+  change: Change,
+): Promise<Manifest | null> {
+  const { garbage } = await index.log.newest();
+  const expired = new Set(
+    garbage.filter(({ since }) => Date.now() - since > graceMs).map(({ name }) => name),
+  );
+  // Deleted before the manifest forgets them: a crash in between repeats the deletion instead of losing it.
+  await index.store.delete([...expired]);
+  const committed = await index.log.commit((latest) => {
+    const draft = change(latest);
+    return draft && { ...draft, garbage: draft.garbage.filter(({ name }) => !expired.has(name)) };
+  });
+  if (committed === null) await index.store.delete(stored.map(({ name }) => name));
+  return committed;
+}

@@ -1,0 +1,110 @@
+/** An index as of one manifest: its open segments, and which of their rows newer segments hide. */
+
+import type { Model } from "../engine/model.js";
+import { findEntry, tombstone } from "../segment/id-table.js";
+import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
+import type { Manifest, SegmentRef } from "./manifest.js";
+
+export interface OpenSegment {
+  readonly ref: SegmentRef;
+  readonly reader: SegmentReader;
+}
+
+/** A live row: its segment and its position there. */
+export interface RowPlace {
+  readonly segment: OpenSegment;
+  readonly row: number;
+}
+
+/** Whether a newer segment speaks of the item with this fingerprint (four words). */
+export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
+
+export class Snapshot {
+  readonly manifest: Manifest;
+  /** Ascending by sequence. */
+  readonly segments: readonly OpenSegment[];
+  /** Undefined: untrained. */
+  readonly model: Model | undefined;
+  readonly #hidden = new Map<OpenSegment, Promise<Hidden>>();
+  #count: Promise<number> | undefined;
+
+  constructor(manifest: Manifest, segments: readonly OpenSegment[], model: Model | undefined) {
+    this.manifest = manifest;
+    this.segments = segments;
+    this.model = model;
+  }
+
+  /** The test for rows of `segment`; reads the id tables of the segments newer than it, once. */
+  hiddenIn(segment: OpenSegment): Promise<Hidden> {
+    const known = this.#hidden.get(segment);
+    if (known !== undefined) return known;
+    const hidden = this.#readHidden(segment).catch((error: unknown) => {
+      this.#hidden.delete(segment);
+      throw error;
+    });
+    this.#hidden.set(segment, hidden);
+    return hidden;
+  }
+
+  async #readHidden(segment: OpenSegment): Promise<Hidden> {
+    const newer = this.segments.filter(({ ref }) => ref.sequence > segment.ref.sequence);
+    const tables = await Promise.all(newer.map(({ reader }) => reader.entries()));
+    return (w0, w1, w2, w3) => tables.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
+  }
+
+  /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
+  async find(fingerprints: readonly Uint8Array[]): Promise<(RowPlace | null)[]> {
+    const places: (RowPlace | null)[] = fingerprints.map(() => null);
+    let open = fingerprints.map((_, i) => i);
+    for (const segment of this.segments.toReversed()) {
+      if (open.length === 0) break;
+      const rows = await segment.reader.find(open.map((i) => fingerprints[i]));
+      rows.forEach((row, at) => {
+        if (row !== -1 && row !== tombstone) places[open[at]] = { segment, row };
+      });
+      open = open.filter((_, at) => rows[at] === -1);
+    }
+    return places;
+  }
+
+  /** How many items there are. Reads the id tables; the result is kept. */
+  count(): Promise<number> {
+    this.#count ??= this.#countRows().catch((error: unknown) => {
+      this.#count = undefined;
+      throw error;
+    });
+    return this.#count;
+  }
+
+  async #countRows(): Promise<number> {
+    const oldest = this.segments[0]?.ref.sequence;
+    let live = 0;
+    for (const segment of this.segments) {
+      live += segment.ref.rows;
+      if (segment.ref.sequence === oldest) continue;
+      // A hidden row is counted once: by the newest segment that speaks of its item.
+      const hidden = await this.hiddenIn(segment);
+      const last: Uint8Array[] = [];
+      forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3) => {
+        if (!hidden(w0, w1, w2, w3)) last.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
+      });
+      const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
+      for (const { reader } of older) {
+        for (const row of await reader.find(last)) if (row !== -1 && row !== tombstone) live--;
+      }
+    }
+    return live;
+  }
+
+  /** The rows that no newer segment hides, oldest segment first. */
+  async *liveRows(): AsyncGenerator<{ segment: OpenSegment; rows: number[] }> {
+    for (const segment of this.segments) {
+      const hidden = await this.hiddenIn(segment);
+      const rows: number[] = [];
+      forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
+        if (row !== tombstone && !hidden(w0, w1, w2, w3)) rows.push(row);
+      });
+      yield { segment, rows: rows.sort((a, b) => a - b) };
+    }
+  }
+}
