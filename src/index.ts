@@ -1,0 +1,31 @@
+/** `sealdex`: the encrypted vector index and its LangChain.js vector store. */
+
+export { createClient, generateKey, SealdexError } from "./core.js";
+export type {
+  BatchQuery,
+  BlobStore,
+  Client,
+  CreateIndexOptions,
+  EmbeddedClientOptions,
+  ErrorCode,
+  Filter,
+  HttpClientOptions,
+  IndexConfigInput,
+  IndexDescription,
+  IndexKey,
+  IndexType,
+  Item,
+  Match,
+  Metadata,
+  Metric,
+  QueryOptions,
+  StorageLocation,
+  StoredItem,
+  VectorIndex,
+} from "./core.js";
+export {
+  EncryptedVectorStore,
+  type EncryptedVectorStoreArgs,
+  type EncryptedVectorStoreFactoryArgs,
+} from "./langchain/encrypted-vector-store.js";
+export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
