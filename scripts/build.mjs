@@ -1,0 +1,22 @@
+// Builds everything: the kernels, the library as ES modules and as CommonJS, the server.
+
+import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+
+function run(...args) {
+  execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" });
+}
+
+run("scripts/build-kernels.mjs");
+rmSync(join(root, "dist"), { recursive: true, force: true });
+run(tsc, "-p", "tsconfig.json");
+run(tsc, "-p", "tsconfig.cjs.json");
+writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
+rmSync(join(root, "server", "dist"), { recursive: true, force: true });
+run(tsc, "-p", "server/tsconfig.json");

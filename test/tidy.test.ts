@@ -1,0 +1,161 @@
+/** The rules of the code base that a machine can check. ARCHITECTURE.md explains them. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const src = join(root, "src");
+
+interface Source {
+  /** Relative to src/, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+  /** Relative imports as paths like `path`, and packages as they are written. */
+  readonly imports: readonly { readonly target: string; readonly typeOnly: boolean }[];
+}
+
+function sources(folder: string): Source[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.includes("assembly") && !name.endsWith("kernels.wasm.ts"))
+    .map((name) => {
+      const file = join(folder, name);
+      const text = readFileSync(file, "utf8");
+      const pattern = /^(?:import|export)(\s+type)?\s[^;]*?from\s+"([^"]+)"|import\("([^"]+)"\)/gm;
+      const imports = [...text.matchAll(pattern)].map(([, typeOnly, from, dynamic]) => {
+        const target = from ?? dynamic;
+        const resolved = target.startsWith(".")
+          ? relative(folder, resolve(dirname(file), target))
+              .replaceAll("\\", "/")
+              .replace(/\.js$/, ".ts")
+          : target;
+        return { target: resolved, typeOnly: typeOnly !== undefined };
+      });
+      return { path: name.replaceAll("\\", "/"), text, imports };
+    });
+}
+
+/** Who may import whom: a folder or file of src/, and the folders, files and packages it may use beside itself. */
+const table: Record<string, string> = {
+  "errors.ts": "",
+  "engine/": "errors.ts",
+  "crypto/": "errors.ts node:crypto",
+  "storage/": "errors.ts node:",
+  "filter.ts": "errors.ts",
+  "lexical.ts": "errors.ts",
+  "embedder.ts": "errors.ts lexical.ts",
+  "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
+  "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
+  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
+    vector-index.ts errors.ts node:crypto node:util`,
+  "wire.ts": "vector-index.ts engine/config.ts filter.ts errors.ts",
+  "client/": "wire.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+  "core.ts": `client/client.ts encrypted-index/embedded-client.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
+    storage/location.ts vector-index.ts filter.ts errors.ts`,
+  "langchain/": `core.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/
+    node:crypto node:util`,
+  "index.ts": "core.ts langchain/",
+};
+const allowed = Object.fromEntries(
+  Object.entries(table).map(([layer, names]) => [layer, names.split(/\s+/)]),
+);
+
+const all = sources(src);
+const everywhere = [...all, ...sources(join(root, "server", "src"))];
+
+test("every file imports only what its layer may", () => {
+  const broken: string[] = [];
+  for (const { path, imports } of all) {
+    const layer = Object.keys(allowed).find(
+      (name) => path === name || (name.endsWith("/") && path.startsWith(name)),
+    );
+    expect(layer, `${path} belongs to no layer`).toBeDefined();
+    for (const { target } of imports) {
+      const mayImport = [layer as string, ...allowed[layer as string]];
+      const granted = mayImport.some(
+        (name) => target === name || (/[/:]$/.test(name) && target.startsWith(name)),
+      );
+      if (!granted) broken.push(`${path} may not import ${target}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test("no file imports itself through others", () => {
+  const imports = new Map(all.map((source) => [source.path, source.imports.map(({ target }) => target)]));
+  const settled = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: string[]) => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(" > "));
+    if (settled.has(path) || trail.includes(path)) return;
+    for (const target of imports.get(path) ?? []) visit(target, [...trail, path]);
+    settled.add(path);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  expect(cycles).toEqual([]);
+});
+
+test("every file is reached from a public entry", () => {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    exports: Record<string, { import?: { default: string } }>;
+  };
+  const entries = Object.values(exports).flatMap((entry) => entry.import?.default ?? []);
+  const reached = new Set<string>();
+  const visit = (path: string) => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    for (const { target } of all.find((source) => source.path === path)?.imports ?? []) visit(target);
+  };
+  for (const entry of entries) visit(entry.replace("./dist/esm/", "").replace(/\.js$/, ".ts"));
+  expect(all.map(({ path }) => path).filter((path) => !reached.has(path))).toEqual([]);
+});
+
+test("only one file touches ciphers, and it always fixes the tag length", () => {
+  const users = everywhere.filter(({ text }) => /create(C|Dec)ipheriv|subtle\./.test(text));
+  expect(users.map(({ path }) => path)).toEqual(["crypto/sealed-object.ts"]);
+  const calls = users[0].text.match(/create(C|Dec)ipheriv\("[^;]*;/g) ?? [];
+  expect(calls.length).toBe(2);
+  for (const call of calls) expect(call).toContain("authTagLength: tagBytes");
+});
+
+test("snake_case property names stay on the wire", () => {
+  const home = new Set(["wire.ts", "schemas.ts"]);
+  // Words of quotations, the specification's values, and error codes are not names of ours.
+  const found = everywhere
+    .filter(({ path }) => !home.has(path))
+    .flatMap(({ path, text }) => {
+      const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
+      return [...code.matchAll(/\b[a-z]+(?:_[a-z]+)+\b/g)].map(([name]) => `${path}: ${name}`);
+    });
+  expect(found).toEqual([]);
+});
+
+test("files have names that say what they hold, and stay short enough to be read", () => {
+  const banned = /(^|\/)(utils?|helpers?|common|types|misc)\.ts$/;
+  expect(everywhere.filter(({ path }) => banned.test(path)).map(({ path }) => path)).toEqual([]);
+  const long = everywhere.filter(({ text }) => text.split("\n").length > 350);
+  expect(long.map(({ path }) => path)).toEqual([]);
+});
+
+test("sources hold no console, no any, no empty catch, no stub", () => {
+  const banned = [/\bconsole\./, /[:<]\s*any\b/, /catch\s*(\([^)]*\))?\s*\{\s*\}/, /\bTODO\b|\bFIXME\b/];
+  for (const { path, text } of everywhere) {
+    const code = text.replace(/\/\*[\s\S]*?\*\//g, "");
+    for (const pattern of banned) expect(code, path).not.toMatch(pattern);
+  }
+});
+
+test("only langchain/ knows LangChain", () => {
+  const users = all.filter(({ imports }) => imports.some(({ target }) => target.startsWith("@langchain/")));
+  expect(users.length).toBeGreaterThan(0);
+  for (const { path } of users) expect(path).toMatch(/^langchain\//);
+});
+
+test("documents have one title each", () => {
+  const documents = ["README.md", "ARCHITECTURE.md", "FORMAT.md", "CONTRIBUTING.md"];
+  for (const name of documents) {
+    const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
+    expect(prose.match(/^# /gm), name).toHaveLength(1);
+  }
+});
