@@ -1,0 +1,102 @@
+// Packs both packages, installs them where nothing else is but @langchain/core, and uses them as their users would: by
+// import, by require, from TypeScript, and as a command.
+
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const work = mkdtempSync(join(tmpdir(), "sealdex-package-"));
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+
+function run(command, args, cwd) {
+  console.log(`> ${command} ${args.join(" ")}`);
+  execFileSync(command, args, { cwd, stdio: "inherit" });
+}
+
+function output(command, args, cwd) {
+  return execFileSync(command, args, { cwd, encoding: "utf8" });
+}
+
+function pack(folder) {
+  const [{ filename }] = JSON.parse(output(npm, ["pack", "--json", "--pack-destination", work], folder));
+  return join(work, filename);
+}
+
+const library = pack(root);
+const server = pack(join(root, "server"));
+run("npx", ["--no", "publint", "--strict", library], root);
+run("npx", ["--no", "publint", "--strict", server], root);
+run("npx", ["--no", "attw", library, "--profile", "node16"], root);
+
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const project = join(work, "project");
+mkdirSync(project);
+writeFileSync(join(project, "package.json"), '{ "private": true }\n');
+run(npm, ["install", "--silent", library, `@langchain/core@${devDependencies["@langchain/core"]}`], project);
+
+const installed = JSON.parse(readFileSync(join(project, "node_modules", "sealdex", "package.json"), "utf8"));
+for (const script of ["preinstall", "install", "postinstall"]) {
+  if (installed.scripts?.[script]) throw new Error(`sealdex has a ${script} script`);
+}
+if (installed.dependencies) throw new Error("sealdex has runtime dependencies");
+
+const use = `
+const store = new EncryptedVectorStore(new LexicalEmbeddings(), {
+  indexName: "notes", indexKey: generateKey(), indexLocation: { location: "local", path: process.argv[2] },
+});
+const [id] = await store.addTexts(["Keys are rotated every year.", "Salmon swim upstream."], [{ n: 1 }, { n: 2 }]);
+const [[document, score]] = await store.similaritySearchWithScore("key rotation", 1);
+if (document.id !== id || document.metadata.n !== 1 || !(score > 0 && score < 1)) throw new Error("wrong answer");
+await store.close();
+`;
+const names = "EncryptedVectorStore, generateKey, LexicalEmbeddings";
+const programs = {
+  "use.mjs": `import { ${names} } from "sealdex";\n${use}console.log("import works");\n`,
+  "use.cjs": `const { ${names} } = require("sealdex");\n(async () => {${use}console.log("require works");\n})();\n`,
+  "core.cjs": `require("sealdex/core"); require("sealdex/client"); require("sealdex/storage/conformance");\n`,
+  "core.mjs": `import "sealdex/core"; import "sealdex/client"; import "sealdex/storage/conformance";\n`,
+};
+for (const [name, program] of Object.entries(programs)) {
+  writeFileSync(join(project, name), program);
+  run(process.execPath, [name, join(work, `data-${name.replace(".", "-")}`)], project);
+}
+
+const command = join(work, "command");
+mkdirSync(command);
+writeFileSync(join(command, "package.json"), '{ "private": true }\n');
+run(npm, ["install", "--silent", library, server, "@langchain/core@^1.0.0"], command);
+const key = output("npx", ["--no", "sealdex-server", "generate-key"], command).trim();
+if (!/^[0-9a-f]{64}$/.test(key)) throw new Error("sealdex-server generate-key printed no key");
+await serveAndAsk();
+rmSync(work, { recursive: true });
+console.log("The packages install and work.");
+
+async function serveAndAsk() {
+  const port = "18431";
+  const env = {
+    ...process.env,
+    SEALDEX_PORT: port,
+    SEALDEX_API_KEYS: "secret",
+    SEALDEX_INDEX_LOCATION: "memory:",
+  };
+  const program = join(command, "node_modules", "sealdex-server", "dist", "main.js");
+  const service = spawn(process.execPath, [program, "serve"], {
+    cwd: command,
+    env,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/health`).catch(() => null);
+      if (response?.ok) break;
+      if (attempt === 100) throw new Error("sealdex-server did not start");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  } finally {
+    service.kill();
+    await new Promise((resolve) => service.once("exit", resolve));
+  }
+}

@@ -1,0 +1,464 @@
+/** What every index does, wherever it runs: the same suite for the embedded client and for HTTP. */
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Client, generateKey, type Item, type Metric, type VectorIndex } from "../../src/core.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { clustered } from "../engine/data.js";
+import { dot, rowsOf, squaredL2 } from "../engine/oracle.js";
+
+export interface Service {
+  readonly client: Client;
+  close(): Promise<void>;
+}
+
+const metrics: readonly Metric[] = ["euclidean", "cosine", "squared_euclidean"];
+
+export function bruteForceDistance(metric: Metric, a: ArrayLike<number>, b: ArrayLike<number>): number {
+  if (metric === "squared_euclidean") return squaredL2(a, b);
+  if (metric === "euclidean") return Math.sqrt(squaredL2(a, b));
+  return 1 - dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+export function indexBehaviour(name: string, open: () => Promise<Service>): void {
+  describe(`an index ${name}`, () => {
+    let service: Service;
+    let made = 0;
+    beforeAll(async () => {
+      service = await open();
+    });
+    afterAll(() => service.close());
+
+    async function newIndex(items: readonly Item[] = [], metric: Metric = "euclidean") {
+      const options = { indexName: `behaviour ${made++}`, indexKey: generateKey() };
+      const index = await service.client.createIndex({ ...options, metric });
+      await index.upsert(items);
+      return { index, options };
+    }
+
+    const three: Item[] = [
+      { id: "a", vector: [1, 0], contents: "first", metadata: { year: 2020, tags: ["x", "y"] } },
+      { id: "b", vector: [0, 1], contents: "second", metadata: { year: 2021, author: { name: "Åsa" } } },
+      { id: "c", vector: [5, 5] },
+    ];
+
+    test("finds the nearest items, nearest first, with distances", async () => {
+      const { index } = await newIndex(three);
+      expect(await index.query({ queryVector: [1, 0.1], topK: 2 })).toEqual([
+        { id: "a", distance: expect.closeTo(0.1, 6) },
+        { id: "b", distance: expect.closeTo(Math.hypot(1, 0.9), 6) },
+      ]);
+    });
+
+    test("returns the fields that include names, and only those", async () => {
+      const { index } = await newIndex(three);
+      const query = { queryVector: [1, 0], topK: 1 };
+      expect(await index.query({ ...query, include: [] })).toEqual([{ id: "a" }]);
+      expect(await index.query({ ...query, include: ["metadata"] })).toEqual([
+        { id: "a", metadata: { year: 2020, tags: ["x", "y"] } },
+      ]);
+      const all = await index.query({ ...query, include: ["distance", "metadata", "vector", "contents"] });
+      expect(all).toEqual([{ ...three[0], vector: Float32Array.of(1, 0), distance: 0 }]);
+    });
+
+    test("an item without metadata has none to show: an empty object", async () => {
+      const { index } = await newIndex(three);
+      expect(await index.query({ queryVector: [5, 5], topK: 1, include: ["metadata", "contents"] })).toEqual([
+        { id: "c", metadata: {} },
+      ]);
+      expect(await index.get(["c"])).toEqual([{ id: "c", vector: Float32Array.of(5, 5), metadata: {} }]);
+    });
+
+    test("answers a batch with one list for each query, in order", async () => {
+      const { index } = await newIndex(three);
+      const lists = await index.query({ queryVectors: [[5, 5], Float32Array.of(0, 1), [1, 0]], topK: 1 });
+      expect(lists.map((list) => list.map(({ id }) => id))).toEqual([["c"], ["b"], ["a"]]);
+      expect(await index.query({ queryVectors: [[1, 0]], topK: 1, include: [] })).toEqual([[{ id: "a" }]]);
+      expect(await index.query({ queryVectors: [] })).toEqual([]);
+    });
+
+    test("returns at most the items there are, and none for topK 0", async () => {
+      const { index } = await newIndex(three);
+      expect(await index.query({ queryVector: [0, 0], topK: 50 })).toHaveLength(3);
+      expect(await index.query({ queryVector: [0, 0], topK: 0 })).toEqual([]);
+    });
+
+    test("an empty index answers with nothing, whatever the dimension asked with", async () => {
+      const { index } = await newIndex();
+      expect(await index.query({ queryVector: [1, 2, 3] })).toEqual([]);
+      expect(await index.query({ queryVectors: [[1], [2]] })).toEqual([[], []]);
+      expect(await index.get(["a"])).toEqual([]);
+      expect(await index.count()).toBe(0);
+      expect(await index.listIds()).toEqual([]);
+      await index.delete({ ids: ["a"] });
+      await index.delete({ filter: {} });
+    });
+
+    test("upserting an id again replaces vector, contents and metadata", async () => {
+      const { index } = await newIndex(three);
+      await index.upsert([{ id: "a", vector: [9, 9] }]);
+      expect(await index.count()).toBe(3);
+      expect(await index.get(["a"])).toEqual([{ id: "a", vector: Float32Array.of(9, 9), metadata: {} }]);
+      const [nearest] = await index.query({ queryVector: [1, 0], topK: 1 });
+      expect(nearest.id).toBe("b");
+    });
+
+    test("of equal ids in one call the last wins", async () => {
+      const { index } = await newIndex([
+        { id: "twice", vector: [1, 1], contents: "old" },
+        { id: "once", vector: [2, 2] },
+        { id: "twice", vector: [3, 3], contents: "new" },
+      ]);
+      expect(await index.count()).toBe(2);
+      const [item] = await index.get(["twice"]);
+      expect(item).toMatchObject({ vector: Float32Array.of(3, 3), contents: "new" });
+    });
+
+    test("get returns items in the order asked for, bit-equal, without the unknown ones", async () => {
+      const vector = Float32Array.of(0.1, -0, 3.4e38, 1e-45, -7.25);
+      const { index } = await newIndex([
+        { id: "x", vector },
+        { id: "y", vector: vector.map((value) => -value) },
+      ]);
+      const items = await index.get(["y", "nobody", "x", "y"]);
+      expect(items.map(({ id }) => id)).toEqual(["y", "x", "y"]);
+      expect(Buffer.from((items[1].vector as Float32Array).buffer)).toEqual(Buffer.from(vector.buffer));
+      expect(await index.get(["x"], { include: [] })).toEqual([{ id: "x" }]);
+    });
+
+    test("metadata come back verbatim", async () => {
+      const text =
+        '{"id":1,"_content":[],"a.b":{"$x":null,"__proto__":{"y":"ü"}},"n":-0.5,"deep":[[{"t":true}]],"":""}';
+      const metadata = JSON.parse(text) as Record<string, unknown>;
+      const { index } = await newIndex([{ id: "verbatim", vector: [1], metadata }]);
+      const [item] = await index.get(["verbatim"]);
+      expect(JSON.stringify(item.metadata)).toBe(text);
+      const [match] = await index.query({ queryVector: [1], include: ["metadata"] });
+      expect(JSON.stringify(match.metadata)).toBe(text);
+      expect(Object.getPrototypeOf(match.metadata)).toBe(Object.prototype);
+    });
+
+    test("ids and contents may be any text", async () => {
+      const texts = [
+        "../../etc/passwd",
+        "a b",
+        "\u0000",
+        "日本語 🐟",
+        "'; drop table",
+        "x".repeat(512),
+        "constructor",
+      ];
+      const { index } = await newIndex(
+        texts.map((text, i) => ({ id: text, vector: [i, 1], contents: text })),
+      );
+      expect(await index.listIds()).toEqual(texts.toSorted());
+      const items = await index.get(texts);
+      expect(items.map(({ contents }) => contents)).toEqual(texts);
+    });
+
+    test("deletes by id, tolerating unknown ids, and the place is taken by the next nearest", async () => {
+      const { index } = await newIndex(three);
+      await index.delete({ ids: ["a", "never there"] });
+      expect((await index.query({ queryVector: [1, 0], topK: 2 })).map(({ id }) => id)).toEqual(["b", "c"]);
+      expect(await index.count()).toBe(2);
+      expect(await index.get(["a"])).toEqual([]);
+      await index.upsert([three[0]]);
+      expect(await index.get(["a"], { include: ["contents"] })).toEqual([{ id: "a", contents: "first" }]);
+    });
+
+    test("deletes by filter", async () => {
+      const { index } = await newIndex(three);
+      await index.delete({ filter: { year: { $gte: 2021 } } });
+      expect(await index.listIds()).toEqual(["a", "c"]);
+      await index.delete({ filter: {} });
+      expect(await index.count()).toBe(0);
+    });
+
+    test("considers only items whose metadata match the filter, before topK", async () => {
+      const items = Array.from({ length: 200 }, (_, i) => ({
+        id: `i${i}`,
+        vector: [i, 0],
+        metadata: { group: i % 10, nested: { even: i % 2 === 0 } },
+      }));
+      const { index } = await newIndex(items);
+      const ids = async (filters: object) =>
+        (await index.query({ queryVector: [0, 0], topK: 3, filters: filters as never })).map(({ id }) => id);
+      expect(await ids({ group: 7 })).toEqual(["i7", "i17", "i27"]);
+      expect(await ids({ $or: [{ group: { $in: [3] } }, { group: 9 }] })).toEqual(["i3", "i9", "i13"]);
+      expect(await ids({ "nested.even": true, group: { $gt: 4, $lte: 8 } })).toEqual(["i6", "i8", "i16"]);
+      expect(await ids({ group: "7" })).toEqual([]);
+      expect(await ids({})).toEqual(["i0", "i1", "i2"]);
+    });
+
+    test("lists ids in order, by pages", async () => {
+      const { index } = await newIndex(["d", "a", "c", "b"].map((id) => ({ id, vector: [1] })));
+      expect(await index.listIds()).toEqual(["a", "b", "c", "d"]);
+      expect(await index.listIds({ limit: 2 })).toEqual(["a", "b"]);
+      expect(await index.listIds({ limit: 2, after: "b" })).toEqual(["c", "d"]);
+      expect(await index.listIds({ after: "bb" })).toEqual(["c", "d"]);
+      expect(await index.listIds({ limit: 0 })).toEqual([]);
+    });
+
+    test.each(metrics)("probing all lists equals brute force under %s, trained or not", async (metric) => {
+      const d = 19;
+      const vectors = rowsOf(clustered(700, d, 12, 4), d);
+      const { index } = await newIndex(
+        vectors.map((vector, i) => ({ id: `${i}`, vector })),
+        metric,
+      );
+      const queries = rowsOf(clustered(8, d, 12, 5), d);
+      const expected = queries.map((query) =>
+        vectors
+          .map((vector, i) => ({ id: `${i}`, distance: bruteForceDistance(metric, query, vector) }))
+          .sort((a, b) => a.distance - b.distance)
+          .slice(0, 10),
+      );
+      const ask = () => index.query({ queryVectors: queries, topK: 10, nProbes: 25 });
+      const untrained = await ask();
+      untrained.forEach((matches, q) => {
+        expect(matches.map(({ id }) => id)).toEqual(expected[q].map(({ id }) => id));
+        matches.forEach(({ distance }, i) => expect(distance).toBeCloseTo(expected[q][i].distance, 9));
+      });
+      await index.train({ nLists: 25 });
+      expect(await index.describe()).toMatchObject({ trained: true, nLists: 25, dimension: d, metric });
+      // Bit for bit: results do not depend on how rows are spread over lists.
+      expect(await ask()).toEqual(untrained);
+      expect(await index.query({ queryVectors: queries, topK: 10, nProbes: 1, greedy: true })).toEqual(
+        untrained,
+      );
+      const few = await index.query({ queryVectors: queries, topK: 10, nProbes: 1 });
+      for (const matches of few) expect(matches.length).toBeLessThanOrEqual(10);
+    });
+
+    test("a trained index goes on to take upserts, deletes and trainings", async () => {
+      const random = seededRandom(3);
+      const vector = () => Array.from({ length: 6 }, () => random());
+      const { index } = await newIndex(
+        Array.from({ length: 120 }, (_, i) => ({ id: `${i}`, vector: vector() })),
+      );
+      await index.train({ nLists: 8 });
+      await index.upsert([{ id: "new", vector: [9, 9, 9, 9, 9, 9] }]);
+      await index.delete({ ids: ["5", "6"] });
+      await index.upsert([{ id: "7", vector: [8, 8, 8, 8, 8, 8] }]);
+      const ids = async () =>
+        (await index.query({ queryVector: [9, 9, 9, 9, 9, 9], topK: 2, nProbes: 8 })).map(({ id }) => id);
+      expect(await ids()).toEqual(["new", "7"]);
+      await index.train({ nLists: 4 });
+      expect(await ids()).toEqual(["new", "7"]);
+      expect(await index.count()).toBe(119);
+    });
+
+    test("describes what it is", async () => {
+      const options = { indexName: `described ${made++}`, indexKey: generateKey() };
+      const indexConfig = { type: "ivfpq", dimension: 12, pqDim: 4, pqBits: 6 } as const;
+      const index = await service.client.createIndex({ ...options, indexConfig, metric: "cosine" });
+      const described = {
+        indexName: options.indexName,
+        metric: "cosine",
+        trained: false,
+        nLists: 1,
+        ...indexConfig,
+      };
+      expect(await index.describe()).toEqual(described);
+      expect(await (await service.client.loadIndex(options)).describe()).toEqual(described);
+    });
+
+    test("an embedding model turns contents into vectors, and a text into a query", async () => {
+      const options = { indexName: `embedded ${made++}`, indexKey: generateKey() };
+      const index = await service.client.createIndex({ ...options, embeddingModel: "sealdex/lexical-512" });
+      await index.upsert([
+        { id: "fish", contents: "The salmon swims up the river to spawn." },
+        { id: "keys", contents: "Rotate encryption keys every year.", metadata: { topic: "security" } },
+      ]);
+      const [match] = await index.query({
+        queryContents: "encryption key rotation",
+        topK: 1,
+        include: ["metadata"],
+      });
+      expect(match).toEqual({ id: "keys", metadata: { topic: "security" } });
+      const { dimension, embeddingModel, type } = await index.describe();
+      expect({ dimension, embeddingModel, type }).toEqual({
+        dimension: 512,
+        embeddingModel: "sealdex/lexical-512",
+        type: "ivfflat",
+      });
+    });
+
+    test("is found by its name and opened by its key, and is gone when deleted", async () => {
+      const { index, options } = await newIndex(three);
+      expect(await service.client.listIndexes()).toContain(options.indexName);
+      const again: VectorIndex = await service.client.loadIndex(options);
+      expect(await again.count()).toBe(3);
+      await service.client.deleteIndex(options);
+      expect(await service.client.listIndexes()).not.toContain(options.indexName);
+      const gone = expect.objectContaining({ code: "not_found" });
+      await expect(service.client.loadIndex(options)).rejects.toEqual(gone);
+      await expect(again.query({ queryVector: [1, 0] })).rejects.toEqual(gone);
+      await expect(index.upsert(three)).rejects.toEqual(gone);
+      await expect(service.client.deleteIndex(options)).rejects.toEqual(gone);
+      await service.client.createIndex(options);
+      expect(await (await service.client.loadIndex(options)).count()).toBe(0);
+    });
+
+    const wrong: Record<string, [(index: VectorIndex) => Promise<unknown>, string, RegExp]> = {
+      "a vector of another length": [
+        (index) => index.upsert([three[0], { id: "d", vector: [1, 2, 3] }]),
+        "dimension_mismatch",
+        /items\[1\].*expected 2 .*got 3/,
+      ],
+      "NaN in a vector": [
+        (index) => index.upsert([{ id: "d", vector: [1, Number.NaN] }]),
+        "invalid_request",
+        /items\[0\]\.vector\[1\].*finite/,
+      ],
+      "a number beyond float32": [
+        (index) => index.upsert([{ id: "d", vector: [1e39, 1] }]),
+        "invalid_request",
+        /items\[0\]\.vector\[0\].*finite/,
+      ],
+      "an item without vector where there is no model": [
+        (index) => index.upsert([{ id: "d", contents: "text" }]),
+        "invalid_request",
+        /items\[0\].*expected a vector/,
+      ],
+      "an empty id": [
+        (index) => index.upsert([{ id: "", vector: [1, 2] }]),
+        "invalid_request",
+        /items\[0\]\.id.*1 to 512/,
+      ],
+      "an id that is too long": [
+        (index) => index.upsert([{ id: "é".repeat(257), vector: [1, 2] }]),
+        "invalid_request",
+        /items\[0\]\.id.*got 514/,
+      ],
+      "metadata that are too large": [
+        (index) => index.upsert([{ id: "d", vector: [1, 2], metadata: { text: "x".repeat(70_000) } }]),
+        "invalid_request",
+        /items\[0\]\.metadata.*65536/,
+      ],
+      "a query vector of another length": [
+        (index) => index.query({ queryVector: [1, 2, 3] }),
+        "dimension_mismatch",
+        /expected 2 .*got 3/,
+      ],
+      "a query vector with an infinite value": [
+        (index) =>
+          index.query({
+            queryVectors: [
+              [1, 2],
+              [1, Number.POSITIVE_INFINITY],
+            ],
+          }),
+        "invalid_request",
+        /\[1\]\[1\].*finite/,
+      ],
+      "a negative topK": [
+        (index) => index.query({ queryVector: [1, 2], topK: -1 }),
+        "invalid_request",
+        /top_?k/i,
+      ],
+      "a fractional topK": [
+        (index) => index.query({ queryVector: [1, 2], topK: 2.5 }),
+        "invalid_request",
+        /top_?k/i,
+      ],
+      "a topK beyond the limit": [
+        (index) => index.query({ queryVector: [1, 2], topK: 10_001 }),
+        "invalid_request",
+        /top_?k/i,
+      ],
+      "a negative nProbes": [
+        (index) => index.query({ queryVector: [1, 2], nProbes: -1 }),
+        "invalid_request",
+        /n_?probes/i,
+      ],
+      "an unknown filter operator": [
+        (index) => index.query({ queryVector: [1, 2], filters: { year: { $regex: "2" } } as never }),
+        "invalid_request",
+        /\$regex/,
+      ],
+      "an unknown field to include": [
+        (index) => index.query({ queryVector: [1, 2], include: ["colour" as never] }),
+        "invalid_request",
+        /include/,
+      ],
+      "a text query without a model": [
+        (index) => index.query({ queryContents: "hello" }),
+        "invalid_request",
+        /embedding model/,
+      ],
+      "neither ids nor filter to delete": [
+        (index) => index.delete({} as never),
+        "invalid_request",
+        /ids.*filter/,
+      ],
+      "more lists than items": [
+        (index) => index.train({ nLists: 4 }),
+        "invalid_request",
+        /at most the 3 items.*got 4/,
+      ],
+    };
+
+    test.each(Object.entries(wrong))(
+      "refuses %s, and stays as it was",
+      async (_, [attempt, code, message]) => {
+        const { index } = await newIndex(three);
+        await expect(attempt(index)).rejects.toMatchObject({
+          name: "SealdexError",
+          code,
+          message: expect.stringMatching(message),
+        });
+        expect(await index.get(["a", "b", "c", "d"])).toHaveLength(3);
+        expect(await index.count()).toBe(3);
+      },
+    );
+
+    test("refuses an upsert whole: nothing of it is stored", async () => {
+      const { index } = await newIndex(three);
+      const items = [
+        ...Array.from({ length: 50 }, (_, i) => ({ id: `n${i}`, vector: [i, i] })),
+        { id: "bad", vector: [1] },
+      ];
+      await expect(index.upsert(items)).rejects.toMatchObject({ code: "dimension_mismatch" });
+      expect(await index.listIds()).toEqual(["a", "b", "c"]);
+    });
+
+    test("refuses a wrong key, a malformed key, an unknown index and a name that is taken", async () => {
+      const { options } = await newIndex(three);
+      const { client } = service;
+      const load = (changes: object) => client.loadIndex({ ...options, ...changes });
+      await expect(load({ indexKey: generateKey() })).rejects.toMatchObject({ code: "wrong_index_key" });
+      await expect(load({ indexKey: "abc" })).rejects.toMatchObject({ code: "invalid_request" });
+      await expect(load({ indexName: "nobody" })).rejects.toMatchObject({ code: "not_found" });
+      await expect(client.createIndex(options)).rejects.toMatchObject({ code: "already_exists" });
+      await expect(client.createIndex({ ...options, indexKey: generateKey() })).rejects.toMatchObject({
+        code: "already_exists",
+      });
+      const wrongKey = { ...options, indexKey: generateKey() };
+      await expect(client.deleteIndex(wrongKey)).rejects.toMatchObject({ code: "wrong_index_key" });
+      expect(await (await client.loadIndex(options)).count()).toBe(3);
+    });
+
+    test.each([
+      ["an unknown type", { indexConfig: { type: "hnsw" } }],
+      ["dimension 0", { indexConfig: { type: "ivfflat", dimension: 0 } }],
+      ["a dimension beyond the limit", { indexConfig: { type: "ivfflat", dimension: 8193 } }],
+      ["pqBits 17", { indexConfig: { type: "ivfpq", dimension: 8, pqDim: 8, pqBits: 17 } }],
+      [
+        "pqDim that does not divide the dimension",
+        { indexConfig: { type: "ivfpq", dimension: 10, pqDim: 4, pqBits: 8 } },
+      ],
+      ["an unknown metric", { metric: "manhattan" }],
+      ["an unknown embedding model", { embeddingModel: "nobody/nothing" }],
+      ["an empty name", { indexName: "" }],
+      ["a name that is too long", { indexName: "n".repeat(129) }],
+      ["a key of 63 characters", { indexKey: "0".repeat(63) }],
+    ])("is not created with %s", async (_, changes) => {
+      const options = { indexName: `refused ${made++}`, indexKey: generateKey(), ...changes };
+      await expect(service.client.createIndex(options as never)).rejects.toMatchObject({
+        name: "SealdexError",
+        code: expect.stringMatching(/^(invalid_request|dimension_mismatch)$/),
+      });
+      expect(await service.client.listIndexes()).not.toContain(options.indexName);
+    });
+  });
+}
