@@ -1,0 +1,68 @@
+/**
+ * The same sums over float32 inputs, computed and written in float64: no overflow, and rounding below
+ * d * 2^-52 of the terms' absolute sum. One row at a time, eight terms a round.
+ */
+
+export function dotBlockWide(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    store<f64>(out + (<usize>i << 3), sumRow(query, vectors + <usize>i * (<usize>d << 2), d, false));
+  }
+}
+
+export function squaredL2BlockWide(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    store<f64>(out + (<usize>i << 3), sumRow(query, vectors + <usize>i * (<usize>d << 2), d, true));
+  }
+}
+
+export function normsWide(vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    const row = vectors + <usize>i * (<usize>d << 2);
+    store<f64>(out + (<usize>i << 3), sqrt<f64>(sumRow(row, row, d, false)));
+  }
+}
+
+@inline
+function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
+  const end = a + (<usize>d << 2);
+  let sum0 = f64x2.splat(0);
+  let sum1 = f64x2.splat(0);
+  let sum2 = f64x2.splat(0);
+  let sum3 = f64x2.splat(0);
+  while (end - a >= 32) {
+    sum0 = addTerms(sum0, loadPair(a), loadPair(b), squared);
+    sum1 = addTerms(sum1, loadPair(a + 8), loadPair(b + 8), squared);
+    sum2 = addTerms(sum2, loadPair(a + 16), loadPair(b + 16), squared);
+    sum3 = addTerms(sum3, loadPair(a + 24), loadPair(b + 24), squared);
+    a += 32;
+    b += 32;
+  }
+  while (end - a >= 8) {
+    sum0 = addTerms(sum0, loadPair(a), loadPair(b), squared);
+    a += 8;
+    b += 8;
+  }
+  if (a < end) sum1 = addTerms(sum1, loadOne(a), loadOne(b), squared);
+  const sums = f64x2.add(f64x2.add(sum0, sum1), f64x2.add(sum2, sum3));
+  return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
+}
+
+/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant wherever this is inlined. */
+@inline
+function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
+  if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
+  const difference = f64x2.sub(a, b);
+  return f64x2.add(sum, f64x2.mul(difference, difference));
+}
+
+/** Two float32 as float64. */
+@inline
+function loadPair(offset: usize): v128 {
+  return f64x2.promote_low_f32x4(v128.load64_zero(offset));
+}
+
+/** One float32 as float64, and zero. */
+@inline
+function loadOne(offset: usize): v128 {
+  return f64x2.promote_low_f32x4(v128.load32_zero(offset));
+}

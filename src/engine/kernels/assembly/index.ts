@@ -1,0 +1,11 @@
+/**
+ * The kernels, compiled to WebAssembly by scripts/build-kernels.mjs; ../kernels.ts documents each.
+ *
+ * AssemblyScript. Every parameter is a number: offsets into the imported memory, counts, thresholds. No
+ * kernel keeps state, allocates, or reads beyond the rows it is given.
+ */
+
+export { dotBlock, squaredL2Block } from "./distance";
+export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
+export { assignNearest } from "./nearest";
+export { selectBelow } from "./select";

@@ -1,0 +1,155 @@
+/**
+ * The nearest centroid of each vector, as the smallest |c|^2 / 2 - <v, c>, which orders as |v - c|^2 does.
+ *
+ * Dot products are computed for three vectors and four centroids at a time: twelve accumulators that stay in
+ * registers, seven loads for twelve products. Of the shapes tried (1 x 4, 2 x 3 to 2 x 6, 3 x 3, 3 x 4, 4 x 2
+ * to 4 x 4) this was among the fastest, 9 % before 2 x 4. Vectors are taken in tiles that stay in the cache
+ * while the centroids pass by; without tiles it was 12 % slower.
+ *
+ * Where fewer vectors or centroids are left, the last one stands in for those that are missing: a result is
+ * written twice, a list that comes twice wins only once. So there is one order of additions everywhere, and
+ * equal rows get equal bits.
+ */
+
+import { loadFirst, sumEach } from "./lanes";
+
+const tileRows: u32 = 24;
+
+export function assignNearest(
+  vectors: usize,
+  n: u32,
+  d: u32,
+  centroids: usize,
+  k: u32,
+  halfNorms: usize,
+  lists: usize,
+  distances: usize,
+): void {
+  for (let i: u32 = 0; i < n; i++) {
+    store<u32>(lists + (<usize>i << 2), 0);
+    store<f32>(distances + (<usize>i << 2), Infinity);
+  }
+  for (let tile: u32 = 0; tile < n; tile += tileRows) {
+    const tileEnd = min<u32>(n - tile, tileRows) + tile;
+    for (let list: u32 = 0; list < k; list += 4) {
+      compareFour(vectors, tile, tileEnd, d, centroids, list, k, halfNorms, lists, distances);
+    }
+  }
+}
+
+/** Compares the vectors from `tile` to `tileEnd` with four centroids from `list` on. */
+@inline
+function compareFour(
+  vectors: usize,
+  tile: u32,
+  tileEnd: u32,
+  d: u32,
+  centroids: usize,
+  list: u32,
+  k: u32,
+  halfNorms: usize,
+  lists: usize,
+  distances: usize,
+): void {
+  const rowBytes = <usize>d << 2;
+  const rest = d & 3;
+  const end = rowBytes - (<usize>rest << 2);
+  const list1 = min<u32>(list + 1, k - 1);
+  const list2 = min<u32>(list + 2, k - 1);
+  const list3 = min<u32>(list + 3, k - 1);
+  const c0 = centroids + <usize>list * rowBytes;
+  const c1 = centroids + <usize>list1 * rowBytes;
+  const c2 = centroids + <usize>list2 * rowBytes;
+  const c3 = centroids + <usize>list3 * rowBytes;
+  let half = v128.load32_zero(halfNorms + (<usize>list << 2));
+  half = f32x4.replace_lane(half, 1, load<f32>(halfNorms + (<usize>list1 << 2)));
+  half = f32x4.replace_lane(half, 2, load<f32>(halfNorms + (<usize>list2 << 2)));
+  half = f32x4.replace_lane(half, 3, load<f32>(halfNorms + (<usize>list3 << 2)));
+  for (let row: u32 = tile; row < tileEnd; row += 3) {
+    const row1 = min<u32>(row + 1, tileEnd - 1);
+    const row2 = min<u32>(row + 2, tileEnd - 1);
+    const v0 = vectors + <usize>row * rowBytes;
+    const v1 = vectors + <usize>row1 * rowBytes;
+    const v2 = vectors + <usize>row2 * rowBytes;
+    let sum00 = f32x4.splat(0);
+    let sum01 = f32x4.splat(0);
+    let sum02 = f32x4.splat(0);
+    let sum03 = f32x4.splat(0);
+    let sum10 = f32x4.splat(0);
+    let sum11 = f32x4.splat(0);
+    let sum12 = f32x4.splat(0);
+    let sum13 = f32x4.splat(0);
+    let sum20 = f32x4.splat(0);
+    let sum21 = f32x4.splat(0);
+    let sum22 = f32x4.splat(0);
+    let sum23 = f32x4.splat(0);
+    for (let at: usize = 0; at < end; at += 16) {
+      const x0 = v128.load(v0 + at);
+      const x1 = v128.load(v1 + at);
+      const x2 = v128.load(v2 + at);
+      const y0 = v128.load(c0 + at);
+      sum00 = addProducts(sum00, x0, y0);
+      sum10 = addProducts(sum10, x1, y0);
+      sum20 = addProducts(sum20, x2, y0);
+      const y1 = v128.load(c1 + at);
+      sum01 = addProducts(sum01, x0, y1);
+      sum11 = addProducts(sum11, x1, y1);
+      sum21 = addProducts(sum21, x2, y1);
+      const y2 = v128.load(c2 + at);
+      sum02 = addProducts(sum02, x0, y2);
+      sum12 = addProducts(sum12, x1, y2);
+      sum22 = addProducts(sum22, x2, y2);
+      const y3 = v128.load(c3 + at);
+      sum03 = addProducts(sum03, x0, y3);
+      sum13 = addProducts(sum13, x1, y3);
+      sum23 = addProducts(sum23, x2, y3);
+    }
+    if (rest) {
+      const x0 = loadFirst(v0 + end, rest);
+      const x1 = loadFirst(v1 + end, rest);
+      const x2 = loadFirst(v2 + end, rest);
+      const y0 = loadFirst(c0 + end, rest);
+      sum00 = addProducts(sum00, x0, y0);
+      sum10 = addProducts(sum10, x1, y0);
+      sum20 = addProducts(sum20, x2, y0);
+      const y1 = loadFirst(c1 + end, rest);
+      sum01 = addProducts(sum01, x0, y1);
+      sum11 = addProducts(sum11, x1, y1);
+      sum21 = addProducts(sum21, x2, y1);
+      const y2 = loadFirst(c2 + end, rest);
+      sum02 = addProducts(sum02, x0, y2);
+      sum12 = addProducts(sum12, x1, y2);
+      sum22 = addProducts(sum22, x2, y2);
+      const y3 = loadFirst(c3 + end, rest);
+      sum03 = addProducts(sum03, x0, y3);
+      sum13 = addProducts(sum13, x1, y3);
+      sum23 = addProducts(sum23, x2, y3);
+    }
+    keepNearest(f32x4.sub(half, sumEach(sum00, sum01, sum02, sum03)), list, row, lists, distances);
+    keepNearest(f32x4.sub(half, sumEach(sum10, sum11, sum12, sum13)), list, row1, lists, distances);
+    keepNearest(f32x4.sub(half, sumEach(sum20, sum21, sum22, sum23)), list, row2, lists, distances);
+  }
+}
+
+@inline
+function addProducts(sum: v128, a: v128, b: v128): v128 {
+  return f32x4.add(sum, f32x4.mul(a, b));
+}
+
+/** Takes over the smallest of four values, of the lists from `list` on, if it beats what the row has. */
+function keepNearest(values: v128, list: u32, row: u32, lists: usize, distances: usize): void {
+  const at = <usize>row << 2;
+  if (!v128.any_true(f32x4.lt(values, v128.load32_splat(distances + at)))) return;
+  keepIfNearer(f32x4.extract_lane(values, 0), list, lists + at, distances + at);
+  keepIfNearer(f32x4.extract_lane(values, 1), list + 1, lists + at, distances + at);
+  keepIfNearer(f32x4.extract_lane(values, 2), list + 2, lists + at, distances + at);
+  keepIfNearer(f32x4.extract_lane(values, 3), list + 3, lists + at, distances + at);
+}
+
+@inline
+function keepIfNearer(value: f32, list: u32, best: usize, distance: usize): void {
+  if (value < load<f32>(distance)) {
+    store<f32>(distance, value);
+    store<u32>(best, list);
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The WebAssembly SIMD kernels, compiled synchronously at first use (assembly/ has their source).
+ *
+ * Parameters are byte offsets into the memory of memory.ts, then counts; nothing is checked. Matrices are
+ * row-major float32, d from 1 and n from 0; offsets are multiples of 4, of float64 multiples of 8. Arithmetic
+ * is IEEE 754: what overflows float32 comes out as Infinity or NaN, without a trap.
+ *
+ * A row's result depends on the row, the query and d alone, bit for bit, not on n or on where the row lies.
+ */
+
+import { kernelsWasm } from "./kernels.wasm.js";
+import { wasmMemory } from "./memory.js";
+
+type BlockKernel = (query: number, vectors: number, n: number, d: number, out: number) => void;
+
+interface Kernels {
+  readonly dotBlock: BlockKernel;
+  readonly squaredL2Block: BlockKernel;
+  readonly dotBlockWide: BlockKernel;
+  readonly squaredL2BlockWide: BlockKernel;
+  readonly normsWide: (vectors: number, n: number, d: number, out: number) => void;
+  readonly selectBelow: (distances: number, n: number, threshold: number, rows: number) => number;
+  readonly assignNearest: (
+    vectors: number,
+    n: number,
+    d: number,
+    centroids: number,
+    k: number,
+    halfNorms: number,
+    lists: number,
+    distances: number,
+  ) => void;
+}
+
+let instantiated: Kernels | undefined;
+
+function kernels(): Kernels {
+  return (instantiated ??= instantiate());
+}
+
+function instantiate(): Kernels {
+  const module = new WebAssembly.Module(Buffer.from(kernelsWasm, "base64"));
+  const { exports } = new WebAssembly.Instance(module, { env: { memory: wasmMemory() } });
+  return exports as unknown as Kernels;
+}
+
+/** out[i] (n float32) = <query, vectors[i]>. */
+export function dotBlock(query: number, vectors: number, n: number, d: number, out: number): void {
+  kernels().dotBlock(query, vectors, n, d, out);
+}
+
+/** out[i] (n float32) = |query - vectors[i]|^2. */
+export function squaredL2Block(query: number, vectors: number, n: number, d: number, out: number): void {
+  kernels().squaredL2Block(query, vectors, n, d, out);
+}
+
+/** out[i] (n float64) = <query, vectors[i]>, in float64 throughout. */
+export function dotBlockWide(query: number, vectors: number, n: number, d: number, out: number): void {
+  kernels().dotBlockWide(query, vectors, n, d, out);
+}
+
+/** out[i] (n float64) = |query - vectors[i]|^2, in float64 throughout. */
+export function squaredL2BlockWide(query: number, vectors: number, n: number, d: number, out: number): void {
+  kernels().squaredL2BlockWide(query, vectors, n, d, out);
+}
+
+/** out[i] (n float64) = |vectors[i]|, in float64 throughout. */
+export function normsWide(vectors: number, n: number, d: number, out: number): void {
+  kernels().normsWide(vectors, n, d, out);
+}
+
+/**
+ * Writes the positions (uint32, ascending) of the float32 distances that are at most `threshold` to `rows`,
+ * room for n, and returns how many. NaN is never selected. `threshold` is rounded to the nearest float32.
+ */
+export function selectBelow(distances: number, n: number, threshold: number, rows: number): number {
+  return kernels().selectBelow(distances, n, threshold, rows) >>> 0;
+}
+
+/**
+ * The list of each vector: the centroid c with the smallest |c|^2 / 2 - <v, c>, the lowest number among equals.
+ *
+ * `centroids` has layout (k, d), `halfNorms` k float32 |c|^2 / 2; writes `lists` (n uint32) and that smallest
+ * value to `distances` (n float32). A vector with no value below Infinity goes to list 0 with Infinity.
+ */
+export function assignNearest(
+  vectors: number,
+  n: number,
+  d: number,
+  centroids: number,
+  k: number,
+  halfNorms: number,
+  lists: number,
+  distances: number,
+): void {
+  kernels().assignNearest(vectors, n, d, centroids, k, halfNorms, lists, distances);
+}

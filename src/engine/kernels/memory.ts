@@ -1,0 +1,100 @@
+/**
+ * The one linear memory of the kernels, at most 4 GiB, created at first use. Everything that a kernel reads or
+ * writes is allocated here and named by its byte offset.
+ *
+ * A view is good until the next `allocate`: growth of the memory detaches it. Ask for views where they are
+ * used, and keep offsets. New allocations are not cleared.
+ */
+
+import { SealdexError } from "../../errors.js";
+import { alignment, Allocator } from "./allocator.js";
+
+const pageBytes = 65_536;
+const pagesInitial = 64;
+const pagesMax = 65_536;
+/** The memory doubles until a step is this large: 256 MiB. Untouched pages cost address space only. */
+const stepPagesMax = 4_096;
+
+interface LinearMemory {
+  readonly wasm: WebAssembly.Memory;
+  readonly allocator: Allocator;
+  /** `wasm.buffer`, which is slow to ask for; replaced when the memory grows. */
+  buffer: ArrayBufferLike;
+}
+
+let created: LinearMemory | undefined;
+
+function linearMemory(): LinearMemory {
+  return (created ??= create());
+}
+
+function create(): LinearMemory {
+  const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax });
+  // Offset 0 is never given out, so it can stand for "none".
+  const allocator = new Allocator(alignment, pagesInitial * pageBytes, grow);
+  return { wasm, allocator, buffer: wasm.buffer };
+}
+
+function grow(bytesMin: number): number {
+  const memory = linearMemory();
+  const pages = memory.buffer.byteLength / pageBytes;
+  const needed = Math.ceil(bytesMin / pageBytes);
+  if (pages + needed > pagesMax) {
+    const held = memory.allocator.allocatedBytes;
+    throw new SealdexError(
+      "internal",
+      `kernel memory: the limit of 4 GiB is exhausted; ${held} bytes are in use, ${bytesMin} more are needed`,
+    );
+  }
+  const step = Math.min(Math.max(needed, Math.min(pages, stepPagesMax)), pagesMax - pages);
+  try {
+    memory.wasm.grow(step);
+  } catch (cause) {
+    const message = `kernel memory: the system refused ${step * pageBytes} bytes beyond ${pages * pageBytes}`;
+    throw new SealdexError("internal", message, { cause });
+  }
+  memory.buffer = memory.wasm.buffer;
+  return memory.buffer.byteLength;
+}
+
+/** The memory itself, for instantiating kernels on it. */
+export function wasmMemory(): WebAssembly.Memory {
+  return linearMemory().wasm;
+}
+
+/**
+ * The offset of `bytes` new bytes, a multiple of 256 and never 0. Throws `internal` when 4 GiB are exhausted.
+ */
+export function allocate(bytes: number): number {
+  return linearMemory().allocator.allocate(bytes);
+}
+
+/** Gives back what `allocate` gave. Throws `internal` for any other offset. */
+export function free(offset: number): void {
+  linearMemory().allocator.free(offset);
+}
+
+/** Bytes allocated and not freed, each allocation rounded up to 256. */
+export function allocatedBytes(): number {
+  return linearMemory().allocator.allocatedBytes;
+}
+
+/** `length` bytes from `offset`. Until the next `allocate`, as are all views. */
+export function bytesAt(offset: number, length: number): Uint8Array {
+  return new Uint8Array(linearMemory().buffer, offset, length);
+}
+
+/** `length` float32 from `offset`, a multiple of 4. */
+export function floatsAt(offset: number, length: number): Float32Array {
+  return new Float32Array(linearMemory().buffer, offset, length);
+}
+
+/** `length` float64 from `offset`, a multiple of 8. */
+export function doublesAt(offset: number, length: number): Float64Array {
+  return new Float64Array(linearMemory().buffer, offset, length);
+}
+
+/** `length` uint32 from `offset`, a multiple of 4. */
+export function wordsAt(offset: number, length: number): Uint32Array {
+  return new Uint32Array(linearMemory().buffer, offset, length);
+}
