@@ -6,9 +6,6 @@ import { recordId, recordMetadata } from "../segment/row.js";
 import type { OpenIndex } from "./open-index.js";
 import type { Snapshot } from "./snapshot.js";
 
-/** Rows whose metadata are read at a time. */
-const rowsHeldMax = 10_000;
-
 /** Deletes those of the ids that exist. */
 export async function deleteIds(index: OpenIndex, ids: readonly string[]): Promise<void> {
   const fingerprints = [...new Set(ids)].map((id) => fingerprint(index.keys.id, id));
@@ -26,11 +23,9 @@ export async function deleteMatching(index: OpenIndex, matches: Predicate): Prom
   for (;;) {
     const snapshot = await index.snapshot();
     const found: Uint8Array[] = [];
-    for await (const { segment, rows } of snapshot.liveRows()) {
-      for (let start = 0; start < rows.length; start += rowsHeldMax) {
-        for (const record of await segment.reader.records(rows.slice(start, start + rowsHeldMax))) {
-          if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
-        }
+    for await (const records of snapshot.liveRecords()) {
+      for (const record of records) {
+        if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
       }
     }
     // What was written in the meantime may have changed which items match.

@@ -6,8 +6,8 @@ import type { OpenIndex } from "./open-index.js";
 /** At most `limit` ids after `after`. Reads the records of the whole index. */
 export async function listIds(index: OpenIndex, limit: number, after: string | undefined): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { segment, rows } of (await index.snapshot()).liveRows()) {
-    for (const record of await segment.reader.records(rows)) {
+  for await (const records of (await index.snapshot()).liveRecords()) {
+    for (const record of records) {
       const id = recordId(record);
       if (after === undefined || id > after) ids.push(id);
     }

@@ -6,7 +6,7 @@
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
 import { tombstone } from "../segment/id-table.js";
-import { forEachEntry } from "../segment/segment-reader.js";
+import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
 import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
@@ -90,12 +90,18 @@ export async function rewrite(
       stored.push(await index.storeSegment(batch, encoding, model.name));
       [rows, parts, bytes, buried] = [[], [], 0, []];
     });
+  let segment: OpenSegment | undefined;
+  let readers: ReturnType<SegmentReader["forward"]>[] = [];
   for await (const block of liveBlocks(snapshot, segments)) {
-    const { reader } = block.segment;
-    const [records, contents] = await Promise.all([reader.records(block.rows), reader.contents(block.rows)]);
+    if (block.segment !== segment) {
+      segment = block.segment;
+      readers = [segment.reader.forward("records"), segment.reader.forward("contents")];
+    }
+    const [records, contents] = await Promise.all(readers.map((read) => read(block.rows)));
     block.fingerprints.forEach((fingerprint, i) => {
-      rows.push({ fingerprint, record: records[i], contents: contents[i] });
-      bytes += records[i].length + (contents[i]?.length ?? 0);
+      const record = records[i] as Uint8Array;
+      rows.push({ fingerprint, record, contents: contents[i] });
+      bytes += record.length + (contents[i]?.length ?? 0);
     });
     parts.push(block.vectors);
     bytes += block.vectors.byteLength;

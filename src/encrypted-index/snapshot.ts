@@ -19,6 +19,9 @@ export interface RowPlace {
 /** Whether a newer segment speaks of the item with this fingerprint (four words). */
 export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
+/** Records that a pass over everything holds at a time. */
+const recordsHeldMax = 10_000;
+
 export class Snapshot {
   readonly manifest: Manifest;
   /** Ascending by sequence. */
@@ -96,15 +99,19 @@ export class Snapshot {
     return live;
   }
 
-  /** The rows that no newer segment hides, oldest segment first. */
-  async *liveRows(): AsyncGenerator<{ segment: OpenSegment; rows: number[] }> {
+  /** The records (see segment/row.ts) of all rows that no newer segment hides, a batch at a time. */
+  async *liveRecords(): AsyncGenerator<Uint8Array[]> {
     for (const segment of this.segments) {
       const hidden = await this.hiddenIn(segment);
       const rows: number[] = [];
       forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
         if (row !== tombstone && !hidden(w0, w1, w2, w3)) rows.push(row);
       });
-      yield { segment, rows: rows.sort((a, b) => a - b) };
+      rows.sort((a, b) => a - b);
+      const read = segment.reader.forward("records");
+      for (let start = 0; start < rows.length; start += recordsHeldMax) {
+        yield (await read(rows.slice(start, start + recordsHeldMax))) as Uint8Array[];
+      }
     }
   }
 }

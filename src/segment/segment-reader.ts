@@ -146,6 +146,32 @@ export class SegmentReader {
   }
 
   /**
+   * Reads records or contents of ascending rows past the cache, a few megabytes at a time: for passes over
+   * everything. Each call of the result must go on where the one before ended.
+   */
+  forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<(Uint8Array | null)[]> {
+    const blocks = this.directory[section];
+    let held: { readonly block: RowBlock; readonly parts: (Uint8Array | null)[] }[] = [];
+    let next = 0;
+    return async (rows) => {
+      const last = rows[rows.length - 1];
+      held = held.filter(({ block }) => block.firstRow + block.rows > rows[0]);
+      while (next < blocks.length && blocks[next].firstRow <= last) {
+        const group = leading(blocks.slice(next));
+        next += group.length;
+        const pages = await this.#read(group);
+        const opened = pages.map((page, i) => ({ block: group[i], parts: decodePage(page, group[i].rows) }));
+        held.push(...opened.filter(({ block }) => block.firstRow + block.rows > rows[0]));
+      }
+      let at = 0;
+      return rows.map((row) => {
+        while (held[at].block.firstRow + held[at].block.rows <= row) at++;
+        return held[at].parts[row - held[at].block.firstRow];
+      });
+    };
+  }
+
+  /**
    * Rows of items, by fingerprint: a row, `tombstone`, or -1 where the segment does not speak of the item.
    * Reads only the parts of the id table that can hold them.
    */
@@ -221,13 +247,9 @@ export class SegmentReader {
   /** Plaintexts of blocks given in ascending order; neighbours share a request. */
   async #read(blocks: readonly Block[]): Promise<Uint8Array[]> {
     const { name } = this.#location.context;
-    const requests: Block[][] = [];
-    for (const block of blocks) {
-      const request = requests.at(-1);
-      const last = request?.at(-1);
-      const fits = request && block.offset + block.length - request[0].offset <= requestBytesMax;
-      if (request && last && fits && last.offset + last.length === block.offset) request.push(block);
-      else requests.push([block]);
+    const requests: (readonly Block[])[] = [];
+    for (let done = 0; done < blocks.length; done += requests[requests.length - 1].length) {
+      requests.push(leading(blocks.slice(done)));
     }
     const read = requests.map(async (request) => {
       const start = request[0].offset;
@@ -252,6 +274,19 @@ async function readRange(
   if (bytes === null) throw new SealdexError("missing_object", `stored object ${name}: it is gone`);
   if (bytes.length !== length) throw new SealdexError("corrupt", `stored object ${name}: it is cut short`);
   return bytes;
+}
+
+/** The blocks from the first on that lie side by side and fit in one request. */
+function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
+  let end = 1;
+  while (end < blocks.length) {
+    const { offset, length } = blocks[end];
+    const before = blocks[end - 1];
+    if (before.offset + before.length !== offset) break;
+    if (offset + length - blocks[0].offset > requestBytesMax) break;
+    end++;
+  }
+  return blocks.slice(0, end);
 }
 
 /** Each block once, in the order in which they lie in the object. */

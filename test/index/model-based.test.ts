@@ -84,40 +84,44 @@ test.each(["euclidean", "cosine", "squared_euclidean"] as const)(
   async (metric) => {
     let trained = 0;
     let compacted = 0;
-    const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), vector, async (steps, query) => {
-      const store = createMemoryStore();
-      const options = { indexName: "model", indexKey: generateKey() };
-      let client = createClient({ indexLocation: store });
-      let index = await client.createIndex({ ...options, metric });
-      const model = new Map<string, ModelItem>();
-      let segments = 0;
-      for (const taken of steps) {
-        if ("items" in taken) {
-          await index.upsert(taken.items);
-          for (const one of taken.items) model.set(one.id, one);
-        } else if ("ids" in taken) {
-          await index.delete({ ids: taken.ids });
-          for (const id of taken.ids) model.delete(id);
-        } else if ("n" in taken) {
-          await index.delete({ filter: { n: taken.n } });
-          for (const [id, { metadata }] of model) if (metadata.n === taken.n) model.delete(id);
-        } else if ("nLists" in taken) {
-          if (model.size < taken.nLists) continue;
-          await index.train({ nLists: taken.nLists });
-          trained++;
-        } else {
-          await client.close();
-          client = createClient({ indexLocation: store });
-          index = await client.loadIndex(options);
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 40, size: "max" }),
+      vector,
+      async (steps, query) => {
+        const store = createMemoryStore();
+        const options = { indexName: "model", indexKey: generateKey() };
+        let client = createClient({ indexLocation: store });
+        let index = await client.createIndex({ ...options, metric });
+        const model = new Map<string, ModelItem>();
+        let segments = 0;
+        for (const taken of steps) {
+          if ("items" in taken) {
+            await index.upsert(taken.items);
+            for (const one of taken.items) model.set(one.id, one);
+          } else if ("ids" in taken) {
+            await index.delete({ ids: taken.ids });
+            for (const id of taken.ids) model.delete(id);
+          } else if ("n" in taken) {
+            await index.delete({ filter: { n: taken.n } });
+            for (const [id, { metadata }] of model) if (metadata.n === taken.n) model.delete(id);
+          } else if ("nLists" in taken) {
+            if (model.size < taken.nLists) continue;
+            await index.train({ nLists: taken.nLists });
+            trained++;
+          } else {
+            await client.close();
+            client = createClient({ indexLocation: store });
+            index = await client.loadIndex(options);
+          }
+          const stored = (await store.list("index/")).filter((name) => name.includes("/segment/")).length;
+          // Each upsert stores one segment; where one more appeared, compaction ran before it.
+          if ("items" in taken && stored > segments + 1) compacted++;
+          segments = stored;
+          await expectAgreement(index, model, metric, query);
         }
-        const stored = (await store.list("index/")).filter((name) => name.includes("/segment/")).length;
-        // Each upsert stores one segment; where one more appeared, compaction ran before it.
-        if ("items" in taken && stored > segments + 1) compacted++;
-        segments = stored;
-        await expectAgreement(index, model, metric, query);
-      }
-      await client.close();
-    });
+        await client.close();
+      },
+    );
     await fc.assert(property, { numRuns: 60 });
     expect(trained).toBeGreaterThan(0);
     expect(compacted).toBeGreaterThan(0);

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
+import { headerBytes } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 
@@ -83,20 +84,19 @@ describe("with one object", () => {
   test("flipped in any byte, the answer is an error or what it was", async () => {
     const store = await fill();
     const expected = await readAll(store);
-    const codes = new Map<string, number>();
     const needed = await neededKeys(store, expected);
     for (const key of needed) {
       const bytes = (await store.read(key)) as Uint8Array;
+      // A segment's own header is never read: the manifest holds it.
+      const unread = key.includes("/segment/") ? headerBytes : 0;
       const step = Math.max(1, Math.floor(bytes.length / 150));
       for (let at = 0; at < bytes.length; at += at < 100 ? 1 : step) {
         const damaged = bytes.slice();
         damaged[at] ^= 1 << (at % 8);
         const change = () => replace(store, key, damaged);
         const code = await outcome(store, expected, change, () => replace(store, key, bytes));
-        expect(code === undefined ? "unnoticed" : code, `${key} at ${at}`).toMatch(/corrupt|unnoticed/);
-        if (code !== undefined) codes.set(key, (codes.get(key) ?? 0) + 1);
+        expect(code, `${key} at ${at}`).toBe(at < unread ? undefined : "corrupt");
       }
-      expect(codes.get(key), `${key} was never found damaged`).toBeGreaterThan(90);
     }
     expect(needed.length).toBeGreaterThanOrEqual(5);
   });
@@ -106,7 +106,7 @@ describe("with one object", () => {
     const expected = await readAll(store);
     for (const key of await neededKeys(store, expected)) {
       const bytes = (await store.read(key)) as Uint8Array;
-      for (const length of [0, 1, 50, 76, 90, bytes.length - 1]) {
+      for (const length of [0, 1, 50, 76, bytes.length - 1]) {
         const change = () => replace(store, key, bytes.subarray(0, length));
         const code = await outcome(store, expected, change, () => replace(store, key, bytes));
         expect(code, `${key} cut to ${length}`).toBe("corrupt");

@@ -1,0 +1,35 @@
+/** Blobs in this process's memory: for tests, benchmarks and whatever may be forgotten. */
+
+import type { BlobStore } from "./blob-store.js";
+import { checkKey } from "./key.js";
+
+export function createMemoryStore(): BlobStore {
+  const blobs = new Map<string, Uint8Array>();
+  return {
+    async read(key, range) {
+      checkKey(key);
+      const blob = blobs.get(key);
+      if (blob === undefined) return null;
+      return range === undefined ? blob.slice() : blob.slice(range.offset, range.offset + range.length);
+    },
+    async create(key, bytes) {
+      checkKey(key);
+      if (blobs.has(key)) return false;
+      blobs.set(key, Uint8Array.from(bytes));
+      return true;
+    },
+    async list(prefix, { limit, after } = {}) {
+      const keys = [...blobs.keys()].filter(
+        (key) => key.startsWith(prefix) && (after === undefined || key > after),
+      );
+      // Keys are ASCII: the order of strings is the order of bytes.
+      return keys.sort().slice(0, limit);
+    },
+    async delete(keys) {
+      for (const key of keys) blobs.delete(key);
+    },
+    async close() {
+      blobs.clear();
+    },
+  };
+}

@@ -1,0 +1,294 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Document } from "@langchain/core/documents";
+import { FakeEmbeddings, SyntheticEmbeddings } from "@langchain/core/utils/testing";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import type { VectorStore } from "@langchain/core/vectorstores";
+import {
+  createClient,
+  EncryptedVectorStore,
+  type EncryptedVectorStoreArgs,
+  type Filter,
+  generateKey,
+  LexicalEmbeddings,
+} from "../../src/index.js";
+
+const embeddings = new LexicalEmbeddings({ dimension: 256 });
+const opened: EncryptedVectorStore[] = [];
+let args: EncryptedVectorStoreArgs;
+
+beforeEach(() => {
+  const client = createClient({ indexLocation: { location: "memory" } });
+  args = { indexName: "docs", indexKey: generateKey(), client };
+});
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+});
+
+function open(more: object = {}): EncryptedVectorStore {
+  const store = new EncryptedVectorStore(embeddings, { ...args, ...more });
+  opened.push(store);
+  return store;
+}
+
+const fish = new Document({
+  pageContent: "The salmon swims up the river.",
+  metadata: { topic: "nature", page: 1 },
+});
+const keys = new Document({
+  pageContent: "Rotate the encryption keys.",
+  metadata: { topic: "security", page: 2 },
+});
+const locks = new Document({
+  pageContent: "Locks and keys for doors.",
+  metadata: { topic: "security", page: 3 },
+});
+
+test("an empty store finds nothing and deletes nothing", async () => {
+  const store = open();
+  expect(await store.similaritySearch("anything", 1)).toEqual([]);
+  await store.delete({ ids: ["nobody"] });
+});
+
+test("adds documents under new ids, finds them with ids, text and metadata, and leaves the originals alone", async () => {
+  const store = open();
+  const originals = [fish, keys].map((document) => structuredClone({ ...document }));
+  const ids = await store.addDocuments([fish, keys]);
+  expect(new Set(ids).size).toBe(2);
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  const [first, second] = await store.similaritySearch("rotate encryption keys", 2);
+  expect(first).toEqual(new Document({ ...keys, id: ids[1] }));
+  expect(second).toEqual(new Document({ ...fish, id: ids[0] }));
+  expect([fish, keys].map((document) => ({ ...document }))).toEqual(originals);
+});
+
+test("chooses ids: those of the options, then the document's own, then random ones", async () => {
+  const store = open();
+  const named = new Document({ ...keys, id: "own" });
+  expect(await store.addDocuments([named, fish], { ids: ["x", "y"] })).toEqual(["x", "y"]);
+  const [own, random] = await store.addDocuments([named, fish]);
+  expect(own).toBe("own");
+  expect(random).not.toBe("y");
+  await expect(store.addDocuments([fish, keys], { ids: ["one"] })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+});
+
+test("adding an id again replaces text, metadata and vector", async () => {
+  const store = open();
+  await store.addDocuments([fish], { ids: ["1"] });
+  await store.addDocuments([keys], { ids: ["1"] });
+  const found = await store.similaritySearch("salmon river", 5);
+  expect(found).toEqual([new Document({ ...keys, id: "1" })]);
+});
+
+test("adds texts with metadata of their own, one for all, or none", async () => {
+  const store = open();
+  await store.addTexts(["one apple", "two pears"], [{ n: 1 }, { n: 2 }]);
+  await store.addTexts(["three plums"], { n: 3 }, { ids: ["plums"] });
+  await store.addTexts(["four figs"]);
+  expect((await store.similaritySearch("two pears", 1))[0].metadata).toEqual({ n: 2 });
+  expect((await store.similaritySearch("three plums", 1))[0]).toMatchObject({
+    id: "plums",
+    metadata: { n: 3 },
+  });
+  expect((await store.similaritySearch("four figs", 1))[0].metadata).toEqual({});
+  await expect(store.addTexts(["a", "b"], [{ n: 1 }])).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("adds vectors that the caller has", async () => {
+  const store = open();
+  const vectors = await embeddings.embedDocuments(["completely other words", "salmon"]);
+  await store.addVectors(vectors, [fish, keys], { ids: ["f", "k"] });
+  expect((await store.similaritySearch("other words", 1))[0].id).toBe("f");
+  const [[document, score]] = await store.similaritySearchVectorWithScore(vectors[1], 1);
+  expect([document.id, score]).toEqual(["k", expect.closeTo(1, 6)]);
+  await expect(store.addVectors(vectors, [fish])).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("deletes by id, by filter and all; anything else is an error", async () => {
+  const store = open();
+  const ids = await store.addDocuments([fish, keys, locks]);
+  const left = async () =>
+    (await store.similaritySearch("keys", 9)).map(({ metadata }) => metadata.page).sort();
+  await store.delete({ ids: [ids[0], "unknown"] });
+  expect(await left()).toEqual([2, 3]);
+  await store.delete({ filter: { page: { $gt: 2 } } });
+  expect(await left()).toEqual([2]);
+  for (const nothing of [undefined, {}, { ids: ["a"], filter: {} }, { deleteAll: false }]) {
+    await expect(store.delete(nothing as never)).rejects.toMatchObject({ code: "invalid_request" });
+  }
+  await store.delete({ deleteAll: true });
+  expect(await left()).toEqual([]);
+});
+
+test("k defaults to 4, gives all where there are fewer, and none for 0", async () => {
+  const store = open();
+  await store.addTexts(["a key", "b key", "c key", "d key", "e key", "f key"]);
+  expect(await store.similaritySearch("key")).toHaveLength(4);
+  expect(await store.similaritySearch("key", 50)).toHaveLength(6);
+  expect(await store.similaritySearch("key", 0)).toEqual([]);
+});
+
+describe.each(["cosine", "euclidean", "squared_euclidean"] as const)("scores under %s", (metric) => {
+  test("are 1 for a perfect match, fall with distance, stay in [0, 1], and are never NaN", async () => {
+    const store = new EncryptedVectorStore(embeddings, { ...args, metric });
+    const documents = [1, 0.5, 0.01, 0, -1, -100].map((x, i) => new Document({ pageContent: `${i}` }));
+    await store.addVectors(
+      [1, 0.5, 0.01, 0, -1, -100].map((x) => [x, 0.2]),
+      documents,
+    );
+    const found = await store.similaritySearchVectorWithScore([1, 0.2], 9);
+    const scores = found.map(([, score]) => score);
+    expect(scores).toHaveLength(6);
+    expect(scores[0]).toBeCloseTo(1, 7);
+    for (const score of scores) expect(score).toSatisfy((value: number) => value >= 0 && value <= 1);
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    const zero = await store.similaritySearchVectorWithScore([0, 0], 9);
+    for (const [, score] of zero) expect(Number.isFinite(score)).toBe(true);
+  });
+});
+
+test("filters restrict a search; the store's own filter is required beside each call's", async () => {
+  const everything = open();
+  await everything.addDocuments([fish, keys, locks]);
+  const pages = async (store: EncryptedVectorStore, filter?: Filter) =>
+    (await store.similaritySearch("keys", 9, filter)).map(({ metadata }) => metadata.page as number).sort();
+  expect(await pages(everything, { topic: "security" })).toEqual([2, 3]);
+  expect(await pages(everything, {})).toEqual([1, 2, 3]);
+  const security = open({ filter: { topic: "security" } });
+  expect(await pages(security)).toEqual([2, 3]);
+  expect(await pages(security, { page: { $lte: 2 } })).toEqual([2]);
+  expect(await pages(security, { topic: "nature" })).toEqual([]);
+  expect(await pages(security, { $or: [{ topic: "nature" }, { page: 3 }] })).toEqual([3]);
+  await security.delete({ deleteAll: true });
+  expect(await pages(everything)).toEqual([1]);
+  await expect(everything.similaritySearch("x", 1, { page: { $near: 1 } } as never)).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+});
+
+test("works as a retriever", async () => {
+  const store = open();
+  await store.addDocuments([fish, keys, locks]);
+  const retriever = store.asRetriever({ k: 1, filter: { page: { $ne: 2 } } });
+  const [document] = await retriever.invoke("encryption keys");
+  expect(document.metadata.page).toBe(3);
+  expect(await retriever.batch(["salmon", "doors"])).toMatchObject([
+    [{ metadata: { page: 1 } }],
+    [{ metadata: { page: 3 } }],
+  ]);
+  await retriever.addDocuments([new Document({ pageContent: "late doors", id: "late" })]);
+  expect((await store.similaritySearch("late doors", 1))[0].id).toBe("late");
+});
+
+test("is made from texts, from documents, and from an index that exists", async () => {
+  const fromTexts = await EncryptedVectorStore.fromTexts(
+    ["a pike", "a perch"],
+    { kind: "fish" },
+    embeddings,
+    {
+      ...args,
+      ids: ["pike", "perch"],
+    },
+  );
+  expect(fromTexts).toBeInstanceOf(EncryptedVectorStore);
+  expect((await fromTexts.similaritySearch("perch", 1))[0]).toMatchObject({
+    id: "perch",
+    metadata: { kind: "fish" },
+  });
+  const fromDocuments = await EncryptedVectorStore.fromDocuments([keys], embeddings, args);
+  expect(await fromDocuments.similaritySearch("keys", 9)).toHaveLength(3);
+  const existing = await EncryptedVectorStore.fromExistingIndex(embeddings, args);
+  expect(await existing.similaritySearch("pike", 9)).toHaveLength(3);
+  const missing = EncryptedVectorStore.fromExistingIndex(embeddings, { ...args, indexName: "nobody" });
+  await expect(missing).rejects.toMatchObject({ code: "not_found" });
+  const wrongKey = EncryptedVectorStore.fromExistingIndex(embeddings, { ...args, indexKey: generateKey() });
+  await expect(wrongKey).rejects.toMatchObject({ code: "wrong_index_key" });
+});
+
+test("a model's name stands for its embeddings", async () => {
+  const store = await EncryptedVectorStore.fromTexts(["a pike"], {}, "sealdex/lexical-512", args);
+  expect(await store.similaritySearch("pike", 1)).toHaveLength(1);
+  expect(() => new EncryptedVectorStore("nobody/nothing", args)).toThrow(/sealdex\/lexical/);
+});
+
+test("refuses an index of another metric, and scores by the index's own", async () => {
+  const euclidean = open({ metric: "euclidean" });
+  await euclidean.addTexts(["a pike"]);
+  await expect(open({ metric: "cosine" }).similaritySearch("pike", 1)).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  const unsaid = open();
+  const query = await embeddings.embedQuery("perch");
+  expect(await unsaid.similaritySearchVectorWithScore(query, 1)).toEqual(
+    await euclidean.similaritySearchVectorWithScore(query, 1),
+  );
+});
+
+test("two stores that open a new index at the same time share it", async () => {
+  const stores = [open(), open(), open()];
+  await Promise.all(stores.map((store, i) => store.addTexts([`text number ${i}`])));
+  expect(await stores[0].similaritySearch("text", 9)).toHaveLength(3);
+});
+
+test("an open that failed is tried again", async () => {
+  await open().addTexts(["a pike"]);
+  const store = open({ indexKey: generateKey() });
+  await expect(store.similaritySearch("pike", 1)).rejects.toMatchObject({ code: "wrong_index_key" });
+  await expect(store.similaritySearch("pike", 1)).rejects.toMatchObject({ code: "wrong_index_key" });
+});
+
+test("LangChain's own test embeddings work: equal vectors, zero vectors, a clear error for empty ones", async () => {
+  const ties = new EncryptedVectorStore(new FakeEmbeddings(), { ...args, indexName: "ties" });
+  await ties.addTexts(["a", "b", "c", "d", "e"]);
+  const once = await ties.similaritySearch("x", 3);
+  expect(once).toHaveLength(3);
+  expect(await ties.similaritySearch("y", 3)).toEqual(once);
+  const zero = new EncryptedVectorStore(new SyntheticEmbeddings({ vectorSize: 8 }), {
+    ...args,
+    indexName: "zero",
+  });
+  await zero.addTexts(["words", "12345"]);
+  for (const [, score] of await zero.similaritySearchWithScore("67890", 2)) expect(score).toBe(0.5);
+  await expect(zero.addTexts([""])).rejects.toMatchObject({ code: "dimension_mismatch" });
+});
+
+test("is typed as a LangChain vector store, and a wrong operator does not compile", () => {
+  expectTypeOf<EncryptedVectorStore>().toExtend<VectorStore>();
+  expectTypeOf<typeof EncryptedVectorStore>().toExtend<typeof VectorStore>();
+  const filters = (store: EncryptedVectorStore) => [
+    store.asRetriever({ filter: { year: { $gte: 2000 } } }),
+    // @ts-expect-error $regex is not an operator
+    store.asRetriever({ filter: { year: { $regex: "2" } } }),
+  ];
+  expectTypeOf(filters).toBeFunction();
+});
+
+test("what one process stores, another opens with the key and finds again", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-store-"));
+  const indexKey = generateKey();
+  const location = { location: "local", path: folder } as const;
+  const store = new EncryptedVectorStore("sealdex/lexical-512", {
+    indexName: "two",
+    indexKey,
+    indexLocation: location,
+  });
+  await store.addDocuments([fish, keys, locks], { ids: ["fish", "keys", "locks"] });
+  const found = await store.similaritySearchWithScore("encryption keys", 3);
+  await store.close();
+  const program = `
+    const { EncryptedVectorStore } = await import("sealdex");
+    const store = await EncryptedVectorStore.fromExistingIndex("sealdex/lexical-512", {
+      indexName: "two", indexKey: process.env.KEY, indexLocation: { location: "local", path: process.env.FOLDER },
+    });
+    console.log(JSON.stringify(await store.similaritySearchWithScore("encryption keys", 3)));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, KEY: indexKey, FOLDER: folder },
+  });
+  expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(found)));
+  await rm(folder, { recursive: true });
+});
