@@ -2,7 +2,8 @@
 
 import type { IndexKeys } from "../crypto/keys.js";
 import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
-import { exactCodec } from "../engine/codec.js";
+import { codecOf, type Grouping, type Scanner } from "../engine/codec.js";
+import { flatScanner } from "../engine/flat.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { toListSpace } from "../engine/metric.js";
@@ -85,12 +86,18 @@ export class OpenIndex {
     model: Model | undefined,
     use: (encoding: Encoding) => Promise<T>,
   ): Promise<T> {
-    const encoding = {
-      codec: exactCodec(this.config, dimension),
-      toListSpace: (vectors: Float32Array) => toListSpace(this.config.metric, vectors, dimension),
-    };
-    if (model === undefined) return use(encoding);
-    return this.withQuantizer(model, (quantizer) => use({ ...encoding, quantizer }));
+    const points = (vectors: Float32Array) => toListSpace(this.config.metric, vectors, dimension);
+    const encoding = (grouping: Grouping) => ({
+      codec: codecOf(this.config, dimension, grouping),
+      toListSpace: points,
+    });
+    if (model === undefined) return use(encoding("none"));
+    return this.withQuantizer(model, (quantizer) => use({ ...encoding(quantizer), quantizer }));
+  }
+
+  /** See `flatScanner`. */
+  scanner(query: Float32Array, quantizer: CoarseQuantizer | undefined): Scanner {
+    return flatScanner(this.config.metric, query.length, query, quantizer) as Scanner;
   }
 
   async withQuantizer<T>(model: Model, use: (quantizer: CoarseQuantizer) => Promise<T> | T): Promise<T> {
@@ -127,7 +134,8 @@ export class OpenIndex {
   async storeModel(model: Model): Promise<ObjectRef> {
     const name = randomObjectName(this.indexId, "model");
     const head = Buffer.alloc(modelHeadBytes);
-    [model.dimension, listCount(model), model.autoProbes].forEach((word, i) =>
+    const { dimension, autoProbes, rotationSeed } = model;
+    [dimension, listCount(model), autoProbes, rotationSeed].forEach((word, i) =>
       head.writeUInt32LE(word, 4 * i),
     );
     const { buffer, byteOffset, byteLength } = model.centroids;
@@ -162,8 +170,9 @@ export class OpenIndex {
       const context = { kind: "segment", indexId: this.indexId, name } as const;
       const header = Buffer.from(ref.header, "base64");
       const location = { context, header, length, blocks, directoryLength };
-      const codecOf = (dimension: number) => exactCodec(this.config, dimension);
-      return SegmentReader.open(this.keys.data, location, codecOf, this.store, this.#cache);
+      const grouping = ref.model === undefined ? "none" : "lists";
+      const codec = (dimension: number) => codecOf(this.config, dimension, grouping);
+      return SegmentReader.open(this.keys.data, location, codec, this.store, this.#cache);
     });
   }
 
@@ -180,15 +189,20 @@ export class OpenIndex {
   }
 }
 
-const modelHeadBytes = 12;
+const modelHeadBytes = 16;
 
-/** u32 dimension, lists, automatic probes; then float32 centroids, layout (lists, dimension). */
+/** u32 dimension, lists, automatic probes, rotation seed; then float32 centroids, layout (lists, dimension). */
 function decodeModel(plaintext: Uint8Array): Model {
   const head = new DataView(plaintext.buffer, plaintext.byteOffset, modelHeadBytes);
   const dimension = head.getUint32(0, true);
   const centroids = new Float32Array(dimension * head.getUint32(4, true));
   new Uint8Array(centroids.buffer).set(plaintext.subarray(modelHeadBytes));
-  return { dimension, centroids, autoProbes: head.getUint32(8, true) };
+  return {
+    dimension,
+    centroids,
+    autoProbes: head.getUint32(8, true),
+    rotationSeed: head.getUint32(12, true),
+  };
 }
 
 /** What `make` gave for this name before; a failure is not remembered. */

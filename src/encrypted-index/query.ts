@@ -6,6 +6,7 @@
  * takes a place among the top k.
  */
 
+import type { Scanner } from "../engine/codec.js";
 import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import { distanceOf, scoreFloor, toListSpace } from "../engine/metric.js";
@@ -35,6 +36,8 @@ interface Part {
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
   readonly hidden: Hidden;
+  /** From the query to the list's centroid; undefined where the rows are not grouped by the current model. */
+  readonly distance?: number;
   /** No row of it has a smaller score. */
   readonly floor: number;
 }
@@ -66,9 +69,8 @@ async function queryOne(
 ): Promise<Match[]> {
   if (options.topK === 0 || snapshot.segments.length === 0) return [];
   const { metric } = index.config;
-  const { first, rest } = await chooseParts(index, snapshot, vector, options);
-  const [{ reader }] = snapshot.segments;
-  const search = new Search(reader.codec.scanner(vector), options.topK);
+  const { first, rest, scanner } = await plan(index, snapshot, vector, options);
+  const search = new Search(scanner, options.topK);
   const scanned: Part[] = [];
   let candidates: Candidate[];
   try {
@@ -91,42 +93,62 @@ async function queryOne(
   return items.map((item, i) => ({ ...item, distance: distanceOf(metric, candidates[i].score) }));
 }
 
-/**
- * The parts to scan in any case, and, for a greedy query, the others in ascending order of their floor.
- * Segments that are not grouped by the current model are scanned whole.
- */
-async function chooseParts(
+/** What a query scans: `first` in any case; `rest` while it can help, ascending by floor. */
+interface Plan {
+  readonly scanner: Scanner;
+  readonly first: Part[];
+  readonly rest: Part[];
+}
+
+/** Segments that are not grouped by the current model are scanned whole. */
+async function plan(
   index: OpenIndex,
   snapshot: Snapshot,
   vector: Float32Array,
   { nProbes, greedy }: CheckedQuery,
-): Promise<{ first: Part[]; rest: Part[] }> {
-  const { model, manifest } = snapshot;
+): Promise<Plan> {
   const { metric } = index.config;
-  const probes =
-    model &&
-    (await index.withQuantizer(model, (quantizer) =>
-      quantizer.probe(toListSpace(metric, vector, model.dimension)),
-    ));
-  const probed = probes && new Set(probes.order.subarray(0, nProbes === 0 ? model?.autoProbes : nProbes));
+  const { model } = snapshot;
   const first: Part[] = [];
   const rest: Part[] = [];
-  const floorOf = (block: CodeBlock) =>
-    probes === undefined ? 0 : scoreFloor(metric, probes.distances[block.list], block.radius);
+  const grouped: OpenSegment[] = [];
   for (const segment of snapshot.segments) {
-    const hidden = await snapshot.hiddenIn(segment);
-    const part = (block: CodeBlock) => ({ segment, block, hidden, floor: floorOf(block) });
-    const { codes } = segment.reader.directory;
-    if (probed === undefined || segment.ref.model !== manifest.model?.name) {
-      first.push(...codes.map(part));
-    } else if (greedy) {
-      for (const block of codes) (probed.has(block.list) ? first : rest).push(part(block));
-    } else {
-      for (const list of probed) first.push(...blocksOfList(codes, list).map(part));
+    if (model !== undefined && segment.ref.model === snapshot.manifest.model?.name) grouped.push(segment);
+    else {
+      const hidden = await snapshot.hiddenIn(segment);
+      for (const block of segment.reader.directory.codes) first.push({ segment, block, hidden, floor: 0 });
     }
   }
-  rest.sort((a, b) => a.floor - b.floor);
-  return { first, rest };
+  if (model === undefined) return { scanner: index.scanner(vector, undefined), first, rest };
+
+  const hiddens = await Promise.all(grouped.map((segment) => snapshot.hiddenIn(segment)));
+  return index.withQuantizer(model, (quantizer) => {
+    const lists = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
+    const { nearest, distances } = quantizer.probe(toListSpace(metric, vector, model.dimension), lists);
+    grouped.forEach((segment, i) => {
+      const { codes } = segment.reader.directory;
+      const part = (block: CodeBlock): Part => {
+        const distance = distances[block.list];
+        return {
+          segment,
+          block,
+          hidden: hiddens[i],
+          distance,
+          floor: scoreFloor(metric, distance, block.radius),
+        };
+      };
+      for (const list of nearest) first.push(...blocksOfList(codes, list).map(part));
+      if (!greedy) return;
+      const probed = new Set(nearest);
+      rest.push(...codes.filter(({ list }) => !probed.has(list)).map(part));
+    });
+    // Near lists first: the sooner the threshold is low, the more rows it rules out.
+    first.sort((a, b) => (a.distance ?? 0) - (b.distance ?? 0));
+    rest.sort((a, b) => a.floor - b.floor);
+    // Whoever asks for everything gets it exactly.
+    const exact = greedy || lists === quantizer.nLists;
+    return { scanner: index.scanner(vector, exact ? undefined : quantizer), first, rest };
+  });
 }
 
 /** Scans parts, opening as many at a time as the memory for one query allows. */
@@ -173,7 +195,8 @@ async function scanHeld(
       if (result.status === "rejected") continue;
       for (const { part, open, matchesRow } of result.value) {
         scanned.push(part);
-        search.scan(scanned.length - 1, open.codes, open.fingerprints, acceptor(part, open, matchesRow));
+        const accept = acceptor(part, open, matchesRow);
+        search.scan(scanned.length - 1, open.codes, part.distance, open.fingerprints, accept);
       }
     }
   } finally {

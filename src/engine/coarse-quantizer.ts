@@ -6,11 +6,13 @@
 import { assignNearest, squaredL2Block, squaredL2BlockWide } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
+import { Rotation } from "./rotation.js";
+import { TopK } from "./top-k.js";
 
-/** Lists in the order of their centroids' distance from a query. */
+/** The lists that a query should probe. */
 export interface Probes {
   /** List numbers, nearest first. */
-  readonly order: Uint32Array;
+  readonly nearest: readonly number[];
   /** Distance of each list's centroid from the query, by list number. */
   readonly distances: Float64Array;
 }
@@ -20,16 +22,21 @@ export class CoarseQuantizer {
   readonly nLists: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
+  readonly rotation: Rotation;
   readonly #dimension: number;
   readonly #centroids: number;
   readonly #halfNorms: number;
+  #rotated = 0;
 
   constructor(model: Model) {
     const { centroids, dimension } = model;
     this.nLists = listCount(model);
     this.#dimension = dimension;
-    this.bytes = 4 * centroids.length + 4 * this.nLists;
-    this.#centroids = allocate(this.bytes);
+    this.rotation = new Rotation(dimension, model.rotationSeed);
+    const bytes = 4 * centroids.length + 4 * this.nLists;
+    // Counted as if the rotated centroids were there already: whoever encodes will ask for them.
+    this.bytes = bytes + this.rotation.bytes + 4 * this.nLists * this.rotation.rotated;
+    this.#centroids = allocate(bytes);
     this.#halfNorms = this.#centroids + 4 * centroids.length;
     floatsAt(this.#centroids, centroids.length).set(centroids);
     floatsAt(this.#halfNorms, this.nLists).set(halfSquaredNorms(centroids, dimension));
@@ -71,19 +78,36 @@ export class CoarseQuantizer {
     return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
   }
 
-  /** All lists, nearest first; `query` is in list space. */
-  probe(query: Float32Array): Probes {
+  /** The `nProbes` nearest lists; `query` is in list space. */
+  probe(query: Float32Array, nProbes: number): Probes {
     const at = allocate(4 * this.#dimension + 4 * this.nLists);
     const squares = at + 4 * this.#dimension;
     floatsAt(at, this.#dimension).set(query);
     squaredL2Block(at, this.#centroids, this.nLists, this.#dimension, squares);
     const distances = Float64Array.from(floatsAt(squares, this.nLists), Math.sqrt);
     free(at);
-    const order = Uint32Array.from(distances.keys()).sort((a, b) => distances[a] - distances[b] || a - b);
-    return { order, distances };
+    const best = new TopK(nProbes);
+    // A distance beyond float32 ranks last, but ranks.
+    distances.forEach((distance, list) =>
+      best.push(Number.isNaN(distance) ? Infinity : distance, list, 0, list, 0, 0, 0),
+    );
+    return { nearest: best.sorted().map(({ block }) => block), distances };
+  }
+
+  /** Where the rotated centroid of a list lies in kernel memory. */
+  rotatedCentroid(list: number): number {
+    const { rotation } = this;
+    if (this.#rotated === 0) {
+      this.#rotated = allocate(4 * this.nLists * rotation.rotated);
+      const centroids = floatsAt(this.#centroids, this.nLists * this.#dimension).slice();
+      rotation.apply(centroids, this.#rotated);
+    }
+    return this.#rotated + 4 * list * rotation.rotated;
   }
 
   free(): void {
+    if (this.#rotated > 0) free(this.#rotated);
+    this.rotation.free();
     free(this.#centroids);
   }
 }

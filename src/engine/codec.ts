@@ -3,6 +3,7 @@
  * codes are two calls, so that reading and decryption happen between them and neither half knows.
  */
 
+import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import type { IndexConfig } from "./config.js";
 import { flatCodec } from "./flat.js";
 
@@ -15,16 +16,22 @@ export interface LoadedCodes {
   free(): void;
 }
 
+/** Whom a scan reports to. */
+export interface ScanTarget {
+  /** No row with a greater score is of use any more; may fall while rows are offered. */
+  readonly threshold: number;
+  /** How many rows are still wanted before the threshold means anything. */
+  readonly vacancies: number;
+  offer(row: number, score: number): void;
+}
+
 /** Compares one query with blocks of codes. Holds kernel memory: call `free` when done. */
 export interface Scanner<Codes extends LoadedCodes = LoadedCodes> {
   /**
-   * Finds the rows whose score may be at most `threshold`; never misses one. Returns how many; their
-   * positions stand in `survivors`, ascending, until the next scan or allocation of kernel memory.
+   * Offers the rows whose score may be at most the target's threshold, with their scores. `centroidDistance`: from the
+   * query to the list's centroid in list space, or undefined where the rows are not grouped by the query's quantizer.
    */
-  scan(codes: Codes, threshold: number): number;
-  readonly survivors: Uint32Array;
-  /** The score of one row, as exactly as the codes can tell. Independent of the row's position. */
-  score(codes: Codes, row: number): number;
+  scan(codes: Codes, centroidDistance: number | undefined, target: ScanTarget): void;
   free(): void;
 }
 
@@ -32,17 +39,18 @@ export interface Scanner<Codes extends LoadedCodes = LoadedCodes> {
 export interface Codec<Codes extends LoadedCodes = LoadedCodes> {
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
-  /** Codes of the n rows of one block; `vectors` has layout (n, dimension). */
-  encode(vectors: Float32Array): Uint8Array;
-  /** The vectors of a block, bit for bit, layout (n, dimension); the bytes given are not kept. */
-  decode(codes: Uint8Array): Float32Array;
-  /** Copies codes into kernel memory. */
-  load(codes: Uint8Array): Codes;
-  /** Prepares a query once, to be compared with many blocks. */
-  scanner(query: Float32Array): Scanner<Codes>;
+  /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
+  encode(vectors: Float32Array, list: number): Uint8Array;
+  /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
+  decode(codes: Uint8Array, n: number): Float32Array;
+  /** Copies the codes of n rows into kernel memory. */
+  load(codes: Uint8Array, n: number): Codes;
 }
 
-/** The codec of rows that no training has compressed; after training, of `ivfflat`. */
-export function exactCodec(config: IndexConfig, dimension: number): Codec {
-  return flatCodec(config.metric, dimension) as Codec;
+/** The codec of rows that are not grouped by a model, or, with its quantizer, of those that are. */
+export function codecOf(config: IndexConfig, dimension: number, grouping: Grouping): Codec {
+  return flatCodec(config.metric, dimension, grouping);
 }
+
+/** Whether rows are grouped by a model's lists; its quantizer, where rows are to be encoded. */
+export type Grouping = "none" | "lists" | CoarseQuantizer;

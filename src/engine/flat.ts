@@ -1,12 +1,13 @@
 /**
  * Codes of `ivfflat` and of every untrained index: the vector itself, float32 little-endian, layout
- * (n, dimension).
+ * (n, dimension). Where rows are grouped by a model's lists, RaBitQ codes follow, which rule most rows out.
  *
- * A scan runs in float32, with a margin that covers its rounding; rows that pass get their score in float64.
- * So what is selected and returned does not depend on how rows are spread over blocks.
+ * A scan without them runs in float32, with a margin that covers its rounding. Either way, rows that pass get their score
+ * in float64, so scores do not depend on how rows are spread over blocks.
  */
 
-import type { Codec, LoadedCodes, Scanner } from "./codec.js";
+import type { Codec, Grouping, LoadedCodes, Scanner, ScanTarget } from "./codec.js";
+import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import type { Metric } from "./config.js";
 import {
   dotBlock,
@@ -17,11 +18,15 @@ import {
   squaredL2BlockWide,
 } from "./kernels/kernels.js";
 import { allocate, bytesAt, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { toListSpace } from "./metric.js";
+import { encodeList, rabitqBytes, RabitqQuery } from "./rabitq.js";
 
 interface FlatCodes extends LoadedCodes {
   readonly vectors: number;
   /** Euclidean norms of the rows, float64. */
   readonly norms: number;
+  /** Where the RaBitQ codes lie, or 0. */
+  readonly rabitq: number;
   /** Whether float32 arithmetic can neither overflow nor lose a difference on these rows. */
   readonly narrow: boolean;
 }
@@ -31,37 +36,52 @@ const normMin = 1e-10;
 const normMax = 1e15;
 const float32Epsilon = 2 ** -24;
 
-export function flatCodec(metric: Metric, dimension: number): Codec<FlatCodes> {
+export function flatCodec(metric: Metric, dimension: number, grouping: Grouping): Codec<FlatCodes> {
   const rowBytes = 4 * dimension;
   return {
-    codeBytes: (n) => n * rowBytes,
-    encode: (vectors) => new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength).slice(),
-    decode(codes) {
-      const vectors = new Float32Array(codes.byteLength / 4);
-      new Uint8Array(vectors.buffer).set(codes);
+    codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
+    encode(vectors, list) {
+      const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
+      if (typeof grouping === "string") return exact.slice();
+      return Buffer.concat([exact, encodeList(toListSpace(metric, vectors, dimension), grouping, list)]);
+    },
+    decode(codes, n) {
+      const vectors = new Float32Array(n * dimension);
+      new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
-    load: (codes) => loadFlat(codes, dimension),
-    scanner: (query) => flatScanner(metric, dimension, query),
+    load: (codes, n) => loadFlat(codes, n, dimension),
   };
 }
 
-function loadFlat(codes: Uint8Array, dimension: number): FlatCodes {
-  const n = codes.byteLength / (4 * dimension);
-  const bytes = codes.byteLength + 8 * n + 8;
+function loadFlat(codes: Uint8Array, n: number, dimension: number): FlatCodes {
+  const exactBytes = 4 * dimension * n;
+  const rabitqLength = codes.byteLength - exactBytes;
+  const bytes = codes.byteLength + 8 * n + 16;
   const vectors = allocate(bytes);
-  const norms = Math.ceil((vectors + codes.byteLength) / 8) * 8;
-  bytesAt(vectors, codes.byteLength).set(codes);
+  const norms = Math.ceil((vectors + exactBytes) / 8) * 8;
+  bytesAt(vectors, exactBytes).set(codes.subarray(0, exactBytes));
+  bytesAt(norms + 8 * n, rabitqLength).set(codes.subarray(exactBytes));
   normsWide(vectors, n, dimension, norms);
   const narrow = doublesAt(norms, n).every((norm) => norm === 0 || isNarrow(norm));
-  return { n, bytes, vectors, norms, narrow, free: () => free(vectors) };
+  const rabitq = rabitqLength > 0 ? norms + 8 * n : 0;
+  return { n, bytes, vectors, norms, rabitq, narrow, free: () => free(vectors) };
 }
 
 function isNarrow(norm: number): boolean {
   return norm >= normMin && norm <= normMax;
 }
 
-function flatScanner(metric: Metric, dimension: number, query: Float32Array): Scanner<FlatCodes> {
+/**
+ * A scanner for one query. With a quantizer, lists are pruned by their RaBitQ codes, which now and then loses a row
+ * near the threshold; without, no row is lost.
+ */
+export function flatScanner(
+  metric: Metric,
+  dimension: number,
+  query: Float32Array,
+  quantizer: CoarseQuantizer | undefined,
+): Scanner<FlatCodes> {
   const rowBytes = 4 * dimension;
   const queryAt = allocate(rowBytes);
   floatsAt(queryAt, dimension).set(query);
@@ -70,6 +90,8 @@ function flatScanner(metric: Metric, dimension: number, query: Float32Array): Sc
   const queryNorm = doublesAt(scratch.scores, 1)[0];
   const queryNarrow = queryNorm === 0 || isNarrow(queryNorm);
   const cosine = metric === "cosine";
+  const pruning =
+    quantizer && queryNarrow ? new RabitqQuery(toListSpace(metric, query, dimension), quantizer) : null;
   // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive; for
   // dot products relative to the product of the norms.
   const roundoff = dimension * float32Epsilon;
@@ -118,18 +140,58 @@ function flatScanner(metric: Metric, dimension: number, query: Float32Array): Sc
     return count;
   }
 
+  function offerRows(codes: FlatCodes, rows: Uint32Array, target: ScanTarget): void {
+    for (const row of rows) target.offer(row, scoreWide(codes, row, 1)[0]);
+  }
+
+  function scanExact(codes: FlatCodes, target: ScanTarget): void {
+    const select = codes.narrow && queryNarrow ? selectNarrow : selectWide;
+    const count = select(codes, target.threshold);
+    offerRows(codes, wordsAt(scratch.rows, count), target);
+  }
+
+  function scanPruned(codes: FlatCodes, distance: number, pruner: RabitqQuery, target: ScanTarget): void {
+    const { n } = codes;
+    const m = Math.ceil(n / 32) * 32;
+    scratch.reserve(2 * m);
+    const at = scratch.narrowScores;
+    // Squared distance in list space: for cosine, twice the score.
+    const squared = (score: number) => float32Above(cosine ? 2 * score : score);
+    const estimates = at + 4 * m;
+    const rows = at + 8 * m;
+    let nearest: Set<number> | undefined;
+    if (target.vacancies > 0 && target.vacancies < n) {
+      // With places to fill, the most promising rows go first: then there is a threshold for the others.
+      pruner.select(codes.rabitq, n, distance, Infinity, at);
+      nearest = smallest(floatsAt(estimates, n), target.vacancies);
+      for (const row of nearest) target.offer(row, scoreWide(codes, row, 1)[0]);
+    }
+    const count = pruner.select(codes.rabitq, n, distance, squared(target.threshold), at);
+    for (const row of wordsAt(rows, count)) {
+      if (nearest?.has(row) !== true) target.offer(row, scoreWide(codes, row, 1)[0]);
+    }
+  }
+
   return {
-    scan: (codes, threshold) =>
-      codes.narrow && queryNarrow ? selectNarrow(codes, threshold) : selectWide(codes, threshold),
-    get survivors() {
-      return wordsAt(scratch.rows, scratch.capacity);
+    scan(codes, centroidDistance, target) {
+      if (pruning !== null && centroidDistance !== undefined && codes.rabitq > 0 && codes.narrow) {
+        scanPruned(codes, centroidDistance, pruning, target);
+      } else scanExact(codes, target);
     },
-    score: (codes, row) => scoreWide(codes, row, 1)[0],
     free() {
       free(queryAt);
       scratch.free();
+      pruning?.free();
     },
   };
+}
+
+/** Positions of the k smallest values. */
+function smallest(values: Float32Array, k: number): Set<number> {
+  const limit = values.toSorted()[k - 1];
+  const found = new Set<number>();
+  for (let i = 0; i < values.length && found.size < k; i++) if (values[i] <= limit) found.add(i);
+  return found;
 }
 
 /** The float32 at or just above a float64, so that a float32 comparison with it never loses a row. */

@@ -3,6 +3,8 @@ export interface Model {
   readonly dimension: number;
   /** Coarse centroids in list space, layout (nLists, dimension). */
   readonly centroids: Float32Array;
+  /** Of the random rotation that RaBitQ codes are made under. */
+  readonly rotationSeed: number;
   /** Lists to probe for recall@10 >= 0.95 where the caller leaves the choice to the index. */
   readonly autoProbes: number;
 }

@@ -1,6 +1,6 @@
 /** Scanned blocks of codes to the k nearest rows. */
 
-import type { LoadedCodes, Scanner } from "./codec.js";
+import type { LoadedCodes, Scanner, ScanTarget } from "./codec.js";
 import { wordsAt } from "./kernels/memory.js";
 import { type Candidate, TopK } from "./top-k.js";
 
@@ -8,13 +8,19 @@ import { type Candidate, TopK } from "./top-k.js";
  * One query's search, block by block. Rows of equal score are ordered by their fingerprints, so that the
  * result does not depend on the order of blocks.
  */
-export class Search {
+export class Search implements ScanTarget {
   readonly #scanner: Scanner;
+  readonly #topK: number;
   readonly #nearest: TopK;
+  #found = 0;
+  #block = 0;
+  #fingerprints = 0;
+  #accept: (row: number) => boolean = () => true;
 
   /** Takes over `scanner`. */
   constructor(scanner: Scanner, topK: number) {
     this.#scanner = scanner;
+    this.#topK = topK;
     this.#nearest = new TopK(topK);
   }
 
@@ -23,20 +29,32 @@ export class Search {
     return this.#nearest.threshold;
   }
 
+  get vacancies(): number {
+    return this.#topK - this.#found;
+  }
+
   /**
    * Compares the query with one block. `fingerprints` is where the rows' fingerprints lie in kernel memory,
    * layout (n, 4) words; `accept` decides, before a row enters, whether it may.
    */
-  scan(block: number, codes: LoadedCodes, fingerprints: number, accept: (row: number) => boolean): void {
-    const count = this.#scanner.scan(codes, this.#nearest.threshold);
-    const { survivors } = this.#scanner;
-    for (let i = 0; i < count; i++) {
-      const row = survivors[i];
-      const score = this.#scanner.score(codes, row);
-      if (score > this.#nearest.threshold || !accept(row)) continue;
-      const words = wordsAt(fingerprints + 16 * row, 4);
-      this.#nearest.push(score, block, row, words[0], words[1], words[2], words[3]);
-    }
+  scan(
+    block: number,
+    codes: LoadedCodes,
+    centroidDistance: number | undefined,
+    fingerprints: number,
+    accept: (row: number) => boolean,
+  ): void {
+    this.#block = block;
+    this.#fingerprints = fingerprints;
+    this.#accept = accept;
+    this.#scanner.scan(codes, centroidDistance, this);
+  }
+
+  offer(row: number, score: number): void {
+    if (score > this.#nearest.threshold || !this.#accept(row)) return;
+    const words = wordsAt(this.#fingerprints + 16 * row, 4);
+    this.#nearest.push(score, this.#block, row, words[0], words[1], words[2], words[3]);
+    if (this.#found < this.#topK) this.#found++;
   }
 
   /** The rows found, nearest first. Frees the scanner. */

@@ -28,7 +28,7 @@ export function* trainModel(
 ): Generator<void, Model> {
   const random = seededRandom(seed);
   const centroids = yield* kmeans(sample, dimension, nLists, random);
-  const model = { dimension, centroids, autoProbes: nLists };
+  const model = { dimension, centroids, rotationSeed: seed, autoProbes: nLists };
   const autoProbes = yield* learnProbes(sample, model, random);
   return { ...model, autoProbes };
 }
@@ -62,9 +62,9 @@ function* learnProbes(sample: Float32Array, model: Model, random: () => number):
       squaredL2Block(queryAt, at, n, dimension, squaresAt);
       const squares = floatsAt(squaresAt, n).slice();
       squares[position] = Infinity;
-      const { order } = quantizer.probe(query);
-      const rankOf = new Uint32Array(order.length);
-      order.forEach((list, rank) => {
+      const { nearest } = quantizer.probe(query, quantizer.nLists);
+      const rankOf = new Uint32Array(nearest.length);
+      nearest.forEach((list, rank) => {
         rankOf[list] = rank;
       });
       for (const row of smallest(squares, Math.min(neighbours, n - 1))) ranks.push(rankOf[lists[row]]);

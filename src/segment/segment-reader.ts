@@ -98,7 +98,7 @@ export class SegmentReader {
       const { rows } = block as CodeBlock;
       const fingerprints = allocate(16 * rows);
       bytesAt(fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
-      const codes = this.codec.load(plaintext.subarray(16 * rows));
+      const codes = this.codec.load(plaintext.subarray(16 * rows), rows);
       return {
         codes,
         fingerprints,
@@ -120,7 +120,7 @@ export class SegmentReader {
     const [plaintext] = await this.#read([block]);
     const fingerprints = new Uint32Array(4 * block.rows);
     new Uint8Array(fingerprints.buffer).set(plaintext.subarray(0, 16 * block.rows));
-    return { fingerprints, vectors: this.codec.decode(plaintext.subarray(16 * block.rows)) };
+    return { fingerprints, vectors: this.codec.decode(plaintext.subarray(16 * block.rows), block.rows) };
   }
 
   /** Vectors of these rows, bit for bit. */

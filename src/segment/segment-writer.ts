@@ -67,7 +67,7 @@ export function writeSegment(
       const last = Math.min(end, firstRow + rowsPerBlock);
       const vectors = placed.vectors.subarray(firstRow * dimension, last * dimension);
       const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
-      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors)]);
+      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors, list)]);
       const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
       codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
     }

@@ -1,6 +1,6 @@
 import { expect, describe, test } from "vitest";
 import { metrics, type Metric } from "../../src/engine/config.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { flatCodec, flatScanner } from "../../src/engine/flat.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { distanceOf } from "../../src/engine/metric.js";
 import { clustered } from "./data.js";
@@ -14,12 +14,16 @@ function exactScore(metric: Metric, query: Float32Array, row: Float32Array): num
 
 /** Rows that pass the threshold, each with its score. */
 function scan(metric: Metric, d: number, query: Float32Array, vectors: Float32Array, threshold: number) {
-  const codec = flatCodec(metric, d);
-  const codes = codec.load(codec.encode(vectors));
-  const scanner = codec.scanner(query);
-  const count = scanner.scan(codes, threshold);
-  const rows = Array.from(scanner.survivors.subarray(0, count));
-  const scores = rows.map((row) => scanner.score(codes, row));
+  const codec = flatCodec(metric, d, "none");
+  const codes = codec.load(codec.encode(vectors, 0), vectors.length / d);
+  const scanner = flatScanner(metric, d, query, undefined);
+  const rows: number[] = [];
+  const scores: number[] = [];
+  const offer = (row: number, score: number) => {
+    rows.push(row);
+    scores.push(score);
+  };
+  scanner.scan(codes, undefined, { threshold, vacancies: 0, offer });
   scanner.free();
   codes.free();
   return { rows, scores };
@@ -78,9 +82,9 @@ test("cosine counts a zero vector as orthogonal to everything", () => {
 });
 
 test("decoding gives the vectors back bit for bit", () => {
-  const codec = flatCodec("euclidean", 4);
+  const codec = flatCodec("euclidean", 4, "none");
   const vectors = Float32Array.of(0.1, -0, 1e-45, 3.4e38, 7, 8, 9, 10);
-  expect(Buffer.from(codec.decode(codec.encode(vectors)).buffer)).toEqual(Buffer.from(vectors.buffer));
+  expect(Buffer.from(codec.decode(codec.encode(vectors, 0), 2).buffer)).toEqual(Buffer.from(vectors.buffer));
 });
 
 test("scanning gives back all the kernel memory it took", () => {

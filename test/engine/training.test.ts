@@ -55,7 +55,7 @@ test("a vector is assigned to the list whose centroid is nearest, and probes com
   rowsOf(vectors, d).forEach((row, i) => {
     const squares = centroids.map((centroid) => squaredL2(row, centroid));
     expect(squares[lists[i]]).toBeLessThanOrEqual(Math.min(...squares) * (1 + 1e-5));
-    const { order, distances } = quantizer.probe(row);
+    const { nearest: order, distances } = quantizer.probe(row, 30);
     expect(Array.from(order).sort((a, b) => a - b)).toEqual(squares.map((_, list) => list));
     for (let rank = 1; rank < order.length; rank++) {
       expect(distances[order[rank]]).toBeGreaterThanOrEqual(distances[order[rank - 1]]);
@@ -97,7 +97,7 @@ test("automatic probes find 95 % of the nearest neighbours of queries from the s
   let found = 0;
   const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
   for (const query of queries) {
-    const probed = new Set(quantizer.probe(query).order.subarray(0, model.autoProbes));
+    const probed = new Set(quantizer.probe(query, model.autoProbes).nearest);
     const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
     for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
   }
@@ -122,7 +122,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     );
     const radius = quantizer.radius(flat, list);
     for (const query of rows.slice(0, 40)) {
-      const { distances } = quantizer.probe(toListSpace(metric, query, d));
+      const { distances } = quantizer.probe(toListSpace(metric, query, d), 8);
       const floor = scoreFloor(metric, distances[list], radius);
       for (const row of members) {
         const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));

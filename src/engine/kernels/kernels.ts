@@ -30,6 +30,10 @@ interface Kernels {
     lists: number,
     distances: number,
   ) => void;
+  readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
+  readonly encodeRabitq: typeof encodeRabitq;
+  readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
+  readonly scanRabitq: typeof scanRabitq;
 }
 
 let instantiated: Kernels | undefined;
@@ -94,4 +98,77 @@ export function assignNearest(
   distances: number,
 ): void {
   kernels().assignNearest(vectors, n, d, centroids, k, halfNorms, lists, distances);
+}
+
+/**
+ * Rotates n rows of layout (n, d) in place; d is a multiple of 64, `signs` has layout (4, d), each 1 or -1, `span` is the
+ * largest power of two up to d.
+ */
+export function rotate(vectors: number, n: number, d: number, signs: number, span: number): void {
+  kernels().rotate(vectors, n, d, signs, span);
+}
+
+/**
+ * RaBitQ codes of n rotated rows, layout (n, d), around their rotated centroid (d float32). With m, n rounded up to 32:
+ * writes `codes`, m * d / 8 bytes as `scanRabitq` reads them, and `factors`, float32 of layout (3, m).
+ */
+export function encodeRabitq(
+  rows: number,
+  n: number,
+  d: number,
+  centroid: number,
+  codes: number,
+  factors: number,
+): void {
+  kernels().encodeRabitq(rows, n, d, centroid, codes, factors);
+}
+
+/**
+ * The lookup table of a rotated query of 4 * `groups` float32: writes `table`, layout (groups, 16) bytes, and to `scale`
+ * two float32, its step and its shift.
+ */
+export function buildTable(query: number, groups: number, table: number, scale: number): void {
+  kernels().buildTable(query, groups, table, scale);
+}
+
+/**
+ * Estimates the squared distances of n encoded rows, and selects those whose estimate, less `spread` times its standard
+ * deviation per unit of |q - c| and less the effect of `slack`, is not above `threshold`. `base` is |q - c|^2. Writes
+ * `estimates` (m float32) and the selected `rows` (uint32, ascending; room for m), uses `sums` (m uint32), and returns how
+ * many are selected.
+ */
+export function scanRabitq(
+  codes: number,
+  factors: number,
+  n: number,
+  groups: number,
+  table: number,
+  base: number,
+  step: number,
+  shift: number,
+  slack: number,
+  spread: number,
+  threshold: number,
+  sums: number,
+  estimates: number,
+  rows: number,
+): number {
+  return (
+    kernels().scanRabitq(
+      codes,
+      factors,
+      n,
+      groups,
+      table,
+      base,
+      step,
+      shift,
+      slack,
+      spread,
+      threshold,
+      sums,
+      estimates,
+      rows,
+    ) >>> 0
+  );
 }

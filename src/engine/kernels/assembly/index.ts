@@ -8,4 +8,6 @@
 export { dotBlock, squaredL2Block } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
 export { assignNearest } from "./nearest";
+export { buildTable, encodeRabitq, scanRabitq } from "./rabitq";
+export { rotate } from "./rotate";
 export { selectBelow } from "./select";

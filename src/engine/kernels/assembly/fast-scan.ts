@@ -1,0 +1,63 @@
+/**
+ * Fast scan (Andre, Kermarrec and Le Scouarnec, 2015): sums of table entries for 32 rows at a time.
+ *
+ * A row has one nibble for each group of four dimensions; a table has 16 bytes for each group. One swizzle looks up 16
+ * nibbles. Bytes are summed in pairs, as 16-bit lanes: once as they are, once shifted right by 8, so that the low byte's
+ * sum is the whole less 256 times the high byte's. 16 bits hold the sums of 256 groups; longer rows go in pieces.
+ */
+
+const groupsMax: u32 = 256;
+
+/**
+ * `codes` has layout (blocks, groups, 16); byte 2 * (r % 8) + (r / 8) % 2 of a group holds row r of the block, in its low
+ * nibble for r < 16 and in its high one otherwise. `table` has layout (groups, 16). Writes 32 * blocks uint32 sums.
+ */
+export function fastScan(codes: usize, table: usize, blocks: u32, groups: u32, sums: usize): void {
+  const blockBytes = <usize>groups << 4;
+  for (let block: u32 = 0; block < blocks; block++) {
+    const at = codes + <usize>block * blockBytes;
+    const to = sums + (<usize>block << 7);
+    sumGroups(at, table, min<u32>(groups, groupsMax), to, false);
+    for (let first = groupsMax; first < groups; first += groupsMax) {
+      const skip = <usize>first << 4;
+      sumGroups(at + skip, table + skip, min<u32>(groups - first, groupsMax), to, true);
+    }
+  }
+}
+
+@inline
+function sumGroups(codes: usize, table: usize, groups: u32, to: usize, add: bool): void {
+  const low4 = i8x16.splat(0x0f);
+  let low = i16x8.splat(0);
+  let lowOdd = i16x8.splat(0);
+  let high = i16x8.splat(0);
+  let highOdd = i16x8.splat(0);
+  const end = codes + (<usize>groups << 4);
+  for (; codes < end; codes += 16, table += 16) {
+    const nibbles = v128.load(codes);
+    const entries = v128.load(table);
+    const first = i8x16.swizzle(entries, v128.and(nibbles, low4));
+    const second = i8x16.swizzle(entries, v128.and(i16x8.shr_u(nibbles, 4), low4));
+    low = i16x8.add(low, first);
+    lowOdd = i16x8.add(lowOdd, i16x8.shr_u(first, 8));
+    high = i16x8.add(high, second);
+    highOdd = i16x8.add(highOdd, i16x8.shr_u(second, 8));
+  }
+  storeSums(i16x8.sub(low, i16x8.shl(lowOdd, 8)), to, add);
+  storeSums(lowOdd, to + 32, add);
+  storeSums(i16x8.sub(high, i16x8.shl(highOdd, 8)), to + 64, add);
+  storeSums(highOdd, to + 96, add);
+}
+
+/** Eight 16-bit sums as uint32, to `to` or on top of what is there. */
+@inline
+function storeSums(sums: v128, to: usize, add: bool): void {
+  let first = i32x4.extend_low_i16x8_u(sums);
+  let second = i32x4.extend_high_i16x8_u(sums);
+  if (add) {
+    first = i32x4.add(first, v128.load(to));
+    second = i32x4.add(second, v128.load(to, 16));
+  }
+  v128.store(to, first);
+  v128.store(to, second, 16);
+}

@@ -1,0 +1,161 @@
+/**
+ * RaBitQ with one bit a dimension (Gao and Long, SIGMOD 2024), arranged so that one table of a query serves every list.
+ *
+ * For a row o of a list with centroid c and the random rotation P: r = P o - P c, x = sign(r) / sqrt(D), s = <x, r> / |r|.
+ * Then |q - o|^2 is estimated as |q - c|^2 + add + scale * <x, P q>, with scale = -2 |r| / s and add = |r|^2 -
+ * scale * <x, P c>, known when the row is stored. The estimate's standard deviation is |q - c| * error.
+ */
+
+import { fastScan } from "./fast-scan";
+
+/**
+ * Encodes n rotated rows, layout (n, d), d a multiple of 4: their codes as fastScan reads them, and their factors, layout
+ * (3, m): add, scale, error, where m is n rounded up to 32. What lies beyond n is zeroed.
+ */
+export function encodeRabitq(
+  rows: usize,
+  n: u32,
+  d: u32,
+  centroid: usize,
+  codes: usize,
+  factors: usize,
+): void {
+  const groups = d >> 2;
+  const m = (n + 31) & ~31;
+  memory.fill(codes, 0, (<usize>m >> 5) * (<usize>groups << 4));
+  memory.fill(factors, 0, 12 * <usize>m);
+  const root = sqrt<f64>(<f64>d);
+  for (let i: u32 = 0; i < n; i++) {
+    const row = rows + <usize>i * (<usize>d << 2);
+    const block = codes + <usize>(i >> 5) * (<usize>groups << 4);
+    const place = <usize>(((i & 7) << 1) + ((i >> 3) & 1));
+    const shift: u32 = i & 16 ? 4 : 0;
+    let squares: f64 = 0;
+    let absolutes: f64 = 0;
+    let along: f64 = 0;
+    for (let group: u32 = 0; group < groups; group++) {
+      let bits: u32 = 0;
+      for (let j: u32 = 0; j < 4; j++) {
+        const at = (<usize>group << 4) + (<usize>j << 2);
+        const c = <f64>load<f32>(centroid + at);
+        const r = <f64>load<f32>(row + at) - c;
+        squares += r * r;
+        absolutes += abs<f64>(r);
+        const positive = r >= 0;
+        along += positive ? c : -c;
+        bits |= <u32>positive << j;
+      }
+      const to = block + (<usize>group << 4) + place;
+      store<u8>(to, <u8>(<u32>load<u8>(to) | (bits << shift)));
+    }
+    if (absolutes > 0) {
+      // <x, r> = absolutes / sqrt(D), so |r| / s = squares * sqrt(D) / absolutes.
+      const scale = (-2 * squares * root) / absolutes;
+      const cosine = absolutes / (root * sqrt<f64>(squares));
+      const spread = sqrt<f64>(max<f64>(0, 1 - cosine * cosine) / (cosine * cosine * (<f64>d - 1)));
+      const to = factors + (<usize>i << 2);
+      store<f32>(to, <f32>(squares - (scale * along) / root));
+      store<f32>(to + (<usize>m << 2), <f32>scale);
+      store<f32>(to + (<usize>m << 3), <f32>(2 * sqrt<f64>(squares) * spread));
+    }
+  }
+}
+
+/**
+ * The table of a rotated query for fastScan: for each group of four components, all sums of plus or minus them (a set bit
+ * stands for plus), shifted to start at zero and rounded to equal steps that fit bytes. Writes `table`, layout
+ * (groups, 16), and to `scale` the step and the sum of the shifts, both float32 and divided by sqrt(D).
+ */
+export function buildTable(query: usize, groups: u32, table: usize, scale: usize): void {
+  let widest: f32 = 0;
+  let shifts: f64 = 0;
+  for (let group: u32 = 0; group < groups; group++) {
+    const half = absoluteSum(query + (<usize>group << 4));
+    widest = max<f32>(widest, half + half);
+    shifts -= half;
+  }
+  const step: f32 = widest > 0 ? widest / 255 : 1;
+  const perStep = f32x4.splat(1 / step);
+  for (let group: u32 = 0; group < groups; group++) {
+    const at = query + (<usize>group << 4);
+    const a = load<f32>(at);
+    const b = load<f32>(at, 4);
+    const half = absoluteSum(at);
+    // Entries 4 * i to 4 * i + 3 differ in the signs of the first two components.
+    const low = f32x4(half - a - b, half + a - b, half - a + b, half + a + b);
+    for (let i: u32 = 0; i < 4; i++) {
+      const c = load<f32>(at, 8);
+      const d = load<f32>(at, 12);
+      const rest = (i & 1 ? c : -c) + (i & 2 ? d : -d);
+      const entries = f32x4.nearest(f32x4.mul(f32x4.add(low, f32x4.splat(rest)), perStep));
+      const words = i32x4.trunc_sat_f32x4_s(entries);
+      const bytes = i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_s(words, words), i16x8.splat(0));
+      v128.store32_lane(table + (<usize>group << 4) + (<usize>i << 2), bytes, 0);
+    }
+  }
+  const root = sqrt<f64>(<f64>groups * 4);
+  store<f32>(scale, <f32>(<f64>step / root));
+  store<f32>(scale, <f32>(shifts / root), 4);
+}
+
+@inline
+function absoluteSum(at: usize): f32 {
+  const absolute = f32x4.abs(v128.load(at));
+  const pairs = f32x4.add(absolute, f32x4.shuffle(absolute, absolute, 2, 3, 0, 1));
+  return f32x4.extract_lane(pairs, 0) + f32x4.extract_lane(pairs, 1);
+}
+
+/**
+ * Estimates the n rows of one list and selects those that a threshold cannot rule out.
+ *
+ * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row is ruled out if its estimate, less `spread` times
+ * its error and what the table's rounding can have added (`slack`, in the unit of <x, P q>), exceeds `threshold`. Writes
+ * the estimates (m float32, n rounded up to 32; `sums` are m uint32 of scratch) and the selected positions (uint32,
+ * ascending), and returns how many.
+ */
+export function scanRabitq(
+  codes: usize,
+  factors: usize,
+  n: u32,
+  groups: u32,
+  table: usize,
+  base: f32,
+  step: f32,
+  shift: f32,
+  slack: f32,
+  spread: f32,
+  threshold: f32,
+  sums: usize,
+  estimates: usize,
+  rows: usize,
+): u32 {
+  const m = (n + 31) & ~31;
+  fastScan(codes, table, m >> 5, groups, sums);
+  const stride = <usize>m << 2;
+  const bases = f32x4.splat(base);
+  const steps = f32x4.splat(step);
+  const shifts = f32x4.splat(shift);
+  const slacks = f32x4.splat(slack);
+  const spreads = f32x4.splat(spread);
+  const limit = f32x4.splat(threshold);
+  let to = rows;
+  for (let i: u32 = 0; i < n; i += 4) {
+    const at = <usize>i << 2;
+    const scale = v128.load(factors + stride + at);
+    const error = v128.load(factors + stride + stride + at);
+    const product = f32x4.add(f32x4.mul(f32x4.convert_i32x4_u(v128.load(sums + at)), steps), shifts);
+    const guess = f32x4.add(f32x4.add(bases, v128.load(factors + at)), f32x4.mul(scale, product));
+    v128.store(estimates + at, guess);
+    // scale is negative: adding scale * slack lowers the floor.
+    const floor = f32x4.sub(f32x4.add(guess, f32x4.mul(scale, slacks)), f32x4.mul(spreads, error));
+    // Not greater, rather than less or equal: what is no number is never ruled out.
+    let mask = ~i32x4.bitmask(f32x4.gt(floor, limit)) & 15;
+    if (i + 4 > n) mask &= (1 << (n - i)) - 1;
+    while (mask) {
+      store<u32>(to, i + <u32>ctz(mask));
+      to += 4;
+      mask &= mask - 1;
+    }
+  }
+  return <u32>((to - rows) >> 2);
+}

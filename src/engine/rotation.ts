@@ -1,0 +1,55 @@
+/**
+ * The random rotation under which a vector's components become alike, so that their signs say the most. A seed and a
+ * dimension give the rotation; a vector is padded with zeros to a multiple of 64 first.
+ */
+
+import { allocate, floatsAt, free } from "./kernels/memory.js";
+import { rotate } from "./kernels/kernels.js";
+import { seededRandom } from "./random.js";
+
+const rounds = 4;
+
+/** Components of a rotated vector. */
+export function rotatedDimension(dimension: number): number {
+  return Math.ceil(dimension / 64) * 64;
+}
+
+/** A rotation in kernel memory. Call `free` when done. */
+export class Rotation {
+  readonly dimension: number;
+  /** See `rotatedDimension`. */
+  readonly rotated: number;
+  /** Kernel memory held, in bytes. */
+  readonly bytes: number;
+  readonly #signs: number;
+  readonly #span: number;
+
+  constructor(dimension: number, seed: number) {
+    this.dimension = dimension;
+    this.rotated = rotatedDimension(dimension);
+    this.#span = 2 ** Math.floor(Math.log2(this.rotated));
+    this.bytes = 4 * rounds * this.rotated;
+    this.#signs = allocate(this.bytes);
+    const random = seededRandom(seed);
+    const signs = floatsAt(this.#signs, rounds * this.rotated);
+    for (let i = 0; i < signs.length; i++) signs[i] = random() < 0.5 ? -1 : 1;
+  }
+
+  /** Writes the rotated vectors, layout (n, rotated), to kernel memory; `vectors` has layout (n, dimension). */
+  apply(vectors: Float32Array, to: number): void {
+    const n = vectors.length / this.dimension;
+    const rows = floatsAt(to, n * this.rotated);
+    if (this.rotated === this.dimension) rows.set(vectors);
+    else {
+      rows.fill(0);
+      for (let row = 0; row < n; row++) {
+        rows.set(vectors.subarray(row * this.dimension, (row + 1) * this.dimension), row * this.rotated);
+      }
+    }
+    rotate(to, n, this.rotated, this.#signs, this.#span);
+  }
+
+  free(): void {
+    free(this.#signs);
+  }
+}
