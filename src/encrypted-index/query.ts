@@ -134,7 +134,7 @@ async function plan(
           block,
           hidden: hiddens[i],
           distance,
-          floor: scoreFloor(metric, distance, block.radius),
+          floor: scoreFloor(metric, model.dimension, distance, block.radius),
         };
       };
       for (const list of nearest) first.push(...blocksOfList(codes, list).map(part));

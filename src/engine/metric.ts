@@ -16,13 +16,17 @@ export function distanceOf(metric: Metric, score: number): number {
 /**
  * The smallest score that a row within `radius` of a centroid can have, when the query is `distance` from
  * that centroid (both in list space). Triangle inequality; for `cosine`, 1 - cos is half the squared chord.
+ * Rounding of `distance`, a float32 sum of `dimension` terms, and of directions is allowed for.
  */
-export function scoreFloor(metric: Metric, distance: number, radius: number): number {
-  const gap = Math.max(0, distance - radius);
+export function scoreFloor(metric: Metric, dimension: number, distance: number, radius: number): number {
+  const direction = metric === "cosine" ? float32Epsilon * Math.sqrt(dimension) : 0;
+  const gap = Math.max(0, distance * (1 - dimension * float32Epsilon) - radius - direction);
   const floor = metric === "cosine" ? (gap * gap) / 2 : gap * gap;
   // Values beyond float32 leave no bound to rely on: such a list is never skipped.
   return Number.isFinite(floor) ? floor : 0;
 }
+
+const float32Epsilon = 2 ** -22;
 
 /** Vectors in list space, layout (n, dimension): the input itself unless the metric is `cosine`. */
 export function toListSpace(metric: Metric, vectors: Float32Array, dimension: number): Float32Array {

@@ -123,7 +123,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     const radius = quantizer.radius(flat, list);
     for (const query of rows.slice(0, 40)) {
       const { distances } = quantizer.probe(toListSpace(metric, query, d), 8);
-      const floor = scoreFloor(metric, distances[list], radius);
+      const floor = scoreFloor(metric, d, distances[list], radius);
       for (const row of members) {
         const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));
         expect(metric === "cosine" ? cosine : squaredL2(query, rows[row])).toBeGreaterThanOrEqual(
