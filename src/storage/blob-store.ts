@@ -1,15 +1,17 @@
 /**
  * A flat namespace of write-once blobs: all that Sealdex asks of a storage location.
  *
- * A blob, once created, never changes; it can only be deleted. Everything an index relies on is stated here
- * and checked, for every driver on the real thing, by `conformance.ts` beside this file. A driver sees
- * names and ciphertext, never a key.
+ * A blob, once created, never changes; it can only be deleted, which frees its key. Everything an index
+ * relies on is stated here and checked, for every driver on the real thing, by `conformance.ts` beside this
+ * file. A driver sees names and ciphertext, never a key.
  *
  * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part longer than
  * 250, and no key is a whole-part prefix of another (`a` and `a/b` never both exist).
+ *
+ * Any number of calls may be under way at once; a driver bounds how many it works on.
  */
 
-/** `length` bytes from `offset`. */
+/** `length` bytes from `offset`; whole numbers, 0 or more. */
 export interface ByteRange {
   readonly offset: number;
   readonly length: number;
@@ -18,7 +20,7 @@ export interface ByteRange {
 export interface ListOptions {
   /** At most this many keys. Default: all. */
   readonly limit?: number;
-  /** Only keys after this one, exclusive. */
+  /** Only keys after this one, exclusive; it need not exist. */
   readonly after?: string;
 }
 
@@ -32,12 +34,15 @@ export interface BlobStore {
    * Creates a blob and returns true; if the key is taken, changes nothing and returns false. Atomic among
    * all processes: of concurrent creates exactly one wins, and a loser can read the winner's complete bytes
    * at once. Durable, as far as the location can be, when it resolves. When it rejects, the blob may or may
-   * not exist: read it to find out.
+   * not exist: read it to find out. The bytes must not change before it settles, and may afterwards.
    */
   create(key: string, bytes: Uint8Array): Promise<boolean>;
-  /** Keys with this prefix, in byte order, including every blob created before the call. */
+  /**
+   * Keys with this prefix, in byte order, including every blob created before the call. The prefix is empty
+   * or the beginning of a key, not necessarily whole parts of it.
+   */
   list(prefix: string, options?: ListOptions): Promise<string[]>;
-  /** Deletes blobs, in the order given. Absent keys are ignored. */
+  /** Deletes blobs, one after the other in the order given, as durably as `create`. Absent keys are ignored. */
   delete(keys: readonly string[]): Promise<void>;
   /** Releases connections. No other method may be called afterwards. */
   close(): Promise<void>;

@@ -1,16 +1,28 @@
-/** What a blob's key may be; see blob-store.ts. */
+/**
+ * What a key may be; blob-store.ts says it in words. Every driver checks the keys it is given, so that none
+ * can name anything outside its location. Keys are made by Sealdex: a bad one is a fault of its own.
+ */
 
 import { SealdexError } from "../errors.js";
 
 const keyPattern = /^[a-z0-9]{1,250}(\/[a-z0-9]{1,250})*$/;
+const prefixPattern = /^([a-z0-9]{1,250}\/)*[a-z0-9]{0,250}$/;
 const keyCharactersMax = 512;
 
-/** Throws `internal`: callers of a driver make their keys themselves. */
+/** Throws `internal`. */
 export function checkKey(key: string): void {
-  if (key.length > keyCharactersMax || !keyPattern.test(key)) {
-    throw new SealdexError(
-      "internal",
-      `storage key: expected parts of a-z and 0-9 joined by "/", got "${key}"`,
-    );
-  }
+  if (key.length > keyCharactersMax || !keyPattern.test(key)) throw malformed("key", key);
+}
+
+/** Throws `internal` unless `prefix` is empty or some key could begin with it. */
+export function checkPrefix(prefix: string): void {
+  if (prefix.length > keyCharactersMax || !prefixPattern.test(prefix)) throw malformed("prefix", prefix);
+}
+
+function malformed(what: string, value: string): SealdexError {
+  const shown = JSON.stringify(value.slice(0, 80));
+  return new SealdexError(
+    "internal",
+    `storage ${what}: expected parts of a-z and 0-9 joined by "/", at most ${keyCharactersMax} characters, got ${shown} of ${value.length}`,
+  );
 }

@@ -1,184 +1,166 @@
 /**
  * Blobs as files below one folder: the key `a/b` is the file `a/b`.
  *
- * A blob is written to a temporary file, synced, and linked to its name: `link(2)` fails if the name exists, and a
- * name only ever shows complete bytes. Then the folder is synced. Temporary names hold a `.`, which no key does;
- * what a crash leaves of them is never listed nor read, and deleted when an hour has passed.
+ * A blob is written to a temporary file beside its place, synced, and linked to its name: `link(2)` fails if
+ * the name exists, among all processes, and a name never shows anything but complete bytes. Then the folder
+ * is synced, so that the name survives a power failure. Windows cannot sync folders; there a name is as
+ * durable as the file system makes it.
+ *
+ * Temporary names hold a `.`, which no key does: what a killed process leaves of them is never read nor
+ * listed. It is deleted when an hour old, by the next store that first creates a blob in the same folder.
+ * Should its writer live after all, that writer's `create` rejects.
  */
 
 import { randomBytes } from "node:crypto";
-import { link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { SealdexError } from "../errors.js";
-import type { BlobStore, ByteRange } from "./blob-store.js";
-import { checkKey } from "./key.js";
+import type { BlobStore } from "./blob-store.js";
+import { createGate } from "./gate.js";
+import { checkKey, checkPrefix } from "./key.js";
+import {
+  closing,
+  deleteAbandoned,
+  hasCode,
+  linkUnlessTaken,
+  readRange,
+  unlessAbsent,
+  walk,
+  withFolder,
+  writeFile,
+} from "./local-files.js";
 
-const abandonedMs = 60 * 60 * 1000;
+/** Operations under way at once; each holds at most two open files. */
+const operationsMax = 64;
 
-/** Files are made readable by their owner only. Throws `storage_unavailable` where the folder cannot be used. */
-export function createLocalStore(path: string): BlobStore {
-  const known = new Set<string>();
+/**
+ * A store in the folder `path`, which is made at the first `create`. Files and folders are for their owner
+ * only (0600, 0700). Whatever the file system refuses is `storage_unavailable`.
+ */
+export function createLocalStore({ path }: { readonly path: string }): BlobStore {
+  const root = resolve(path);
+  const gate = createGate(operationsMax);
+  /** Folders whose own names are durable. */
+  const durable = new Set<string>();
+  let failure: SealdexError | undefined;
 
-  /** Makes a folder and everything above it, up to `path`, durable. */
-  async function makeFolder(folder: string): Promise<void> {
-    if (known.has(folder)) return;
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) {
-      for (let made = folder; made.length >= first.length; made = dirname(made))
-        await syncFolder(dirname(made));
+  function run<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    return gate(async () => {
+      if (failure !== undefined) throw failure;
+      try {
+        return await work();
+      } catch (cause) {
+        throw translate(operation, cause);
+      }
+    });
+  }
+
+  /**
+   * Makes the names in a folder durable, or fails this store for good: a sync repeated after a failure may
+   * succeed without having written anything, and a read would vouch for a blob that can still be lost.
+   */
+  async function sync(folder: FileHandle | null): Promise<void> {
+    try {
+      await folder?.sync();
+    } catch (cause) {
+      // A file system that has no sync of folders makes names as durable as it can without.
+      if (hasCode(cause, "EINVAL")) return;
+      failure = new SealdexError(
+        "storage_unavailable",
+        "local storage: a folder could not be synced, so what is in it may not last; open the location anew",
+        { cause },
+      );
+      throw failure;
     }
-    await removeAbandoned(folder);
-    known.add(folder);
+  }
+
+  async function prepare(folder: string): Promise<void> {
+    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (first === undefined && durable.has(folder)) return;
+    // Also what was there before: another process may have made it and not have synced it yet.
+    const top = dirname(first !== undefined && first.length < root.length ? first : root);
+    for (let at = folder; at !== top;) {
+      at = dirname(at);
+      const synced = withFolder(at, sync);
+      await (at.length < root.length ? unlessClosedToUs(synced) : synced);
+    }
+    await deleteAbandoned(folder);
+    durable.add(folder);
   }
 
   return {
-    read: (key, range) => {
-      checkKey(key);
-      return translate(`read ${key}`, () => readFile(join(path, key), range));
-    },
-    create: (key, bytes) => {
-      checkKey(key);
-      const file = join(path, key);
-      return translate(`create ${key}`, async () => {
-        await makeFolder(dirname(file));
-        return createFile(file, bytes);
+    read(key, range) {
+      return run(`read ${key}`, async () => {
+        checkKey(key);
+        const file = await unlessAbsent(root, open(join(root, key), "r"));
+        return file === null ? null : closing(file, () => readRange(file, range));
       });
     },
-    list: (prefix, { limit = Infinity, after = "" } = {}) =>
-      translate(`list ${prefix}`, async () => {
+
+    create(key, bytes) {
+      return run(`create ${key}`, async () => {
+        checkKey(key);
+        const name = join(root, key);
+        await prepare(dirname(name));
+        // Opened before the name exists: once it does, nothing stands between it and the sync.
+        return withFolder(dirname(name), async (folder) => {
+          const temporary = join(dirname(name), `.${randomBytes(12).toString("hex")}.tmp`);
+          try {
+            await writeFile(temporary, bytes);
+            if (!(await linkUnlessTaken(temporary, name))) return false;
+            await sync(folder);
+            return true;
+          } finally {
+            await unlessAbsent(root, unlink(temporary));
+          }
+        });
+      });
+    },
+
+    list(prefix, { limit = Infinity, after = "" } = {}) {
+      return run(`list ${prefix}`, async () => {
+        checkPrefix(prefix);
         const keys: string[] = [];
-        if (limit <= 0) return keys;
-        for await (const key of walk(path, "", prefix, after)) {
-          keys.push(key);
-          if (keys.length >= limit) break;
+        if (limit === 0) return keys;
+        const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+        for await (const key of walk(root, folder, prefix, after)) {
+          if (keys.push(key) === limit) break;
         }
         return keys;
-      }),
-    delete: (keys) =>
-      translate("delete", async () => {
-        for (const key of keys) {
-          checkKey(key);
-          await rm(join(path, key), { force: true });
-        }
-      }),
-    close: async () => known.clear(),
+      });
+    },
+
+    async delete(keys) {
+      keys.forEach(checkKey);
+      const names = keys.map((key) => join(root, key));
+      for (const [i, name] of names.entries()) {
+        await run(`delete ${keys[i]}`, async () => {
+          await unlessAbsent(root, unlink(name));
+          const folder = dirname(name);
+          const isLastHere = i + 1 === names.length || dirname(names[i + 1]) !== folder;
+          if (isLastHere) await unlessAbsent(root, withFolder(folder, sync));
+        });
+      }
+    },
+
+    async close() {},
   };
 }
 
-async function readFile(file: string, range: ByteRange | undefined): Promise<Uint8Array | null> {
-  const handle = await openIfPresent(file);
-  if (handle === null) return null;
+/** A folder above the store that we may not open was not made by a process like ours. */
+async function unlessClosedToUs(operation: Promise<void>): Promise<void> {
   try {
-    const { size } = await handle.stat();
-    const offset = Math.min(range?.offset ?? 0, size);
-    const length = Math.min(range?.length ?? size, size - offset);
-    const bytes = new Uint8Array(length);
-    for (let done = 0; done < length;) {
-      const { bytesRead } = await handle.read(bytes, done, length - done, offset + done);
-      if (bytesRead === 0) return bytes.subarray(0, done);
-      done += bytesRead;
-    }
-    return bytes;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function openIfPresent(file: string) {
-  try {
-    return await open(file, "r");
+    await operation;
   } catch (error) {
-    // ENOTDIR: a part of the key is a file, so the key itself names nothing.
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return null;
-    throw error;
+    if (!hasCode(error, "EACCES")) throw error;
   }
 }
 
-async function createFile(file: string, bytes: Uint8Array): Promise<boolean> {
-  const temporary = join(dirname(file), `.${randomBytes(12).toString("hex")}.tmp`);
-  try {
-    const handle = await open(temporary, "wx", 0o600);
-    try {
-      await handle.writeFile(bytes);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await link(temporary, file);
-  } catch (error) {
-    if (hasCode(error, "EEXIST")) return false;
-    if (hasCode(error, "EPERM", "ENOTSUP", "ENOSYS")) {
-      const message =
-        "local storage: the file system has no hard links, which creating a file exactly once needs";
-      throw new SealdexError("storage_unavailable", message, { cause: error });
-    }
-    throw error;
-  } finally {
-    await rm(temporary, { force: true });
-  }
-  await syncFolder(dirname(file));
-  return true;
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open a folder for syncing; its file systems journal the names.
-  if (process.platform === "win32") return;
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
-    const file = join(folder, name);
-    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Infinity }));
-    if (Date.now() - mtimeMs > abandonedMs) await rm(file, { force: true });
-  }
-}
-
-/** Keys below `folder` that start with `prefix` and come after `after`, in byte order. */
-async function* walk(folder: string, at: string, prefix: string, after: string): AsyncGenerator<string> {
-  const entries = await readFolder(folder);
-  // Within a whole key, a folder's name goes on with "/": that is what it sorts by.
-  const names = entries
-    .filter((entry) => /^[a-z0-9]+$/.test(entry.name))
-    .map((entry) => at + entry.name + (entry.isDirectory() ? "/" : ""));
-  for (const name of names.sort()) {
-    const folderHere = name.endsWith("/");
-    if (!name.startsWith(prefix) && !(folderHere && prefix.startsWith(name))) continue;
-    if (!folderHere) {
-      if (name > after) yield name;
-    } else if (name > after || after.startsWith(name)) {
-      yield* walk(join(folder, name.slice(at.length, -1)), name, prefix, after);
-    }
-  }
-}
-
-async function readFolder(folder: string) {
-  try {
-    return await readdir(folder, { withFileTypes: true });
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return [];
-    throw error;
-  }
-}
-
-async function translate<T>(operation: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (cause instanceof SealdexError) throw cause;
-    const code = (cause as NodeJS.ErrnoException).code ?? "unknown error";
-    throw new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${code}`, {
-      cause,
-    });
-  }
-}
-
-function hasCode(error: unknown, ...codes: string[]): boolean {
-  return codes.includes((error as NodeJS.ErrnoException).code ?? "");
+function translate(operation: string, cause: unknown): SealdexError {
+  if (cause instanceof SealdexError) return cause;
+  // The messages of the file system hold paths of this machine; they stay in the cause.
+  const reason = cause instanceof Error && "code" in cause ? cause.code : String(cause);
+  return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}`, {
+    cause,
+  });
 }

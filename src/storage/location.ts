@@ -1,48 +1,55 @@
-/** Storage locations, as callers name them, to drivers: the only list of drivers. */
+/** From a storage location, as callers name it, to its driver: the only list of drivers. */
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { createLocalStore } from "./local.js";
 import { createMemoryStore } from "./memory.js";
 
-/** Where blobs are kept. The fields are the specification's. */
+/** Where blobs are kept. The fields are the specification's; this version has drivers for `memory` and `local`. */
 export interface StorageLocation {
+  /**
+   * `memory` forgets everything when the process ends; `local` is a folder of the file system; `redis`,
+   * `postgres`, `s3` (or compatible) and `gcs` are services.
+   */
   readonly location: "redis" | "postgres" | "memory" | "s3" | "gcs" | "local";
-  /** Of `postgres`. */
+  /** The table that holds the blobs. `postgres` only. */
   readonly tableName?: string;
-  /** Of `redis` and `postgres`. */
+  /** How to reach the server, with its credentials. `redis` and `postgres`. Never printed. */
   readonly connectionString?: string;
-  /** Of `s3` and `gcs`. */
+  /** `s3` and `gcs`. */
   readonly bucket?: string;
+  /** `s3` and `gcs`. Never printed. */
   readonly accessKey?: string;
+  /** `s3` and `gcs`. Never printed. */
   readonly secretKey?: string;
+  /** `s3` and `gcs`. */
   readonly region?: string;
-  /** Of S3-compatible storage. */
+  /** The URL of an S3-compatible service. */
   readonly endpoint?: string;
-  /** Of `local`: the folder, made if absent. */
+  /** The folder, made if absent; relative to the working directory. Required by `local`. */
   readonly path?: string;
 }
 
-/** Whether a caller gave a store of its own; such a store is the caller's to close. */
+const methods = ["read", "create", "list", "delete"] as const satisfies readonly (keyof BlobStore)[];
+
+/** Whether a caller gave a store of its own, which is then the caller's to close, and not a location. */
 export function isBlobStore(location: unknown): location is BlobStore {
   if (typeof location !== "object" || location === null) return false;
-  const methods = location as Partial<Record<keyof BlobStore, unknown>>;
-  return [methods.read, methods.create, methods.list, methods.delete, methods.close].every(
-    (method) => typeof method === "function",
-  );
+  const candidate = location as Partial<Record<keyof BlobStore, unknown>>;
+  return methods.every((method) => typeof candidate[method] === "function");
 }
 
-/** Throws `invalid_request`, or `not_supported` for locations without a driver in this version. */
+/**
+ * The store at a location; a caller's own store is returned as it is. Nothing is touched before the first
+ * call of the store. Throws `invalid_request`, or `not_supported` for a location without a driver.
+ */
 export function openLocation(location: StorageLocation | BlobStore): BlobStore {
   if (isBlobStore(location)) return location;
   switch (location?.location) {
     case "memory":
       return createMemoryStore();
     case "local":
-      if (typeof location.path !== "string" || location.path === "") {
-        throw new SealdexError("invalid_request", "storage location local: expected a path, got none");
-      }
-      return createLocalStore(location.path);
+      return createLocalStore({ path: checkPath(location.path) });
     case "redis":
     case "postgres":
     case "s3":
@@ -52,9 +59,19 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
         `storage location ${location.location}: this version has memory and local`,
       );
     default:
+      // What came instead is not shown: it could be a connection string in the wrong place.
       throw new SealdexError(
         "invalid_request",
-        "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local",
+        "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
       );
   }
+}
+
+function checkPath(path: unknown): string {
+  if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
+  const came = typeof path === "string" ? "an empty string or a NUL character" : typeof path;
+  throw new SealdexError(
+    "invalid_request",
+    `storage location local: expected path to name a folder, got ${came}`,
+  );
 }

@@ -1,7 +1,7 @@
-/** Blobs in this process's memory: for tests, benchmarks and whatever may be forgotten. */
+/** Blobs in the memory of this process: for tests, benchmarks and whatever may be forgotten. */
 
 import type { BlobStore } from "./blob-store.js";
-import { checkKey } from "./key.js";
+import { checkKey, checkPrefix } from "./key.js";
 
 export function createMemoryStore(): BlobStore {
   const blobs = new Map<string, Uint8Array>();
@@ -18,14 +18,14 @@ export function createMemoryStore(): BlobStore {
       blobs.set(key, Uint8Array.from(bytes));
       return true;
     },
-    async list(prefix, { limit, after } = {}) {
-      const keys = [...blobs.keys()].filter(
-        (key) => key.startsWith(prefix) && (after === undefined || key > after),
-      );
+    async list(prefix, { limit, after = "" } = {}) {
+      checkPrefix(prefix);
+      const keys = [...blobs.keys()].filter((key) => key.startsWith(prefix) && key > after);
       // Keys are ASCII: the order of strings is the order of bytes.
       return keys.sort().slice(0, limit);
     },
     async delete(keys) {
+      keys.forEach(checkKey);
       for (const key of keys) blobs.delete(key);
     },
     async close() {

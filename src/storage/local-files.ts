@@ -1,0 +1,109 @@
+/** What the local store asks of the file system, and what the file system's answers mean. */
+
+import { type FileHandle, link, open, readdir, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { SealdexError } from "../errors.js";
+import type { ByteRange } from "./blob-store.js";
+
+const abandonedMs = 60 * 60 * 1000;
+
+/** Writes a new file, readable by its owner only, and syncs it. */
+export async function writeFile(name: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(name, "wx", 0o600);
+  await closing(file, async () => {
+    await file.writeFile(bytes);
+    await file.sync();
+  });
+}
+
+/** Gives a file a second name; false if that name is taken. */
+export async function linkUnlessTaken(file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name);
+    return true;
+  } catch (cause) {
+    if (hasCode(cause, "EEXIST")) return false;
+    if (!hasCode(cause, "EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS")) throw cause;
+    const message =
+      "local storage: expected a file system with hard links, by which exactly one of two creates wins; this one refused a link";
+    throw new SealdexError("storage_unavailable", message, { cause });
+  }
+}
+
+/** The bytes of an open file, or the part of them that is in the range. */
+export async function readRange(file: FileHandle, range: ByteRange | undefined): Promise<Uint8Array> {
+  const { size } = await file.stat();
+  const offset = Math.min(range?.offset ?? 0, size);
+  const bytes = new Uint8Array(Math.min(range?.length ?? size, size - offset));
+  for (let done = 0; done < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, done, bytes.length - done, offset + done);
+    if (bytesRead === 0) throw new Error(`the file ended after ${offset + done} of ${size} bytes`);
+    done += bytesRead;
+  }
+  return bytes;
+}
+
+/**
+ * Keys that start with `prefix` and come after `after`, in byte order, from the folder `at` down (a path
+ * below `root`, empty or with a "/" at its end). A folder is read only when its keys are asked for.
+ */
+export async function* walk(root: string, at: string, prefix: string, after: string): AsyncGenerator<string> {
+  const entries = await unlessAbsent(root, readdir(join(root, at), { withFileTypes: true }));
+  const found: string[] = [];
+  for (const entry of entries ?? []) {
+    // Whatever else lies here is not ours: what has a name that no key has, and what is no file.
+    if (!/^[a-z0-9]+$/.test(entry.name) || !(entry.isFile() || entry.isDirectory())) continue;
+    const key = at + entry.name + (entry.isDirectory() ? "/" : "");
+    if (key.startsWith(prefix) && (key > after || (key.endsWith("/") && after.startsWith(key)))) {
+      found.push(key);
+    }
+  }
+  // "/" comes before every character of a name, so the keys of a folder come where its name with "/" does.
+  for (const key of found.sort()) {
+    if (key.endsWith("/")) yield* walk(root, key, prefix, after);
+    else yield key;
+  }
+}
+
+/** Deletes temporary files whose writer must be dead. */
+export async function deleteAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
+    const file = join(folder, name);
+    const stats = await unlessAbsent(folder, stat(file));
+    if (stats !== null && Date.now() - stats.mtimeMs > abandonedMs) await unlessAbsent(folder, unlink(file));
+  }
+}
+
+/** Opens a folder to sync it. Windows cannot: null. */
+export async function withFolder<T>(
+  folder: string,
+  use: (handle: FileHandle | null) => Promise<T>,
+): Promise<T> {
+  if (process.platform === "win32") return use(null);
+  const handle = await open(folder, "r");
+  return closing(handle, () => use(handle));
+}
+
+export async function closing<T>(file: FileHandle, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Null where there is no such file. That the store's own folder is a file is an error all the same. */
+export async function unlessAbsent<T>(root: string, operation: Promise<T>): Promise<T | null> {
+  try {
+    return await operation;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return null;
+    if (hasCode(error, "ENOTDIR") && (await stat(root)).isDirectory()) return null;
+    throw error;
+  }
+}
+
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}

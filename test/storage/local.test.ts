@@ -1,0 +1,289 @@
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SealdexError } from "../../src/errors.js";
+import { storageConformance } from "../../src/storage/conformance.js";
+import { createLocalStore } from "../../src/storage/local.js";
+
+let base: string;
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), "sealdex-local-"));
+  await chmod(base, 0o755);
+});
+afterAll(() => rm(base, { recursive: true }));
+
+const newFolder = () => mkdtemp(join(base, "store-"));
+
+/** A process with a store of its own in `folder`. */
+class Peer {
+  readonly process: ChildProcess;
+  #calls = 0;
+
+  constructor(folder: string) {
+    const script = join(import.meta.dirname, "local-process.mjs");
+    this.process = fork(script, [folder], { serialization: "advanced" });
+    this.process.setMaxListeners(0);
+  }
+
+  /** Starts creates of one key at once; resolves to what each did. */
+  create(key: string, contents: readonly Uint8Array[]): Promise<boolean[]> {
+    const call = ++this.#calls;
+    return new Promise((resolve, reject) => {
+      const listen = (message: { call: number; won: boolean[] }) => {
+        if (message.call !== call) return;
+        this.process.off("message", listen).off("exit", fail);
+        resolve(message.won);
+      };
+      const fail = () => reject(new Error("the peer died; was dist/ built?"));
+      this.process.on("message", listen).once("exit", fail);
+      this.process.send({ call, key, contents });
+    });
+  }
+
+  async kill(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const exit = once(this.process, "exit");
+    this.process.kill("SIGKILL");
+    await exit;
+  }
+}
+
+describe("local conforms", () => {
+  storageConformance({
+    test,
+    factory: async () => {
+      const folder = await newFolder();
+      let peer: Peer | undefined;
+      return {
+        open: async () => createLocalStore({ path: folder }),
+        createElsewhere: (key, contents) => (peer ??= new Peer(folder)).create(key, contents),
+        destroy: async () => {
+          await peer?.kill();
+          expect(await temporaryFiles(folder)).toEqual([]);
+          await rm(folder, { recursive: true });
+        },
+      };
+    },
+  });
+});
+
+async function temporaryFiles(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => name.includes("."));
+}
+
+test("of 32 creates from two processes exactly one wins, for each of 30 keys", async () => {
+  const folder = await newFolder();
+  const peers = [new Peer(folder), new Peer(folder)];
+  const store = createLocalStore({ path: folder });
+  try {
+    for (let i = 0; i < 30; i++) {
+      const key = `race/${i}`;
+      const contents = Array.from({ length: 32 }, (_, writer) => Buffer.alloc(50_000, `${i} by ${writer}`));
+      const won = await Promise.all([
+        peers[0].create(key, contents.slice(0, 16)),
+        peers[1].create(key, contents.slice(16)),
+      ]);
+      const winners = contents.filter((_, writer) => won.flat()[writer]);
+      expect(winners).toHaveLength(1);
+      expect(Buffer.compare((await store.read(key)) as Uint8Array, winners[0])).toBe(0);
+    }
+    expect(await temporaryFiles(folder)).toEqual([]);
+  } finally {
+    await Promise.all(peers.map((peer) => peer.kill()));
+  }
+});
+
+test("a process killed in the middle of creates leaves complete blobs, and each that it acknowledged", async () => {
+  const folder = await newFolder();
+  let interrupted = 0;
+  for (let kill = 0; kill < 10; kill++) {
+    const path = join(folder, String(kill));
+    const peer = new Peer(path);
+    const acknowledged = new Set<string>();
+    const killed = once(peer.process, "exit");
+    peer.process.on("message", ({ created }: { created: string }) => {
+      acknowledged.add(created);
+      if (acknowledged.size === 3 * kill + 1) peer.process.kill("SIGKILL");
+    });
+    peer.process.send({ writers: 8 });
+    expect((await killed)[1]).toBe("SIGKILL");
+
+    const store = createLocalStore({ path });
+    const keys = await store.list("");
+    for (const key of keys) {
+      const bytes = (await store.read(key)) as Uint8Array;
+      expect(Buffer.compare(bytes, Buffer.alloc(200_000, key)), key).toBe(0);
+    }
+    expect(keys).toEqual(expect.arrayContaining([...acknowledged]));
+    interrupted += (await temporaryFiles(path)).length;
+    expect(await store.create("w0/after", Uint8Array.of(1))).toBe(true);
+  }
+  // Otherwise the kills hit nothing.
+  expect(interrupted).toBeGreaterThan(0);
+});
+
+test("what a killed process left is deleted once it is an hour old; files of others stay", async () => {
+  const folder = await newFolder();
+  await mkdir(join(folder, "a"));
+  const files = ["a/.0f.tmp", "a/.1f.tmp", "a/.keep", ".keep", "README.md"];
+  for (const name of files) await writeFile(join(folder, name), "x");
+  const hoursAgo = Date.now() / 1000 - 2 * 3600;
+  for (const name of files.slice(1)) await utimes(join(folder, name), hoursAgo, hoursAgo);
+
+  const store = createLocalStore({ path: folder });
+  await store.create("a/b", Uint8Array.of(1));
+  expect((await temporaryFiles(folder)).sort()).toEqual([".keep", "README.md", "a/.0f.tmp", "a/.keep"]);
+  expect(await store.list("")).toEqual(["a/b"]);
+  expect(await store.list("a/", { limit: 1 })).toEqual(["a/b"]);
+});
+
+test("files and folders are for their owner only", async () => {
+  const path = join(await newFolder(), "made", "here");
+  await createLocalStore({ path }).create("a/b", Uint8Array.of(1));
+  const modes = ["..", ".", "a", "a/b"].map(async (name) => (await stat(join(path, name))).mode & 0o777);
+  expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o700, 0o600]);
+});
+
+test("a folder that does not exist yet is an empty store", async () => {
+  const path = join(await newFolder(), "absent");
+  const store = createLocalStore({ path });
+  expect(await store.list("")).toEqual([]);
+  expect(await store.read("a")).toBeNull();
+  await store.delete(["a"]);
+  await expect(stat(path)).rejects.toThrow("ENOENT");
+});
+
+test("a store whose folder is emptied goes on", async () => {
+  const path = await newFolder();
+  const store = createLocalStore({ path });
+  await store.create("a/b", Uint8Array.of(1));
+  await rm(path, { recursive: true });
+  expect(await store.read("a/b")).toBeNull();
+  expect(await store.create("a/b", Uint8Array.of(2))).toBe(true);
+});
+
+test("a relative path stays where it was when the store was opened", async () => {
+  const folder = await newFolder();
+  const before = process.cwd();
+  process.chdir(folder);
+  const store = createLocalStore({ path: "here" });
+  process.chdir(before);
+  await store.create("a", Uint8Array.of(1));
+  expect(await readdir(join(folder, "here"))).toEqual(["a"]);
+});
+
+async function failure(operation: Promise<unknown>): Promise<SealdexError> {
+  const error = await operation.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SealdexError);
+  return error as SealdexError;
+}
+
+test("a path that is a file makes every operation fail, named with its key", async () => {
+  const path = join(await newFolder(), "file");
+  await writeFile(path, "");
+  const store = createLocalStore({ path });
+  const operations = {
+    "read a/b": () => store.read("a/b"),
+    "create a/b": () => store.create("a/b", Uint8Array.of(1)),
+    "list a/": () => store.list("a/"),
+    "delete a/b": () => store.delete(["a/b"]),
+  };
+  for (const [name, operation] of Object.entries(operations)) {
+    const error = await failure(operation());
+    expect(error.code).toBe("storage_unavailable");
+    expect(error.message).toMatch(new RegExp(`^local storage: ${name} failed with E[A-Z]+$`));
+    expect(error.cause).toBeInstanceOf(Error);
+  }
+});
+
+/** As root every folder can be written; so this is done as a user who is nobody. */
+async function unprivileged<T>(owned: string, work: () => Promise<T>): Promise<T> {
+  if (process.getuid?.() !== 0) return work();
+  await chown(owned, 65534, 65534);
+  process.seteuid?.(65534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+test("a folder that cannot be written or read is unavailable", async () => {
+  const path = await newFolder();
+  await createLocalStore({ path }).create("a", Uint8Array.of(1));
+  await chmod(path, 0o500);
+  const error = await unprivileged(path, () =>
+    failure(createLocalStore({ path }).create("b", Uint8Array.of(1))),
+  );
+  expect(error).toMatchObject({ code: "storage_unavailable", message: expect.stringContaining("EACCES") });
+  await chmod(path, 0o000);
+  for (const work of [
+    () => createLocalStore({ path }).list(""),
+    () => createLocalStore({ path }).read("a"),
+  ]) {
+    const refused = await unprivileged(path, () => failure(work()));
+    expect(refused).toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringContaining("EACCES"),
+    });
+  }
+  await chmod(path, 0o700);
+});
+
+test("the folder above the store need not be readable", async () => {
+  const above = await newFolder();
+  await chmod(above, 0o300);
+  const created = await unprivileged(above, () =>
+    createLocalStore({ path: join(above, "store") }).create("a/b", Uint8Array.of(1)),
+  );
+  expect(created).toBe(true);
+  await chmod(above, 0o700);
+});
+
+test("keys and prefixes that could leave the folder are refused", async () => {
+  const store = createLocalStore({ path: await newFolder() });
+  for (const key of [
+    "",
+    "/",
+    "../a",
+    "a/../b",
+    "a//b",
+    "/a",
+    "a/",
+    "A",
+    "a.b",
+    "a\0",
+    "ä",
+    "x".repeat(251),
+  ]) {
+    expect((await failure(store.read(key))).code).toBe("internal");
+    expect((await failure(store.create(key, Uint8Array.of(1)))).code).toBe("internal");
+    expect((await failure(store.delete(["b", key]))).code).toBe("internal");
+  }
+  for (const prefix of ["/", "../", "a/../", "a//", "."]) {
+    expect((await failure(store.list(prefix))).code).toBe("internal");
+  }
+});
+
+test("the number of calls at once is not limited by how many files may be open", async () => {
+  const folder = await newFolder();
+  const module = new URL("../../dist/esm/storage/local.js", import.meta.url).href;
+  const script = `
+    import { createLocalStore } from ${JSON.stringify(module)};
+    const store = createLocalStore({ path: process.argv[1] });
+    const keys = Array.from({ length: 500 }, (_, i) => "k" + i);
+    await Promise.all(keys.map((key) => store.create(key, Buffer.from(key))));
+    const read = await Promise.all([...keys, ...keys, ...keys, ...keys].map((key) => store.read(key)));
+    process.stdout.write(String(new Set(read.map(String)).size));
+  `;
+  const command = 'ulimit -n 200 && exec "$0" --input-type=module -e "$1" "$2"';
+  const output = execFileSync("sh", ["-c", command, process.execPath, script, folder], { encoding: "utf8" });
+  expect(output).toBe("500");
+});
