@@ -2,7 +2,8 @@
 
 import type { IndexKeys } from "../crypto/keys.js";
 import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
-import { codecOf, type Grouping, type Scanner } from "../engine/codec.js";
+import { chooseCodec } from "../engine/choose-codec.js";
+import type { Grouping, Scanner } from "../engine/codec.js";
 import { flatScanner } from "../engine/flat.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
@@ -88,7 +89,7 @@ export class OpenIndex {
   ): Promise<T> {
     const points = (vectors: Float32Array) => toListSpace(this.config.metric, vectors, dimension);
     const encoding = (grouping: Grouping) => ({
-      codec: codecOf(this.config, dimension, grouping),
+      codec: chooseCodec(this.config, dimension, grouping),
       toListSpace: points,
     });
     if (model === undefined) return use(encoding("none"));
@@ -171,7 +172,7 @@ export class OpenIndex {
       const header = Buffer.from(ref.header, "base64");
       const location = { context, header, length, blocks, directoryLength };
       const grouping = ref.model === undefined ? "none" : "lists";
-      const codec = (dimension: number) => codecOf(this.config, dimension, grouping);
+      const codec = (dimension: number) => chooseCodec(this.config, dimension, grouping);
       return SegmentReader.open(this.keys.data, location, codec, this.store, this.#cache);
     });
   }

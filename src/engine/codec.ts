@@ -4,8 +4,6 @@
  */
 
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
-import type { IndexConfig } from "./config.js";
-import { flatCodec } from "./flat.js";
 
 /** The codes of n rows of one inverted list, in kernel memory, ready to be scanned. */
 export interface LoadedCodes {
@@ -45,11 +43,6 @@ export interface Codec<Codes extends LoadedCodes = LoadedCodes> {
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Copies the codes of n rows into kernel memory. */
   load(codes: Uint8Array, n: number): Codes;
-}
-
-/** The codec of rows that are not grouped by a model, or, with its quantizer, of those that are. */
-export function codecOf(config: IndexConfig, dimension: number, grouping: Grouping): Codec {
-  return flatCodec(config.metric, dimension, grouping);
 }
 
 /** Whether rows are grouped by a model's lists; its quantizer, where rows are to be encoded. */
