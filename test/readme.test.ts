@@ -1,0 +1,55 @@
+/** The README's code does what the README says. */
+
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/```js\n([\s\S]*?)```/g)].map(
+  ([, code]) => code,
+);
+
+/** Runs a program that imports `sealdex`, in a folder of its own; what it prints. */
+async function run(program: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-readme-"));
+  // Run from the project, where its own name resolves, with its files elsewhere.
+  const moved = program.replaceAll('"./data"', JSON.stringify(join(folder, "data")));
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", moved], {
+    cwd: root,
+  });
+  await rm(folder, { recursive: true });
+  return stdout;
+}
+
+test("the first ten lines store two texts and find the right one", async () => {
+  const printed = await run(blocks[0]);
+  expect(printed).toContain("Keys are rotated every year.");
+  expect(printed).not.toContain("Salmon");
+});
+
+test("the vector store's calls work as shown", async () => {
+  const documents = `[{ pageContent: "a", metadata: { year: 2021 } }, { pageContent: "b", metadata: { year: 1990 } }]`;
+  const prelude = `
+    import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+    const embeddings = new LexicalEmbeddings();
+    const [indexName, indexKey, indexLocation] = ["n", generateKey(), { location: "local", path: "./data" }];
+    const store = new EncryptedVectorStore(embeddings, { indexName, indexKey, indexLocation });
+    const documents = ${documents};
+    const ids = ["a", "b"];`;
+  const printed = await run(
+    `${prelude}\n${blocks[1]}\nconsole.log((await again.similaritySearch("b", 9)).length);`,
+  );
+  expect(printed.trim()).toBe("1");
+});
+
+test("the library's calls work as shown", async () => {
+  const printed = await run(`${blocks[2]}\nconsole.log(JSON.stringify([matches, lists]));`);
+  const [matches, lists] = JSON.parse(printed) as [{ id: string; metadata: object }[], unknown[][]];
+  expect(matches).toEqual([{ id: "1", distance: expect.any(Number), metadata: { year: 1999 } }]);
+  expect(lists.map((list) => list.length)).toEqual([1, 1]);
+});
