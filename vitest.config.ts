@@ -1,8 +1,13 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
 export default defineConfig({
+  // The server under test uses the sources, not the build: one copy of every class.
+  resolve: { alias: { "sealdex/core": source("core.ts"), "sealdex/wire": source("wire.ts") } },
   test: {
-    include: ["test/**/*.test.ts", "server/test/**/*.test.ts"],
+    include: ["test/**/*.test.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

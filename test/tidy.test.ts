@@ -42,14 +42,16 @@ const table: Record<string, string> = {
   "engine/": "errors.ts",
   "crypto/": "errors.ts node:crypto",
   "storage/": "errors.ts node:",
-  "filter.ts": "errors.ts",
+  "filter.ts": "errors.ts filter-match.ts",
+  "filter-match.ts": "",
   "lexical.ts": "errors.ts",
   "embedder.ts": "errors.ts lexical.ts",
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
     vector-index.ts errors.ts node:crypto node:util`,
-  "wire.ts": "vector-index.ts engine/config.ts filter.ts errors.ts",
+  "wire.ts": "wire/ vector-index.ts engine/config.ts filter.ts errors.ts",
+  "wire/": "vector-index.ts engine/config.ts errors.ts",
   "client/": "wire.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "core.ts": `client/client.ts encrypted-index/embedded-client.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
     storage/location.ts vector-index.ts filter.ts errors.ts`,
@@ -120,13 +122,13 @@ test("only one file touches ciphers, and it always fixes the tag length", () => 
 });
 
 test("snake_case property names stay on the wire", () => {
-  const home = new Set(["wire.ts", "schemas.ts"]);
-  // Words of quotations, the specification's values, and error codes are not names of ours.
+  const home = /^(wire\.ts|wire\/.*|schemas\.ts)$/;
+  // Words in quotation marks are values, as the specification has them; LangChain's members are its own.
   const found = everywhere
-    .filter(({ path }) => !home.has(path))
+    .filter(({ path }) => !home.test(path))
     .flatMap(({ path, text }) => {
       const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
-      return [...code.matchAll(/\b[a-z]+(?:_[a-z]+)+\b/g)].map(([name]) => `${path}: ${name}`);
+      return [...code.matchAll(/\b(?!lc_)[a-z]+(?:_[a-z]+)+\b/g)].map(([name]) => `${path}: ${name}`);
     });
   expect(found).toEqual([]);
 });

@@ -136,10 +136,10 @@ test("k defaults to 4, gives all where there are fewer, and none for 0", async (
 describe.each(["cosine", "euclidean", "squared_euclidean"] as const)("scores under %s", (metric) => {
   test("are 1 for a perfect match, fall with distance, stay in [0, 1], and are never NaN", async () => {
     const store = new EncryptedVectorStore(embeddings, { ...args, metric });
-    const documents = [1, 0.5, 0.01, 0, -1, -100].map((x, i) => new Document({ pageContent: `${i}` }));
+    const components = [1, 0.5, 0.01, 0, -1, -100];
     await store.addVectors(
-      [1, 0.5, 0.01, 0, -1, -100].map((x) => [x, 0.2]),
-      documents,
+      components.map((x) => [x, 0.2]),
+      components.map((x) => new Document({ pageContent: `${x}` })),
     );
     const found = await store.similaritySearchVectorWithScore([1, 0.2], 9);
     const scores = found.map(([, score]) => score);
