@@ -84,13 +84,16 @@ export class CoarseQuantizer {
     const squares = at + 4 * this.#dimension;
     floatsAt(at, this.#dimension).set(query);
     squaredL2Block(at, this.#centroids, this.nLists, this.#dimension, squares);
-    const distances = Float64Array.from(floatsAt(squares, this.nLists), Math.sqrt);
-    free(at);
+    const found = floatsAt(squares, this.nLists);
+    const distances = new Float64Array(this.nLists);
     const best = new TopK(nProbes);
-    // A distance beyond float32 ranks last, but ranks.
-    distances.forEach((distance, list) =>
-      best.push(Number.isNaN(distance) ? Infinity : distance, list, 0, list, 0, 0, 0),
-    );
+    for (let list = 0; list < this.nLists; list++) {
+      distances[list] = Math.sqrt(found[list]);
+      // A distance beyond float32 ranks last, but ranks.
+      const rank = Number.isNaN(found[list]) ? Infinity : found[list];
+      if (rank <= best.threshold) best.push(rank, list, 0, list, 0, 0, 0);
+    }
+    free(at);
     return { nearest: best.sorted().map(({ block }) => block), distances };
   }
 

@@ -20,6 +20,7 @@ import {
 import { allocate, bytesAt, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes, RabitqQuery } from "./rabitq.js";
+import { smallest } from "./smallest.js";
 
 interface FlatCodes extends LoadedCodes {
   readonly vectors: number;
@@ -35,6 +36,8 @@ interface FlatCodes extends LoadedCodes {
 const normMin = 1e-10;
 const normMax = 1e15;
 const float32Epsilon = 2 ** -24;
+/** Beyond so many wanted rows, choosing the most promising ones costs more than it saves. */
+const promisingMax = 128;
 
 export function flatCodec(metric: Metric, dimension: number, grouping: Grouping): Codec<FlatCodes> {
   const rowBytes = 4 * dimension;
@@ -159,8 +162,8 @@ export function flatScanner(
     const squared = (score: number) => float32Above(cosine ? 2 * score : score);
     const estimates = at + 4 * m;
     const rows = at + 8 * m;
-    let nearest: Set<number> | undefined;
-    if (target.vacancies > 0 && target.vacancies < n) {
+    let nearest: readonly number[] = [];
+    if (target.vacancies > 0 && target.vacancies <= promisingMax && target.vacancies < n) {
       // With places to fill, the most promising rows go first: then there is a threshold for the others.
       pruner.select(codes.rabitq, n, distance, Infinity, at);
       nearest = smallest(floatsAt(estimates, n), target.vacancies);
@@ -168,7 +171,7 @@ export function flatScanner(
     }
     const count = pruner.select(codes.rabitq, n, distance, squared(target.threshold), at);
     for (const row of wordsAt(rows, count)) {
-      if (nearest?.has(row) !== true) target.offer(row, scoreWide(codes, row, 1)[0]);
+      if (!nearest.includes(row)) target.offer(row, scoreWide(codes, row, 1)[0]);
     }
   }
 
@@ -184,14 +187,6 @@ export function flatScanner(
       pruning?.free();
     },
   };
-}
-
-/** Positions of the k smallest values. */
-function smallest(values: Float32Array, k: number): Set<number> {
-  const limit = values.toSorted()[k - 1];
-  const found = new Set<number>();
-  for (let i = 0; i < values.length && found.size < k; i++) if (values[i] <= limit) found.add(i);
-  return found;
 }
 
 /** The float32 at or just above a float64, so that a float32 comparison with it never loses a row. */

@@ -6,6 +6,7 @@ import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { gather, kmeans } from "./kmeans.js";
 import type { Model } from "./model.js";
 import { samplePositions, seededRandom } from "./random.js";
+import { smallest } from "./smallest.js";
 
 /** Rows that one list needs before k-means has something to average (faiss's figure). */
 export const rowsPerListMin = 39;
@@ -77,17 +78,4 @@ function* learnProbes(sample: Float32Array, model: Model, random: () => number):
     quantizer.free();
     free(at);
   }
-}
-
-/** Positions of the k smallest values. */
-function smallest(values: Float32Array, k: number): number[] {
-  const kept: number[] = [];
-  for (let i = 0; i < values.length; i++) {
-    if (kept.length === k && values[i] >= values[kept[k - 1]]) continue;
-    let place = kept.length;
-    while (place > 0 && values[kept[place - 1]] > values[i]) place--;
-    kept.splice(place, 0, i);
-    if (kept.length > k) kept.pop();
-  }
-  return kept;
 }
