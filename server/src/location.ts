@@ -1,0 +1,110 @@
+/**
+ * Storage locations as text: a URL, or JSON with the library's fields. What a location holds may be secret, so no
+ * message repeats any of it.
+ *
+ *     memory:
+ *     file:./data                               file:///var/lib/sealdex
+ *     redis://user:password@host:6379/0         rediss://…
+ *     postgres://user:password@host/database?tableName=sealdex
+ *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix
+ *     {"location":"s3","bucket":"…","accessKey":"…","secretKey":"…"}
+ *
+ * Buckets take `accessKey:secretKey@` before their name, percent-encoded.
+ */
+
+import { fileURLToPath } from "node:url";
+import { SealdexError, type StorageLocation } from "sealdex/core";
+
+const locations = ["redis", "postgres", "memory", "s3", "gcs", "local"];
+const fields = [
+  "location",
+  "tableName",
+  "connectionString",
+  "bucket",
+  "accessKey",
+  "secretKey",
+  "region",
+  "endpoint",
+  "path",
+];
+
+/** `variable`: where the text comes from, for messages. Throws `invalid_request`. */
+export function parseLocation(text: string, variable: string): StorageLocation {
+  const location = tryParse(text);
+  if (location === undefined) {
+    throw new SealdexError(
+      "invalid_request",
+      `${variable}: expected memory:, file:…, redis://…, postgres://…, s3://…, gs://…, or JSON with a location ` +
+        `(${locations.join(", ")}) and texts under ${fields.slice(1).join(", ")}`,
+    );
+  }
+  return location;
+}
+
+function tryParse(text: string): StorageLocation | undefined {
+  try {
+    return text.startsWith("{") ? parseJson(text) : parseUrl(text);
+  } catch {
+    // Of broken JSON, percent-encoding or file URLs; the error may quote the text, so it is not kept as a cause.
+    return undefined;
+  }
+}
+
+/** Names are accepted as the library spells them and with underscores, as the HTTP interface would. */
+function parseJson(text: string): StorageLocation | undefined {
+  const entries = Object.entries(JSON.parse(text) as object).map(
+    ([name, value]) => [name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()), value] as const,
+  );
+  if (!entries.every(([name, value]) => fields.includes(name) && typeof value === "string")) return undefined;
+  const location = Object.fromEntries(entries) as Record<string, string>;
+  return locations.includes(location.location) ? (location as unknown as StorageLocation) : undefined;
+}
+
+function parseUrl(text: string): StorageLocation | undefined {
+  if (text === "memory:") return { location: "memory" };
+  if (text.startsWith("file:")) return parseFile(text);
+  const url = new URL(text);
+  switch (url.protocol) {
+    case "redis:":
+    case "rediss:":
+      return { location: "redis", connectionString: text };
+    case "postgres:":
+    case "postgresql:": {
+      const tableName = url.searchParams.get("tableName");
+      if (tableName === null) return { location: "postgres", connectionString: text };
+      url.searchParams.delete("tableName");
+      return { location: "postgres", connectionString: url.href, tableName };
+    }
+    case "s3:":
+      return parseBucket("s3", url);
+    case "gs:":
+      return parseBucket("gcs", url);
+    default:
+      return undefined;
+  }
+}
+
+/** A relative path is relative to the working directory. */
+function parseFile(text: string): StorageLocation | undefined {
+  if (text.startsWith("file://")) return { location: "local", path: fileURLToPath(text) };
+  const path = text.slice("file:".length);
+  return path === "" ? undefined : { location: "local", path };
+}
+
+function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefined {
+  const path = decodeURIComponent(url.pathname.replace(/^\//, ""));
+  const region = url.searchParams.get("region");
+  const endpoint = url.searchParams.get("endpoint");
+  if (url.hostname === "") return undefined;
+  return {
+    location,
+    bucket: url.hostname,
+    ...(path !== "" && { path }),
+    ...(region !== null && { region }),
+    ...(endpoint !== null && { endpoint }),
+    ...(url.username !== "" && {
+      accessKey: decodeURIComponent(url.username),
+      secretKey: decodeURIComponent(url.password),
+    }),
+  };
+}

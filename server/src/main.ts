@@ -1,0 +1,52 @@
+/** The command line: `sealdex-server serve` and `sealdex-server generate-key`. */
+
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { createClient, generateKey, SealdexError } from "sealdex/core";
+import { createApp } from "./app.js";
+import { readSettings } from "./settings.js";
+
+const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+const { version } = JSON.parse(manifest) as { version: string };
+
+const program = new Command("sealdex-server")
+  .description("The Sealdex encrypted vector index as an HTTP service.")
+  .version(version);
+
+program
+  .command("serve")
+  .description("Start the service. Settings come from SEALDEX_* environment variables; see the README.")
+  .action(serve);
+
+program
+  .command("generate-key")
+  .description("Print a new random key, fit for an index and for the API: 64 hexadecimal characters.")
+  .action(() => {
+    process.stdout.write(`${generateKey()}\n`);
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Failures of the operator's making get one line; anything else is a fault of ours and shows its stack.
+  const isExpected = error instanceof SealdexError || (error instanceof Error && "syscall" in error);
+  if (!isExpected) throw error;
+  program.error(`error: ${error.message}`);
+}
+
+async function serve(): Promise<void> {
+  const { host, port, indexLocation, configLocation, apiKeys } = readSettings(process.env);
+  const client = createClient({ indexLocation, ...(configLocation && { configLocation }) });
+  // A location that cannot be read is found out now, not by the first request.
+  await client.listIndexes();
+  const app = await createApp({ client, apiKeys, version, log: process.stdout });
+  const stop = async () => {
+    // Requests under way are finished; a second signal ends the process at once.
+    for (const signal of signals) process.removeAllListeners(signal);
+    await app.close();
+    await client.close();
+  };
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  for (const signal of signals) process.once(signal, stop);
+  await app.listen({ host, port });
+}

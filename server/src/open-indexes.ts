@@ -1,0 +1,90 @@
+/**
+ * Indexes kept open between requests, so that each need not read and unseal the index record again.
+ *
+ * An index is found by its name together with its key, so a wrong key is never answered from here. One that another
+ * process deleted, or made anew under the same name, answers `not_found`: it is then closed and opened afresh.
+ */
+
+import { createHmac, randomBytes } from "node:crypto";
+import { type Client, SealdexError, type VectorIndex } from "sealdex/core";
+
+const openMax = 100;
+/** Keys of indexes that nobody uses leave memory after this long. */
+const idleMsMax = 10 * 60 * 1000;
+const sweepMs = 60 * 1000;
+
+interface Address {
+  readonly indexName: string;
+  /** 64 hexadecimal characters. */
+  readonly indexKey: string;
+}
+
+interface OpenIndex {
+  readonly index: Promise<VectorIndex>;
+  usedAt: number;
+}
+
+export class OpenIndexes {
+  readonly #client: Client;
+  /** By fingerprint, least recently used first. */
+  readonly #open = new Map<string, OpenIndex>();
+  readonly #fingerprintKey = randomBytes(32);
+  readonly #sweeping: NodeJS.Timeout;
+
+  constructor(client: Client) {
+    this.#client = client;
+    this.#sweeping = setInterval(() => this.#sweep(Date.now() - idleMsMax), sweepMs).unref();
+  }
+
+  /** Runs `work` on the index, opening it if need be. Throws as `loadIndex` and as `work` do. */
+  async use<T>(address: Address, work: (index: VectorIndex) => Promise<T>): Promise<T> {
+    const fingerprint = this.#fingerprint(address);
+    const known = this.#open.get(fingerprint);
+    if (known !== undefined) {
+      try {
+        return await work(await this.#touch(fingerprint, known));
+      } catch (error) {
+        if (!(error instanceof SealdexError && error.code === "not_found")) throw error;
+        if (this.#open.get(fingerprint) === known) this.#open.delete(fingerprint);
+      }
+    }
+    return work(await this.#load(fingerprint, address));
+  }
+
+  close(): void {
+    clearInterval(this.#sweeping);
+    this.#open.clear();
+  }
+
+  #load(fingerprint: string, address: Address): Promise<VectorIndex> {
+    const open: OpenIndex = {
+      index: this.#client.loadIndex(address),
+      usedAt: 0,
+    };
+    open.index.catch(() => {
+      if (this.#open.get(fingerprint) === open) this.#open.delete(fingerprint);
+    });
+    return this.#touch(fingerprint, open);
+  }
+
+  #touch(fingerprint: string, open: OpenIndex): Promise<VectorIndex> {
+    open.usedAt = Date.now();
+    this.#open.delete(fingerprint);
+    this.#open.set(fingerprint, open);
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > openMax) this.#open.delete(oldest);
+    return open.index;
+  }
+
+  #sweep(usedBefore: number): void {
+    for (const [fingerprint, open] of this.#open) {
+      if (open.usedAt >= usedBefore) break;
+      this.#open.delete(fingerprint);
+    }
+  }
+
+  /** Keyed, so that a dump of memory does not tell which keys were tried. */
+  #fingerprint({ indexName, indexKey }: Address): string {
+    return createHmac("sha256", this.#fingerprintKey).update(`${indexKey}${indexName}`).digest("base64");
+  }
+}

@@ -1,0 +1,35 @@
+/** `/v1/indexes/*`: creating, describing, training, listing and deleting indexes. */
+
+import type { Client } from "sealdex/core";
+import { decodeAddress, decodeCreateIndex, decodeTrain, encodeDescription } from "sealdex/wire";
+import type { App } from "../app.js";
+import type { OpenIndexes } from "../open-indexes.js";
+import * as schemas from "../schemas.js";
+
+export function addIndexRoutes(app: App, client: Client, indexes: OpenIndexes): void {
+  app.post("/v1/indexes/create", { schema: schemas.createIndex }, async ({ body }) => {
+    const options = decodeCreateIndex(body);
+    await client.createIndex(options);
+    return { status: "success", message: `Index '${options.indexName}' created successfully` };
+  });
+
+  app.post("/v1/indexes/describe", { schema: schemas.describeIndex }, ({ body }) =>
+    indexes.use(decodeAddress(body), async (index) => encodeDescription(await index.describe())),
+  );
+
+  app.post("/v1/indexes/train", { schema: schemas.trainIndex }, async ({ body }) => {
+    const address = decodeAddress(body);
+    await indexes.use(address, (index) => index.train(decodeTrain(body)));
+    return { status: "success", message: `Index '${address.indexName}' trained successfully` };
+  });
+
+  app.post("/v1/indexes/delete", { schema: schemas.deleteIndex }, async ({ body }) => {
+    const address = decodeAddress(body);
+    await client.deleteIndex(address);
+    return { status: "success", message: `Index '${address.indexName}' deleted successfully` };
+  });
+
+  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async () => ({
+    indexes: await client.listIndexes(),
+  }));
+}

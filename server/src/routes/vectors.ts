@@ -1,0 +1,61 @@
+/** `/v1/vectors/*`: what is in an index. */
+
+import {
+  decodeAddress,
+  decodeItem,
+  decodeQuery,
+  decodeSelection,
+  encodeMatches,
+  encodeStoredItem,
+} from "sealdex/wire";
+import type { App } from "../app.js";
+import type { OpenIndexes } from "../open-indexes.js";
+import * as schemas from "../schemas.js";
+
+export function addVectorRoutes(app: App, indexes: OpenIndexes): void {
+  app.post("/v1/vectors/query", { schema: schemas.query }, async ({ body }) => {
+    const query = decodeQuery(body);
+    return indexes.use(decodeAddress(body), async (index) => {
+      if ("queryVectors" in query) return { results: (await index.query(query)).map(encodeMatches) };
+      return { results: encodeMatches(await index.query(query)) };
+    });
+  });
+
+  app.post("/v1/vectors/upsert", { schema: schemas.upsert }, async ({ body }) => {
+    const items = body.items.map((item, i) => decodeItem(item, `items[${i}]`));
+    await indexes.use(decodeAddress(body), (index) => index.upsert(items));
+    return { status: "success", message: `${count(items.length, "item")} upserted successfully` };
+  });
+
+  app.post("/v1/vectors/get", { schema: schemas.getItems }, ({ body }) =>
+    indexes.use(decodeAddress(body), async (index) => {
+      const items = await index.get(body.ids, { include: body.include ?? undefined });
+      return { results: items.map(encodeStoredItem) };
+    }),
+  );
+
+  app.post("/v1/vectors/delete", { schema: schemas.deleteItems }, async ({ body }) => {
+    const selection = decodeSelection(body);
+    await indexes.use(decodeAddress(body), (index) => index.delete(selection));
+    const what = "ids" in selection ? count(selection.ids.length, "item") : "Matching items";
+    return { status: "success", message: `${what} deleted successfully` };
+  });
+
+  app.post("/v1/vectors/list_ids", { schema: schemas.listIds }, ({ body }) =>
+    indexes.use(decodeAddress(body), async (index) => {
+      const ids = await index.listIds({ limit: body.limit ?? undefined, after: body.after ?? undefined });
+      return { ids, count: ids.length };
+    }),
+  );
+
+  app.post("/v1/vectors/num_vectors", { schema: schemas.countItems }, ({ body }) =>
+    indexes.use(decodeAddress(body), async (index) => {
+      const result = await index.count();
+      return { status: "success", message: `${result} vectors in index '${index.indexName}'`, result };
+    }),
+  );
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,190 @@
+/**
+ * The shapes of all bodies: what a request must look like before it is decoded, and what the OpenAPI document says.
+ *
+ * Names are the wire's. Unknown properties are allowed, so that clients that send more than this version knows go on
+ * working; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
+ */
+
+import type { Metadata } from "sealdex/core";
+import { itemsMax } from "sealdex/wire";
+import { type TProperties, type TSchema, Type } from "typebox";
+
+function optional<S extends TSchema>(schema: S, description?: string) {
+  return Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }));
+}
+
+function oneOf<T extends string>(...values: T[]) {
+  return Type.Unsafe<T>({ type: "string", enum: values });
+}
+
+function answers<S extends TSchema>(schema: S) {
+  return { 200: schema, "4xx": failed, "5xx": failed };
+}
+
+function post<S extends TSchema, P extends TProperties>(tag: string, summary: string, answer: S, body: P) {
+  return { tags: [tag], summary, body: Type.Object(body), response: answers(answer) };
+}
+
+const metric = oneOf("euclidean", "cosine", "squared_euclidean");
+const indexType = oneOf("ivfflat", "ivf", "ivfpq");
+const vector = Type.Array(Type.Number());
+const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
+const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
+const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
+const failed = Type.Object({
+  status_code: Type.Integer(),
+  code: Type.String({ description: "What went wrong, for programs.", examples: ["not_found"] }),
+  detail: Type.String({ description: "What was expected, what came, and where." }),
+});
+
+const address = {
+  index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
+  index_key: Type.String({
+    pattern: "^[0-9a-fA-F]{64}$",
+    description: "The index's encryption key: 32 bytes as 64 hexadecimal characters.",
+  }),
+};
+
+const indexConfig = Type.Object({
+  type: indexType,
+  dimension: optional(Type.Integer(), "Default: the embedding model's, or the first vector's."),
+  n_lists: optional(Type.Integer(), "Inverted lists that training aims at. Default 1024."),
+  pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
+  pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
+});
+
+const item = Type.Object({
+  id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
+  vector: optional(vector, "May be left out where the index has an embedding model and contents are given."),
+  contents: optional(Type.String()),
+  metadata: optional(metadata),
+});
+
+const match = Type.Object({
+  id: Type.String(),
+  distance: Type.Optional(Type.Number()),
+  metadata: Type.Optional(metadata),
+});
+
+export const createIndex = post("indexes", "Creates an encrypted index.", done, {
+  ...address,
+  index_config: optional(indexConfig, "Default: `ivfflat`."),
+  metric: optional(metric, "Default: `euclidean`."),
+  embedding_model: optional(Type.String(), "Makes vectors of texts. `sealdex/lexical-512` is built in."),
+});
+
+export const describeIndex = post(
+  "indexes",
+  "What an index is, and whether it is trained.",
+  Type.Object({
+    index_name: Type.String(),
+    index_type: indexType,
+    is_trained: Type.Boolean(),
+    embedding_model: Type.Optional(Type.String()),
+    index_config: Type.Object({
+      type: indexType,
+      index_type: indexType,
+      metric,
+      dimension: Type.Integer({ description: "0 until the first vector decides it." }),
+      n_lists: Type.Integer({ description: "Inverted lists that exist now: 1 until trained." }),
+      pq_dim: Type.Optional(Type.Integer()),
+      pq_bits: Type.Optional(Type.Integer()),
+    }),
+  }),
+  address,
+);
+
+export const deleteIndex = post("indexes", "Deletes an index and everything in it.", done, address);
+
+export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
+  ...address,
+  n_lists: optional(Type.Integer()),
+});
+
+export const listIndexes = {
+  tags: ["indexes"],
+  summary: "Names of all indexes.",
+  response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),
+};
+
+export const query = post(
+  "vectors",
+  "The nearest neighbours of one or more vectors, or of a text, ascending by distance.",
+  Type.Object({
+    results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
+      description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
+    }),
+  }),
+  {
+    ...address,
+    query_vectors: Type.Optional(
+      Type.Union([vector, Type.Array(vector), Type.Null()], {
+        description: "1D: a single query. 2D: a batch of at most 1,000.",
+      }),
+    ),
+    query_contents: optional(Type.String(), "A text to search for, instead of query_vectors."),
+    top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
+    n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
+    greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
+    filters,
+    include: optional(Type.Array(oneOf("distance", "metadata")), "Default: both."),
+  },
+);
+
+export const upsert = post("vectors", "Stores items, replacing those with the same id.", done, {
+  ...address,
+  items: Type.Array(item, { maxItems: itemsMax }),
+});
+
+export const getItems = post(
+  "vectors",
+  "Items by id, in the order asked for; unknown ids are left out.",
+  Type.Object({
+    results: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        vector: Type.Optional(vector),
+        contents: Type.Optional(Type.String()),
+        metadata: Type.Optional(metadata),
+      }),
+    ),
+  }),
+  {
+    ...address,
+    ids: Type.Array(Type.String(), { maxItems: itemsMax }),
+    include: optional(Type.Array(oneOf("vector", "contents", "metadata")), "Default: all."),
+  },
+);
+
+export const deleteItems = post("vectors", "Deletes items by id, or by filter.", done, {
+  ...address,
+  ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
+  filters,
+});
+
+export const listIds = post(
+  "vectors",
+  "Ids of all items, in the order of string comparison.",
+  Type.Object({ ids: Type.Array(Type.String()), count: Type.Integer() }),
+  {
+    ...address,
+    limit: optional(Type.Integer(), "At most so many."),
+    after: optional(Type.String(), "Only ids after this one."),
+  },
+);
+
+export const countItems = post(
+  "vectors",
+  "The number of items.",
+  Type.Object({ status: Type.String(), message: Type.String(), result: Type.Integer() }),
+  address,
+);
+
+export const health = {
+  tags: ["service"],
+  summary: "Whether the service is up. Needs no key.",
+  security: [],
+  response: {
+    200: Type.Object({ status: Type.String(), api_version: Type.String(), version: Type.String() }),
+  },
+};

@@ -1,0 +1,65 @@
+/** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
+
+import { SealdexError, type StorageLocation } from "sealdex/core";
+import { parseLocation } from "./location.js";
+
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly indexLocation: StorageLocation;
+  readonly configLocation?: StorageLocation;
+  readonly apiKeys: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws `invalid_request`. An empty variable counts as unset. */
+export function readSettings(environment: Environment): Settings {
+  const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION, SEALDEX_API_KEYS } =
+    environment;
+  if (!SEALDEX_INDEX_LOCATION) {
+    throw invalid(
+      "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
+    );
+  }
+  return {
+    host: SEALDEX_HOST || "127.0.0.1",
+    port: parsePort(SEALDEX_PORT || "8000"),
+    indexLocation: parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION"),
+    ...(SEALDEX_CONFIG_LOCATION && {
+      configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
+    }),
+    apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
+  };
+}
+
+/** 0 lets the system choose. */
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) {
+    throw invalid("SEALDEX_PORT: expected a number from 0 to 65535");
+  }
+  return port;
+}
+
+/** There is no service without keys: whoever reaches it could delete indexes and try index keys. */
+function parseApiKeys(text: string): string[] {
+  const keys = text
+    .split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "");
+  if (keys.length === 0) {
+    throw invalid(
+      "SEALDEX_API_KEYS: expected one or more keys, separated by commas, for clients to send in X-API-Key; " +
+        "`sealdex-server generate-key` makes one",
+    );
+  }
+  if (!keys.every((key) => /^[\x21-\x7e]+$/.test(key))) {
+    throw invalid("SEALDEX_API_KEYS: expected keys of printable ASCII characters without spaces");
+  }
+  return keys;
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

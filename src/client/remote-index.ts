@@ -1,0 +1,190 @@
+/** An index behind HTTP, with the interface and the defaults of the embedded one. */
+
+import { SealdexError } from "../errors.js";
+import type { Filter } from "../filter.js";
+import type {
+  BatchQuery,
+  IndexDescription,
+  Item,
+  ItemField,
+  Match,
+  MatchField,
+  OpenIndexOptions,
+  SingleQuery,
+  StoredItem,
+  TextQuery,
+  VectorIndex,
+} from "../vector-index.js";
+import {
+  bodyBytesMax,
+  decodeAddress,
+  decodeCount,
+  decodeDescription,
+  decodeNames,
+  decodeResults,
+  decodeStoredItems,
+  encodeAddress,
+  encodeItem,
+  encodePage,
+  encodeQuery,
+  encodeSelection,
+  encodeTrain,
+  itemsMax,
+} from "../wire.js";
+import type { Connection } from "./connection.js";
+
+/** Keeps the answer to one get within tens of megabytes. */
+const idsPerGet = 1000;
+
+export class RemoteIndex implements VectorIndex {
+  readonly indexName: string;
+  readonly #address: OpenIndexOptions;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, options: OpenIndexOptions) {
+    this.indexName = options.indexName;
+    // The key as text: the caller may overwrite its bytes.
+    this.#address = decodeAddress(encodeAddress(options));
+    this.#connection = connection;
+  }
+
+  /**
+   * As the interface says, up to 10,000 items and 32 MiB of JSON. More is sent as several requests, each of which is
+   * stored whole or not at all: where one fails, those before it stay. What can be checked without the service is
+   * checked of all items before the first request.
+   */
+  async upsert(items: readonly Item[]): Promise<void> {
+    if (!Array.isArray(items)) throw invalid("items: expected an array");
+    const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
+    const open = `${JSON.stringify(encodeAddress(this.#address)).slice(0, -1)},"items":[`;
+    const room = bodyBytesMax - utf8Length(open) - "]}".length;
+    let texts: string[] = [];
+    let bytes = 0;
+    for (const [i, item] of encoded.entries()) {
+      const text = JSON.stringify(item);
+      const length = utf8Length(text) + ",".length;
+      if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
+        await this.#upsertPart(open, texts, i - texts.length);
+        texts = [];
+        bytes = 0;
+      }
+      texts.push(text);
+      bytes += length;
+    }
+    await this.#upsertPart(open, texts, items.length - texts.length);
+  }
+
+  async #upsertPart(open: string, texts: readonly string[], start: number): Promise<void> {
+    try {
+      await this.#connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`);
+    } catch (error) {
+      throw start === 0 ? error : shiftPosition(error, start);
+    }
+  }
+
+  /**
+   * As the interface says. The HTTP interface can include distance and metadata; where vectors or contents are asked
+   * for, a second request gets them, and an item that was deleted in between is left out.
+   */
+  query(request: SingleQuery | TextQuery): Promise<Match[]>;
+  query(request: BatchQuery): Promise<Match[][]>;
+  async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
+    if (typeof request !== "object" || request === null) throw invalid("query: expected an object");
+    const { include = ["distance"] } = request;
+    if (!Array.isArray(include)) throw invalid("include: expected an array");
+    const later = include.filter(isFetched);
+    const body = encodeQuery(this.#address, {
+      ...request,
+      include: include.filter((field) => !isFetched(field)),
+    });
+    const isBatch = "queryVectors" in request && Array.isArray(request.queryVectors);
+    if (isBatch && request.queryVectors.length === 0) return [];
+    const lists = decodeResults(await this.#connection.post("/v1/vectors/query", body), isBatch);
+    const completed = later.length === 0 ? lists : await this.#complete(lists, later);
+    return isBatch ? completed : completed[0];
+  }
+
+  async #complete(lists: readonly (readonly Match[])[], fields: readonly ItemField[]): Promise<Match[][]> {
+    const ids = new Set(lists.flat().map(({ id }) => id));
+    const items = await this.get([...ids], { include: fields });
+    const byId = new Map(items.map((item) => [item.id, item]));
+    return lists.map((matches) =>
+      matches.flatMap((match) => {
+        const item = byId.get(match.id);
+        return item === undefined ? [] : [{ ...match, ...item }];
+      }),
+    );
+  }
+
+  async get(
+    ids: readonly string[],
+    options?: { readonly include?: readonly ItemField[] },
+  ): Promise<StoredItem[]> {
+    const items: StoredItem[] = [];
+    for (const part of slices(ids, idsPerGet)) {
+      const body = { ...encodeAddress(this.#address), ids: part, include: options?.include };
+      items.push(...decodeStoredItems(await this.#connection.post("/v1/vectors/get", body)));
+    }
+    return items;
+  }
+
+  /** As the interface says, up to 10,000 ids; more are sent as several requests. */
+  async delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void> {
+    const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
+    if ((ids === undefined) === (filter === undefined)) {
+      throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
+    }
+    const parts =
+      ids === undefined
+        ? [{ filter: filter as Filter }]
+        : slices(ids, itemsMax).map((part) => ({ ids: part }));
+    for (const part of parts) {
+      await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part));
+    }
+  }
+
+  async listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]> {
+    const body = encodePage(this.#address, options);
+    return decodeNames(await this.#connection.post("/v1/vectors/list_ids", body), "ids");
+  }
+
+  async count(): Promise<number> {
+    return decodeCount(await this.#connection.post("/v1/vectors/num_vectors", encodeAddress(this.#address)));
+  }
+
+  async train(options?: { readonly nLists?: number }): Promise<void> {
+    await this.#connection.post("/v1/indexes/train", encodeTrain(this.#address, options));
+  }
+
+  async describe(): Promise<IndexDescription> {
+    return decodeDescription(
+      await this.#connection.post("/v1/indexes/describe", encodeAddress(this.#address)),
+    );
+  }
+}
+
+/** What a match may hold that the HTTP interface does not include in results. */
+function isFetched(field: MatchField): field is "vector" | "contents" {
+  return field === "vector" || field === "contents";
+}
+
+function slices(ids: readonly string[], length: number): (readonly string[])[] {
+  if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
+  const count = Math.ceil(ids.length / length);
+  return Array.from({ length: count }, (_, i) => ids.slice(i * length, (i + 1) * length));
+}
+
+/** The service counts the items of one request, the caller those of the whole call. */
+function shiftPosition(error: unknown, start: number): unknown {
+  if (!(error instanceof SealdexError)) return error;
+  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => `items[${Number(i) + start}]`);
+  return new SealdexError(error.code, message, { cause: error });
+}
+
+function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

@@ -1,0 +1,347 @@
+/**
+ * The JSON of the HTTP interface, as pairs of functions: the server uses one half of each, the client the other.
+ *
+ * snake_case lives here and in the server's schemas. Defaults of the HTTP interface are in the `decode` half of a
+ * request, the library's in its `encode` half. A request has passed the server's schemas before it is decoded here;
+ * what its values mean is the library's to check. Where JSON would lose something (NaN, undefined, a bigint),
+ * `encode` throws `invalid_request`. Nothing of Node.js is used.
+ */
+
+import type { IndexType, Metric } from "./engine/config.js";
+import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
+import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
+import { compileFilter, type Filter } from "./filter.js";
+import { checkLossless, decodeVector, encodeKey, encodeVector, integer, typeName } from "./wire/values.js";
+import { foreign } from "./wire/results.js";
+import type {
+  BatchQuery,
+  CreateIndexOptions,
+  IndexConfigInput,
+  IndexDescription,
+  Item,
+  MatchField,
+  Metadata,
+  OpenIndexOptions,
+  SingleQuery,
+  TextQuery,
+} from "./vector-index.js";
+
+export { statusOfCode } from "./wire/errors.js";
+export {
+  decodeCount,
+  decodeNames,
+  decodeResults,
+  decodeStoredItems,
+  encodeMatches,
+  encodeStoredItem,
+} from "./wire/results.js";
+
+/** The longest body of a request, and the most items or ids in it; the client splits what needs more. */
+export const bodyBytesMax = 32 * 1024 * 1024;
+export const itemsMax = 10_000;
+
+/** Null counts as left out: many JSON writers send it for fields that are not set. */
+type Maybe<T> = T | null | undefined;
+
+export interface AddressBody {
+  readonly index_name: string;
+  readonly index_key: string;
+}
+
+/** Where an index is, and the key to it. */
+export function encodeAddress({ indexName, indexKey }: OpenIndexOptions): AddressBody {
+  return { index_name: indexName, index_key: encodeKey(indexKey) };
+}
+
+export function decodeAddress(body: AddressBody): { indexName: string; indexKey: string } {
+  return { indexName: body.index_name, indexKey: body.index_key };
+}
+
+interface IndexConfigBody {
+  readonly type: IndexType;
+  readonly dimension?: Maybe<number>;
+  readonly n_lists?: Maybe<number>;
+  readonly pq_dim?: Maybe<number>;
+  readonly pq_bits?: Maybe<number>;
+}
+
+export interface CreateIndexBody extends AddressBody {
+  readonly index_config?: Maybe<IndexConfigBody>;
+  readonly metric?: Maybe<Metric>;
+  readonly embedding_model?: Maybe<string>;
+}
+
+export function encodeCreateIndex(options: CreateIndexOptions): CreateIndexBody {
+  const { indexConfig, metric, embeddingModel } = options;
+  return {
+    ...encodeAddress(options),
+    index_config: indexConfig && encodeConfig(indexConfig),
+    metric,
+    embedding_model: embeddingModel,
+  };
+}
+
+export function decodeCreateIndex(body: CreateIndexBody): CreateIndexOptions {
+  return {
+    ...decodeAddress(body),
+    indexConfig: body.index_config ? decodeConfig(body.index_config) : undefined,
+    metric: body.metric ?? undefined,
+    embeddingModel: body.embedding_model ?? undefined,
+  };
+}
+
+/** Over HTTP, `pq_dim` and `pq_bits` of `ivfpq` have no default; the library's is 8. */
+function encodeConfig({ type, dimension, nLists, pqDim, pqBits }: IndexConfigInput): IndexConfigBody {
+  const pqDefault = type === "ivfpq" ? 8 : undefined;
+  return {
+    type,
+    dimension: integer(dimension, "indexConfig.dimension"),
+    n_lists: integer(nLists, "indexConfig.nLists"),
+    pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
+    pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
+  };
+}
+
+function decodeConfig({ type, dimension, n_lists, pq_dim, pq_bits }: IndexConfigBody): IndexConfigInput {
+  for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
+    if (type === "ivfpq" && typeof value !== "number") {
+      throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
+    }
+  }
+  return {
+    type,
+    dimension: dimension ?? undefined,
+    nLists: n_lists ?? undefined,
+    pqDim: pq_dim ?? undefined,
+    pqBits: pq_bits ?? undefined,
+  };
+}
+
+export interface QueryBody extends AddressBody {
+  readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
+  readonly query_contents?: Maybe<string>;
+  readonly top_k?: Maybe<number>;
+  readonly n_probes?: Maybe<number>;
+  readonly greedy?: Maybe<boolean>;
+  readonly filters?: Maybe<Metadata>;
+  readonly include?: Maybe<readonly MatchField[]>;
+}
+
+type Query = SingleQuery | TextQuery | BatchQuery;
+
+/** `query.include` may hold what the HTTP interface can include: `distance` and `metadata`. */
+export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
+  const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
+  const given = Object.entries({ queryVector, queryVectors, queryContents })
+    .filter(([, value]) => (value ?? undefined) !== undefined)
+    .map(([name]) => name);
+  if (given.length !== 1) {
+    const came = given.length === 0 ? "none" : given.join(" and ");
+    throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
+  }
+  const { topK = 100, nProbes = 1, greedy = false, filters, include = ["distance"] } = query;
+  return {
+    ...encodeAddress(address),
+    query_vectors: queryVectors
+      ? encodeBatch(queryVectors)
+      : queryVector && encodeVector(queryVector, given[0]),
+    query_contents: queryContents,
+    top_k: integer(topK, "topK"),
+    n_probes: integer(nProbes, "nProbes"),
+    greedy,
+    filters: encodeFilter(filters),
+    include,
+  };
+}
+
+function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
+  if (!Array.isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
+  return vectors.map((vector, i) => encodeVector(vector, `queryVectors[${i}]`));
+}
+
+export function decodeQuery(body: QueryBody): Query {
+  const options = {
+    topK: body.top_k ?? 100,
+    nProbes: body.n_probes ?? 0,
+    greedy: body.greedy ?? false,
+    filters: decodeFilter(body.filters),
+    include: body.include ?? ["distance", "metadata"],
+  } as const;
+  // Clients exist that send `query_vectors: []` beside a text.
+  const vectors: readonly unknown[] = body.query_vectors ?? [];
+  const queryContents = body.query_contents ?? undefined;
+  if (vectors.length > 0 === (queryContents !== undefined)) {
+    const came = vectors.length > 0 ? "both" : "neither";
+    throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${came}`);
+  }
+  if (queryContents !== undefined) return { ...options, queryContents };
+  if (!Array.isArray(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
+  return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
+}
+
+/** Refuses what the library would: JSON drops undefined fields, and the filter would match more than it says. */
+function encodeFilter(filter: Maybe<Filter>): Metadata | undefined {
+  if (filter === undefined || filter === null) return undefined;
+  compileFilter(filter);
+  return filter;
+}
+
+function decodeFilter(filters: Maybe<Metadata>): Filter | undefined {
+  return (filters ?? undefined) as Filter | undefined;
+}
+
+export interface ItemBody {
+  readonly id: string;
+  readonly vector?: Maybe<readonly number[]>;
+  readonly contents?: Maybe<string>;
+  readonly metadata?: Maybe<Metadata>;
+}
+
+/** `where`: the item's place, for messages. */
+export function encodeItem(item: Item, where: string): ItemBody {
+  if (typeof item !== "object" || item === null) {
+    throw invalid(`${where}: expected an object, got ${typeName(item)}`);
+  }
+  const { id, vector, contents, metadata } = item;
+  checkLossless(metadata, `${where}.metadata`);
+  return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
+}
+
+export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: string): Item {
+  return {
+    id,
+    vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
+    contents: contents ?? undefined,
+    metadata: metadata ?? undefined,
+  };
+}
+
+export interface SelectionBody extends AddressBody {
+  readonly ids?: Maybe<readonly string[]>;
+  /** An extension: deletes by filter. */
+  readonly filters?: Maybe<Metadata>;
+}
+
+type Selection = { readonly ids: readonly string[] } | { readonly filter: Filter };
+
+export function encodeSelection(address: OpenIndexOptions, selection: Selection): SelectionBody {
+  const { ids, filter } = selection as { ids?: readonly string[]; filter?: Filter };
+  return { ...encodeAddress(address), ids, filters: encodeFilter(filter) };
+}
+
+export function decodeSelection({ ids, filters }: SelectionBody): Selection {
+  const filter = decodeFilter(filters);
+  if (ids && filter === undefined) return { ids };
+  if (!ids && filter !== undefined) return { filter };
+  throw invalid(`delete: expected either ids or filters, got ${ids ? "both" : "neither"}`);
+}
+
+export interface TrainBody extends AddressBody {
+  readonly n_lists?: Maybe<number>;
+}
+
+export function encodeTrain(address: OpenIndexOptions, options?: { readonly nLists?: number }): TrainBody {
+  return { ...encodeAddress(address), n_lists: integer(options?.nLists, "nLists") };
+}
+
+type Page = { readonly limit?: number; readonly after?: string };
+
+/** Which ids to list. None of the fields has two words, so there is nothing to decode. */
+export function encodePage(address: OpenIndexOptions, { limit, after }: Page = {}): AddressBody & Page {
+  return { ...encodeAddress(address), limit: integer(limit, "limit"), after };
+}
+
+export function decodeTrain(body: TrainBody): { readonly nLists?: number } {
+  return { nLists: body.n_lists ?? undefined };
+}
+
+export interface DescriptionBody {
+  readonly index_name: string;
+  readonly index_type: IndexType;
+  readonly is_trained: boolean;
+  readonly embedding_model?: string;
+  readonly index_config: {
+    readonly type: IndexType;
+    /** The same as `type`; clients differ in which of the two they read. */
+    readonly index_type: IndexType;
+    readonly metric: Metric;
+    /** 0 until the first vector decides it. */
+    readonly dimension: number;
+    readonly n_lists: number;
+    readonly pq_dim?: number;
+    readonly pq_bits?: number;
+  };
+}
+
+export function encodeDescription(description: IndexDescription): DescriptionBody {
+  const {
+    indexName,
+    type,
+    metric,
+    dimension = 0,
+    nLists,
+    pqDim,
+    pqBits,
+    trained,
+    embeddingModel,
+  } = description;
+  return {
+    index_name: indexName,
+    index_type: type,
+    is_trained: trained,
+    embedding_model: embeddingModel,
+    index_config: {
+      type,
+      index_type: type,
+      metric,
+      dimension,
+      n_lists: nLists,
+      pq_dim: pqDim,
+      pq_bits: pqBits,
+    },
+  };
+}
+
+export function decodeDescription(json: unknown): IndexDescription {
+  const { index_name, is_trained, embedding_model, index_config } = (json ?? {}) as DescriptionBody;
+  const { type, metric, dimension, n_lists, pq_dim, pq_bits } = index_config ?? {};
+  if (typeof index_name !== "string" || typeof type !== "string") throw foreign();
+  return {
+    indexName: index_name,
+    type,
+    metric,
+    ...(dimension > 0 && { dimension }),
+    nLists: n_lists,
+    ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
+    trained: is_trained,
+    ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
+  };
+}
+
+export interface ErrorBody {
+  readonly status_code: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** `status`: where it says more than the code's own, such as 413. */
+export function encodeError({ code, message }: SealdexError, status = statusOfCode(code)): ErrorBody {
+  return { status_code: status, code, detail: toWireMessage(message) };
+}
+
+/** The error that the library would have thrown; for bodies of other origin, what the status says. */
+export function decodeError(status: number, body: unknown): SealdexError {
+  const { code, detail } = (body ?? {}) as Partial<ErrorBody>;
+  if (isErrorCode(code) && typeof detail === "string")
+    return new SealdexError(code, toLibraryMessage(detail));
+  const came = typeof detail === "string" ? `status ${status}: ${detail}` : `status ${status}`;
+  return new SealdexError(codeOfStatus(status), `service: expected a result, got ${came}`);
+}
+
+export function encodeHealth(version: string) {
+  return { status: "healthy", api_version: "v1", version } as const;
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

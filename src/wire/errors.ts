@@ -1,0 +1,76 @@
+/** Errors on their way through HTTP: statuses for codes, and names of fields in messages. */
+
+import type { ErrorCode } from "../errors.js";
+
+/**
+ * The HTTP status that answers an error. `not_supported` is 422 and not 501: the same request would be fine for
+ * another index, and only the caller can change it, while 5xx invites to send it again.
+ */
+export function statusOfCode(code: ErrorCode): number {
+  switch (code) {
+    case "invalid_request":
+    case "dimension_mismatch":
+    case "not_supported":
+      return 422;
+    case "unauthenticated":
+      return 401;
+    case "wrong_index_key":
+      return 403;
+    case "not_found":
+      return 404;
+    case "already_exists":
+      return 409;
+    case "storage_unavailable":
+      return 503;
+    case "corrupt":
+    case "missing_object":
+    case "rollback_detected":
+    case "internal":
+      return 500;
+  }
+}
+
+/** The code of an answer that carries none: another service's, or a proxy's. */
+export function codeOfStatus(status: number): ErrorCode {
+  if (status === 401 || status === 403 || status === 407) return "unauthenticated";
+  if (status === 404) return "not_found";
+  if (status === 409) return "already_exists";
+  if (status === 408 || status === 429 || [502, 503, 504].includes(status)) return "storage_unavailable";
+  return status >= 400 && status < 500 ? "invalid_request" : "internal";
+}
+
+/** What the library calls a field, and what HTTP calls it. Of equal names on the wire the last is the way back. */
+const fieldNames: readonly (readonly [string, string])[] = [
+  ["indexName", "index_name"],
+  ["embeddingModel", "embedding_model"],
+  ["indexConfig", "index_config"],
+  ["indexConfig.type", "index_config.type"],
+  ["indexConfig.dimension", "index_config.dimension"],
+  ["indexConfig.nLists", "index_config.n_lists"],
+  ["indexConfig.pqDim", "index_config.pq_dim"],
+  ["indexConfig.pqBits", "index_config.pq_bits"],
+  ["nLists", "n_lists"],
+  ["pqDim", "pq_dim"],
+  ["pqBits", "pq_bits"],
+  ["queryVector", "query_vectors"],
+  ["queryVectors", "query_vectors"],
+  ["queryContents", "query_contents"],
+  ["topK", "top_k"],
+  ["nProbes", "n_probes"],
+];
+const wireNames = new Map(fieldNames);
+const libraryNames = new Map(fieldNames.map(([library, wire]) => [wire, library]));
+
+/** `indexConfig.nLists: expected …` as `index_config.n_lists: expected …`: the caller reads names that it wrote. */
+export function toWireMessage(message: string): string {
+  return rename(message, wireNames);
+}
+
+export function toLibraryMessage(message: string): string {
+  return rename(message, libraryNames);
+}
+
+/** Renames what the message begins with, the place of the fault; the rest may quote what is not ours. */
+function rename(message: string, names: ReadonlyMap<string, string>): string {
+  return message.replace(/^[\w.]+/, (place) => names.get(place) ?? place);
+}

@@ -1,0 +1,74 @@
+/** The JSON of results: matches, stored items, names and counts. None of their fields has two words. */
+
+import { SealdexError } from "../errors.js";
+import { decodeVector, encodeVector } from "./values.js";
+import type { Match, Metadata, StoredItem } from "../vector-index.js";
+
+export type MatchBody = Pick<Match, "id" | "distance" | "metadata">;
+
+export function encodeMatches(matches: readonly Match[]): MatchBody[] {
+  return matches.map(({ id, distance, metadata }) => ({ id, distance, metadata }));
+}
+
+/** One list for each query. `batch`: whether several were asked. */
+export function decodeResults(json: unknown, batch: boolean): Match[][] {
+  const results = field(json, "results");
+  return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches));
+}
+
+export interface StoredItemBody {
+  readonly id: string;
+  readonly vector?: number[];
+  readonly contents?: string;
+  readonly metadata?: Metadata;
+}
+
+export function encodeStoredItem({ id, vector, contents, metadata }: StoredItem): StoredItemBody {
+  return { id, vector: vector && encodeVector(vector, "vector"), contents, metadata };
+}
+
+export function decodeStoredItems(json: unknown): StoredItem[] {
+  return entries<StoredItemBody>(field(json, "results")).map(({ id, vector, contents, metadata }) => ({
+    id,
+    ...(vector && { vector: decodeVector(vector, "vector") }),
+    ...(contents !== undefined && { contents }),
+    ...(metadata && { metadata }),
+  }));
+}
+
+/** Texts of an answer's list, such as ids. */
+export function decodeNames(json: unknown, name: string): string[] {
+  const names = list(field(json, name));
+  if (!names.every((text) => typeof text === "string")) throw foreign();
+  return names;
+}
+
+export function decodeCount(json: unknown): number {
+  const count = field(json, "result");
+  if (typeof count !== "number") throw foreign();
+  return count;
+}
+
+function field(json: unknown, name: string): unknown {
+  return (json as Readonly<Record<string, unknown>> | null)?.[name];
+}
+
+function list(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw foreign();
+  return value;
+}
+
+/** Entries of a list of results, each with an id. */
+function entries<T extends { readonly id: string }>(results: unknown): T[] {
+  const found = list(results) as (T | null)[];
+  if (!found.every((entry) => typeof entry?.id === "string")) throw foreign();
+  return found as T[];
+}
+
+/** For answers that are not a Sealdex service's. */
+export function foreign(): SealdexError {
+  return new SealdexError(
+    "internal",
+    "service: expected the answer of a Sealdex service, got something else",
+  );
+}

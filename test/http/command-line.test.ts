@@ -1,0 +1,122 @@
+/** `sealdex-server` as its users run it: a process of its own, settings in the environment, signals. Needs a build. */
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
+
+const server = join(dirname(fileURLToPath(import.meta.url)), "../../server");
+const program = join(server, "bin/sealdex-server.js");
+const run = promisify(execFile);
+
+let folder: string;
+let running: ChildProcess | undefined;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sealdex-command-"));
+});
+afterEach(async () => {
+  running?.kill("SIGKILL");
+  running = undefined;
+  await rm(folder, { recursive: true });
+});
+
+/** Resolves to the base URL once the service says that it listens. */
+function serve(environment: Record<string, string>): Promise<string> {
+  const child = spawn(process.execPath, [program, "serve"], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, SEALDEX_PORT: "0", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running = child;
+  return new Promise((resolve, reject) => {
+    let output = "";
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      const [, url] = /listening at (http:\/\/[\d.:]+)/.exec(output) ?? [];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.once("exit", (code) => reject(new Error(`exited with ${code}: ${output}`)));
+  });
+}
+
+function stop(signal: NodeJS.Signals): Promise<number | null> {
+  const child = running as ChildProcess;
+  const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  child.kill(signal);
+  return exit;
+}
+
+test("generate-key prints a key", async () => {
+  const { stdout } = await run(process.execPath, [program, "generate-key"]);
+  expect(stdout).toMatch(/^[0-9a-f]{64}\n$/);
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "serve keeps what it is given, and %s ends it cleanly",
+  async (signal) => {
+    const apiKey = generateKey();
+    const environment = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_API_KEYS: `other,${apiKey}` };
+    const options = { indexName: "kept", indexKey: generateKey() };
+    const first = createClient({ baseUrl: await serve(environment), apiKey });
+    const index = await first.createIndex(options);
+    await index.upsert([{ id: "a", vector: [1, 2], metadata: { n: 1 } }]);
+    expect(await stop(signal)).toBe(0);
+    await expect(index.count()).rejects.toMatchObject({ code: "storage_unavailable" });
+
+    const second = createClient({ baseUrl: await serve(environment), apiKey });
+    const again = await second.loadIndex(options);
+    expect(await again.query({ queryVector: [1, 2], include: ["metadata"] })).toEqual([
+      { id: "a", metadata: { n: 1 } },
+    ]);
+    expect(await stop(signal)).toBe(0);
+  },
+);
+
+test.each<[string, Record<string, string>, RegExp]>([
+  ["API keys", { SEALDEX_INDEX_LOCATION: "memory:" }, /^error: SEALDEX_API_KEYS: expected .*generate-key/],
+  ["a location", { SEALDEX_API_KEYS: "x" }, /^error: SEALDEX_INDEX_LOCATION: expected where to keep/],
+])("serve does not start without %s, and says in one line what it needs", async (_, environment, message) => {
+  const attempt = run(process.execPath, [program, "serve"], { cwd: folder, env: environment });
+  await expect(attempt).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+  await expect(attempt).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
+});
+
+test("serve says in one line that its port is taken", async () => {
+  const other = createServer();
+  await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
+  const address = other.address() as { port: number };
+  const env = {
+    SEALDEX_PORT: `${address.port}`,
+    SEALDEX_INDEX_LOCATION: "memory:",
+    SEALDEX_API_KEYS: "x",
+  };
+  await expect(run(process.execPath, [program, "serve"], { env })).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^error: .*EADDRINUSE.*\n$/),
+  });
+  other.close();
+});
+
+test("the README's requests work, one after the other", async () => {
+  const readme = await readFile(join(server, "README.md"), "utf8");
+  const requests = [...readme.matchAll(/^curl -s localhost:8000(\S+) -H .*?(?: -d '(\{.*?\n\}))?'?$/gms)];
+  expect(requests.length).toBeGreaterThan(5);
+  const apiKey = generateKey();
+  const indexKey = generateKey();
+  const baseUrl = await serve({ SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: apiKey });
+  for (const [text, path, body] of requests) {
+    const response = await fetch(baseUrl + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { "Content-Type": "application/json", "X-API-Key": apiKey },
+      body: body?.replaceAll(`'"$INDEX_KEY"'`, indexKey),
+    });
+    expect(response.status, text).toBe(200);
+  }
+});

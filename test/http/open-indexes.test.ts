@@ -1,0 +1,101 @@
+/** Which indexes the service keeps open, seen by what it loads from a real client. */
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Client, createClient, generateKey } from "../../src/core.js";
+import { OpenIndexes } from "../../server/src/open-indexes.js";
+
+let client: Client;
+let loaded: string[];
+let indexes: OpenIndexes;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
+  client = createClient({ indexLocation: { location: "memory" } });
+  loaded = [];
+  const watched: Client = {
+    createIndex: (options) => client.createIndex(options),
+    loadIndex: (options) => {
+      loaded.push(options.indexName);
+      return client.loadIndex(options);
+    },
+    listIndexes: () => client.listIndexes(),
+    deleteIndex: (options) => client.deleteIndex(options),
+    close: () => client.close(),
+  };
+  indexes = new OpenIndexes(watched);
+});
+afterEach(async () => {
+  indexes.close();
+  vi.useRealTimers();
+  await client.close();
+});
+
+async function newIndex(indexName: string) {
+  const address = { indexName, indexKey: generateKey() };
+  await client.createIndex(address);
+  return address;
+}
+const use = (address: { indexName: string; indexKey: string }) =>
+  indexes.use(address, (index) => index.count());
+
+test("an index is loaded once, also by uses at the same time", async () => {
+  const address = await newIndex("a");
+  await Promise.all([use(address), use(address)]);
+  await use(address);
+  expect(loaded).toEqual(["a"]);
+});
+
+test("of more than a hundred, the least recently used is given up", async () => {
+  const addresses = await Promise.all(Array.from({ length: 101 }, (_, i) => newIndex(`${i}`)));
+  for (const address of addresses.slice(0, 100)) await use(address);
+  await use(addresses[0]);
+  await use(addresses[100]);
+  loaded = [];
+  await use(addresses[0]);
+  await use(addresses[100]);
+  expect(loaded).toEqual([]);
+  await use(addresses[1]);
+  expect(loaded).toEqual(["1"]);
+});
+
+test("an index that nobody uses for ten minutes is given up, one in use is not", async () => {
+  const [idle, busy] = [await newIndex("idle"), await newIndex("busy")];
+  await use(idle);
+  await use(busy);
+  for (let minute = 0; minute < 12; minute++) {
+    vi.advanceTimersByTime(60_000);
+    await use(busy);
+  }
+  expect(loaded).toEqual(["idle", "busy"]);
+  await use(idle);
+  expect(loaded).toEqual(["idle", "busy", "idle"]);
+});
+
+test("a failed load is not remembered", async () => {
+  const address = await newIndex("a");
+  const rekeyed = { ...address, indexKey: generateKey() };
+  await expect(use(rekeyed)).rejects.toMatchObject({ code: "wrong_index_key" });
+  await client.deleteIndex(address);
+  await expect(use(rekeyed)).rejects.toMatchObject({ code: "not_found" });
+  await client.createIndex(rekeyed);
+  expect(await use(rekeyed)).toBe(0);
+  await expect(use(address)).rejects.toMatchObject({ code: "wrong_index_key" });
+});
+
+test("an index deleted behind its back is looked for once more, and then not found", async () => {
+  const address = await newIndex("a");
+  await use(address);
+  await client.deleteIndex(address);
+  await expect(use(address)).rejects.toMatchObject({ code: "not_found" });
+  expect(loaded).toEqual(["a", "a"]);
+  await client.createIndex(address);
+  expect(await use(address)).toBe(0);
+});
+
+test("what a use throws reaches its caller, and keeps the index open", async () => {
+  const address = await newIndex("a");
+  await use(address);
+  const failing = indexes.use(address, (index) => index.query({ queryVector: [1], topK: -1 }));
+  await expect(failing).rejects.toMatchObject({ code: "invalid_request" });
+  await use(address);
+  expect(loaded).toEqual(["a"]);
+});

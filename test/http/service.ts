@@ -1,0 +1,63 @@
+/** A real service on a port of its own, and plain requests to it. */
+
+import { createClient, type EmbeddedClientOptions, generateKey } from "../../src/core.js";
+import { createApp } from "../../server/src/app.js";
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+export interface RunningService {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** Sends a value as JSON, or text as it is. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Creates an index over HTTP and returns its name and key, as bodies have them. */
+  newIndex(options?: object): Promise<{ index_name: string; index_key: string }>;
+  close(): Promise<void>;
+}
+
+export async function startService(
+  options: Partial<EmbeddedClientOptions> & { log?: { write(line: string): void } } = {},
+): Promise<RunningService> {
+  const { log, ...locations } = options;
+  const apiKey = generateKey();
+  const client = createClient({ indexLocation: { location: "memory" }, ...locations });
+  const app = await createApp({
+    client,
+    apiKeys: [generateKey(), apiKey],
+    version: "1.2.3",
+    ...(log && { log }),
+  });
+  const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
+  let made = 0;
+
+  async function send(path: string, init: RequestInit): Promise<Answer> {
+    const response = await fetch(baseUrl + path, init);
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  }
+  const post: RunningService["post"] = (path, body, headers) =>
+    send(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-API-Key": apiKey, ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  return {
+    baseUrl,
+    apiKey,
+    post,
+    get: (path, headers) => send(path, { headers: { "X-API-Key": apiKey, ...headers } }),
+    newIndex: async (given = {}) => {
+      const address = { index_name: `index ${made++}`, index_key: generateKey() };
+      const { status, body } = await post("/v1/indexes/create", { ...address, ...given });
+      if (status !== 200) throw new Error(JSON.stringify(body));
+      return address;
+    },
+    close: async () => {
+      await app.close();
+      await client.close();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** Settings from the environment: what each may be, and that no refusal repeats a value. */
+
+import { expect, test } from "vitest";
+import { readSettings } from "../../server/src/settings.js";
+
+const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one" };
+const locationOf = (text: string) =>
+  readSettings({ ...required, SEALDEX_INDEX_LOCATION: text }).indexLocation;
+
+test("two settings are needed, the others have defaults", () => {
+  expect(readSettings({ ...required, SEALDEX_PORT: "", SEALDEX_HOST: "" })).toEqual({
+    host: "127.0.0.1",
+    port: 8000,
+    indexLocation: { location: "memory" },
+    apiKeys: ["one"],
+  });
+  const all = {
+    SEALDEX_HOST: "0.0.0.0",
+    SEALDEX_PORT: "0",
+    SEALDEX_INDEX_LOCATION: "file:./data",
+    SEALDEX_CONFIG_LOCATION: "file:///var/lib/sealdex",
+    SEALDEX_API_KEYS: " one, two,,three ",
+  };
+  expect(readSettings(all)).toEqual({
+    host: "0.0.0.0",
+    port: 0,
+    indexLocation: { location: "local", path: "./data" },
+    configLocation: { location: "local", path: "/var/lib/sealdex" },
+    apiKeys: ["one", "two", "three"],
+  });
+});
+
+test.each([
+  ["memory:", { location: "memory" }],
+  ["file:./data", { location: "local", path: "./data" }],
+  ["file:/srv/a b", { location: "local", path: "/srv/a b" }],
+  ["file:///srv/a%20b", { location: "local", path: "/srv/a b" }],
+  ["redis://u:p@host:6379/0", { location: "redis", connectionString: "redis://u:p@host:6379/0" }],
+  ["rediss://host", { location: "redis", connectionString: "rediss://host" }],
+  ["postgres://u:p@host/db", { location: "postgres", connectionString: "postgres://u:p@host/db" }],
+  [
+    "postgresql://host/db?sslmode=require&tableName=vectors",
+    { location: "postgres", connectionString: "postgresql://host/db?sslmode=require", tableName: "vectors" },
+  ],
+  ["s3://bucket", { location: "s3", bucket: "bucket" }],
+  [
+    "s3://id:se%2Fcret@bucket/a/b?region=eu-north-1&endpoint=http%3A%2F%2F127.0.0.1%3A9000",
+    {
+      location: "s3",
+      bucket: "bucket",
+      path: "a/b",
+      region: "eu-north-1",
+      endpoint: "http://127.0.0.1:9000",
+      accessKey: "id",
+      secretKey: "se/cret",
+    },
+  ],
+  ["gs://bucket/prefix", { location: "gcs", bucket: "bucket", path: "prefix" }],
+  ['{"location":"local","path":"x"}', { location: "local", path: "x" }],
+  [
+    '{"location":"postgres","connection_string":"c","tableName":"t"}',
+    { location: "postgres", connectionString: "c", tableName: "t" },
+  ],
+])("reads the location %s", (text, location) => {
+  expect(locationOf(text)).toEqual(location);
+});
+
+test.each([
+  "saffron",
+  "./saffron",
+  "file:",
+  "file://saffron/x",
+  "http://saffron",
+  "s3://",
+  "s3://saffron:%zz@bucket",
+  '{"location":"saffron"}',
+  '{"location":"local","saffron":"x"}',
+  '{"location":"local","path":5}',
+  '{"path":"saffron"}',
+  '{"location":"local",saffron',
+])("refuses the location %s and does not repeat it", (text) => {
+  for (const name of ["SEALDEX_INDEX_LOCATION", "SEALDEX_CONFIG_LOCATION"]) {
+    const attempt = () => readSettings({ ...required, [name]: text });
+    expect(attempt).toThrow(expect.objectContaining({ code: "invalid_request" }));
+    expect(attempt).toThrow(new RegExp(`^${name}: expected`));
+    expect(attempt).not.toThrow(/saffron/);
+  }
+});
+
+test.each([
+  ["SEALDEX_INDEX_LOCATION", undefined],
+  ["SEALDEX_INDEX_LOCATION", ""],
+  ["SEALDEX_API_KEYS", undefined],
+  ["SEALDEX_API_KEYS", " , "],
+  ["SEALDEX_API_KEYS", "saf fron"],
+  ["SEALDEX_API_KEYS", "säffron"],
+  ["SEALDEX_PORT", "65536"],
+  ["SEALDEX_PORT", "-1"],
+  ["SEALDEX_PORT", "80.5"],
+  ["SEALDEX_PORT", "http"],
+])("refuses %s=%s and says what is expected", (name, value) => {
+  const attempt = () => readSettings({ ...required, [name]: value });
+  expect(attempt).toThrow(expect.objectContaining({ code: "invalid_request" }));
+  expect(attempt).toThrow(new RegExp(`^${name}: expected`));
+  expect(attempt).not.toThrow(/fron/);
+});
