@@ -11,7 +11,8 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { checkLossless, decodeVector, encodeKey, encodeVector, integer, typeName } from "./wire/values.js";
+import { invalid, losslessJson, typeName } from "./given-values.js";
+import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import { foreign } from "./wire/results.js";
 import type {
   BatchQuery,
@@ -203,7 +204,7 @@ export function encodeItem(item: Item, where: string): ItemBody {
     throw invalid(`${where}: expected an object, got ${typeName(item)}`);
   }
   const { id, vector, contents, metadata } = item;
-  checkLossless(metadata, `${where}.metadata`);
+  losslessJson(metadata, `${where}.metadata`);
   return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
 }
 
@@ -340,8 +341,4 @@ export function decodeError(status: number, body: unknown): SealdexError {
 
 export function encodeHealth(version: string) {
   return { status: "healthy", api_version: "v1", version } as const;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -2,6 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Filter } from "../filter.js";
+import { invalid } from "../given-values.js";
 import type {
   BatchQuery,
   IndexDescription,
@@ -183,8 +184,4 @@ function shiftPosition(error: unknown, start: number): unknown {
 
 function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -3,6 +3,7 @@
 import { embedderByName } from "../embedder.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
+import { invalid, typeName } from "../given-values.js";
 import type { CreateIndexOptions } from "../vector-index.js";
 import type { IndexDefinition } from "./index-record.js";
 
@@ -15,9 +16,7 @@ const nListsMax = 65_536;
 export function defineIndex(options: CreateIndexOptions): IndexDefinition {
   const { indexConfig = { type: "ivfflat" }, metric = "euclidean", embeddingModel } = options;
   if (typeof indexConfig !== "object" || indexConfig === null) {
-    throw invalid(
-      `indexConfig: expected an object, got ${indexConfig === null ? "null" : typeof indexConfig}`,
-    );
+    throw invalid(`indexConfig: expected an object, got ${typeName(indexConfig)}`);
   }
   const { type, nLists = defaultNLists } = indexConfig;
   checkOneOf(type, indexTypes, "indexConfig.type");
@@ -83,8 +82,4 @@ function checkOneOf<T extends string>(
     const came = typeof value === "string" ? `"${value}"` : typeof value;
     throw invalid(`${where}: expected one of ${allowed.join(", ")}, got ${came}`);
   }
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -4,8 +4,8 @@ import { inspect } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
 import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
-import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";
+import { checkVectorShape, invalid } from "../given-values.js";
 import type {
   BatchQuery,
   IndexDescription,
@@ -24,7 +24,7 @@ import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
 import type { OpenIndex } from "./open-index.js";
-import { checkIdText, checkVectorShape, copyVector, packItems } from "./pack-items.js";
+import { checkIdText, copyVector, packItems } from "./pack-items.js";
 import { type CheckedQuery, query } from "./query.js";
 import { readItems } from "./read-items.js";
 import { train } from "./train.js";
@@ -200,8 +200,4 @@ function checkInclude<F extends string>(include: readonly F[], allowed: readonly
 function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
   if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
   ids.forEach((id, i) => checkIdText(id, `${where}[${i}]`));
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

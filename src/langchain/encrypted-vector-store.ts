@@ -13,8 +13,9 @@ import { VectorStore } from "@langchain/core/vectorstores";
 import { createClient } from "../core.js";
 import { embedderByName } from "../embedder.js";
 import type { IndexType, Metric } from "../engine/config.js";
-import { type ErrorCode, SealdexError } from "../errors.js";
+import type { ErrorCode } from "../errors.js";
 import type { Filter } from "../filter.js";
+import { invalid } from "../given-values.js";
 import type {
   Client,
   EmbeddedClientOptions,
@@ -112,7 +113,7 @@ export class EncryptedVectorStore extends VectorStore {
     options?: AddOptions,
   ): Promise<string[]> {
     if (vectors.length !== documents.length) {
-      throw mismatch(
+      throw invalid(
         `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,
       );
     }
@@ -160,10 +161,7 @@ export class EncryptedVectorStore extends VectorStore {
     };
     const given = [ids, filter, deleteAll === true || undefined].filter((value) => value !== undefined);
     if (given.length !== 1) {
-      throw new SealdexError(
-        "invalid_request",
-        "delete: expected one of { ids }, { filter } and { deleteAll: true }",
-      );
+      throw invalid("delete: expected one of { ids }, { filter } and { deleteAll: true }");
     }
     const { index } = await this.#open();
     await index.delete(ids === undefined ? { filter: this.#both(filter) ?? {} } : { ids });
@@ -246,7 +244,7 @@ export class EncryptedVectorStore extends VectorStore {
     const { metric } = await index.describe();
     if (this.#options.metric !== undefined && this.#options.metric !== metric) {
       const { indexName, metric: expected } = this.#options;
-      throw mismatch(`metric: expected ${expected}, but index "${indexName}" was created with ${metric}`);
+      throw invalid(`metric: expected ${expected}, but index "${indexName}" was created with ${metric}`);
     }
     return { index, metric };
   }
@@ -266,7 +264,7 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 
 function chooseIds(documents: readonly DocumentInterface[], ids: readonly string[] | undefined): string[] {
   if (ids !== undefined && ids.length !== documents.length) {
-    throw mismatch(`ids: expected one for each of the ${documents.length} documents, got ${ids.length}`);
+    throw invalid(`ids: expected one for each of the ${documents.length} documents, got ${ids.length}`);
   }
   return documents.map((document, i) => ids?.[i] ?? document.id ?? randomUUID());
 }
@@ -283,7 +281,7 @@ function toItems(vectors: number[][], documents: readonly DocumentInterface[], i
 
 function toDocuments(texts: readonly string[], metadatas: object[] | object): Document[] {
   if (Array.isArray(metadatas) && metadatas.length !== texts.length) {
-    throw mismatch(`metadatas: expected one for each of the ${texts.length} texts, got ${metadatas.length}`);
+    throw invalid(`metadatas: expected one for each of the ${texts.length} texts, got ${metadatas.length}`);
   }
   return texts.map((pageContent, i) => {
     const metadata = (Array.isArray(metadatas) ? metadatas[i] : metadatas) as Metadata;
@@ -293,8 +291,4 @@ function toDocuments(texts: readonly string[], metadatas: object[] | object): Do
 
 function toDocument({ id, contents = "", metadata = {} }: Match): Document {
   return new Document({ id, pageContent: contents, metadata });
-}
-
-function mismatch(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }
