@@ -1,0 +1,480 @@
+/** Filters mean what they mean in MongoDB: mingo is the oracle, and where it differs, the server's own rules are. */
+
+import fc from "fast-check";
+import { Query } from "mingo";
+import { describe, expect, test } from "vitest";
+import { SealdexError } from "../src/errors.js";
+import { compileFilter, type Filter } from "../src/filter.js";
+
+type Metadata = Record<string, unknown>;
+
+function matches(filter: Filter, metadata: Metadata): boolean {
+  return compileFilter(filter)(metadata);
+}
+
+function oracle(filter: unknown, metadata: Metadata): boolean {
+  return new Query(filter as ConstructorParameters<typeof Query>[0]).test(metadata);
+}
+
+function rejection(filter: unknown): string {
+  try {
+    compileFilter(filter);
+  } catch (error) {
+    expect(error).toBeInstanceOf(SealdexError);
+    expect((error as SealdexError).code).toBe("invalid_request");
+    return (error as SealdexError).message;
+  }
+  return "accepted";
+}
+
+describe("compared with mingo", () => {
+  const scalar = fc.constantFrom<unknown>(null, 1, 1, 2, "x", true);
+  const bound = fc.constantFrom<unknown>(0, 1, 2, "w", "x", true);
+  // Keys always in one order: mingo ignores the order of keys.
+  const objectOf = (values: fc.Arbitrary<unknown>) =>
+    fc.record({ a: values, b: values }, { requiredKeys: [] }).map((object) => ({ ...object }));
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      { weight: 3, arbitrary: scalar },
+      { weight: 1, arbitrary: fc.array(tie("value"), { maxLength: 3 }) },
+      { weight: 1, arbitrary: fc.array(objectOf(scalar), { maxLength: 3 }) },
+      { weight: 2, arbitrary: objectOf(tie("value")) },
+    ),
+  }));
+  const document = fc.record({ a: value, b: value });
+  const path = fc.constantFrom("a", "b", "a.a", "a.b", "b.a", "a.b.a", "a.0", "a.1", "b.0.a", "a.b.1");
+  const operand = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: value });
+  const operandOf = (name: string): fc.Arbitrary<unknown> => {
+    if (name === "$in" || name === "$nin") return fc.array(operand, { maxLength: 4 });
+    return name === "$eq" || name === "$ne" ? operand : fc.oneof({ weight: 9, arbitrary: bound }, operand);
+  };
+  const operator = fc.constantFrom("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin");
+  const operators = fc
+    .uniqueArray(operator, { minLength: 1, maxLength: 2 })
+    .chain((names) =>
+      fc.tuple(...names.map((name) => operandOf(name).map((given) => [name, given] as const))),
+    )
+    .map((entries) => Object.fromEntries(entries));
+  const condition = fc.oneof({ weight: 1, arbitrary: operand }, { weight: 4, arbitrary: operators });
+  const { tree } = fc.letrec<{ tree: Metadata }>((tie) => {
+    const trees = fc.array(tie("tree"), { minLength: 1, maxLength: 3 });
+    return {
+      tree: fc.oneof(
+        { maxDepth: 2 },
+        { weight: 2, arbitrary: fc.dictionary(path, condition, { minKeys: 1, maxKeys: 2 }) },
+        { weight: 1, arbitrary: fc.record({ $or: trees, a: condition }, { requiredKeys: ["$or"] }) },
+        { weight: 1, arbitrary: fc.record({ $and: trees, $or: trees }, { requiredKeys: ["$or"] }) },
+      ),
+    };
+  });
+  const documents = fc.array(document, { minLength: 8, maxLength: 8 });
+
+  test("thousands of random filters give the same answers", () => {
+    let matching = 0;
+    let others = 0;
+    const property = fc.property(tree, documents, (filter, metadatas) => {
+      const compiled = compileFilter(filter);
+      const conditions = conditionsOf(filter);
+      for (const metadata of metadatas) {
+        if (!conditions.every((one) => agrees(metadata, one))) continue;
+        const expected = oracle(filter, metadata);
+        expect(compiled(metadata)).toBe(expected);
+        if (expected) matching++;
+        else others++;
+      }
+    });
+    fc.assert(property, { numRuns: 4000 });
+    expect(matching).toBeGreaterThan(1000);
+    expect(others).toBeGreaterThan(1000);
+  });
+
+  // Everything that `agrees` leaves out. Each line fails once mingo does as the server does.
+  test.each<[string, Metadata, Filter, boolean]>([
+    ["the order of keys counts in equality", { a: { x: 1, y: 2 } }, { a: { y: 2, x: 1 } }, false],
+    ["$gte null matches a missing field", {}, { a: { $gte: null } }, true],
+    ["$lte null matches a missing field", {}, { a: { $lte: null } }, true],
+    ["$lte null matches null", { a: { b: null } }, { "a.b": { $lte: null }, c: { $gte: null } }, true],
+    ["arrays are ordered element by element, unsorted", { a: [2, 1] }, { a: { $gt: [1, 3] } }, true],
+    ["an array is compared as a whole too", { a: [] }, { a: { $gte: [] } }, true],
+    ["objects are ordered entry by entry", { a: { x: 2, y: 0 } }, { a: { $gt: { x: 1, z: 0 } } }, true],
+    ["$in holds whole arrays", { a: [1, 2] }, { a: { $in: [[1, 2]] } }, true],
+    ["$nin holds whole arrays", { a: [1, 2] }, { a: { $nin: [[1, 2]] } }, false],
+    ["one element without the field matches null", { a: [{ b: 1 }, {}] }, { "a.b": null }, true],
+    ["values of several elements are no array", { a: [{ b: 1 }, { b: 2 }] }, { "a.b": [1, 2] }, false],
+    ["an empty array reaches nothing", { a: [] }, { "a.b": [] }, false],
+    [
+      "arrays at the end of each path are opened",
+      { a: [{ b: [1] }, { b: [5] }] },
+      { "a.b": { $gt: 4 } },
+      true,
+    ],
+    [
+      "two arrays on a path are entered",
+      { a: [{ b: [{ c: 2 }] }, { b: [] }] },
+      { "a.b.c": { $gt: 1 } },
+      true,
+    ],
+    ["arrays within arrays are not entered by key", { a: [[1]] }, { "a.b": 1 }, false],
+    ["nor at the end of a path", { a: { b: [[1]] } }, { "a.b": 1 }, false],
+    ["what a position holds is not opened", { a: [[1, 2]] }, { "a.0": 1 }, false],
+    ["a position past the end is not missing", { a: [] }, { "a.0": null }, false],
+    ["a number is also a key of the elements", { a: [{ 0: "x" }] }, { "a.0": "x" }, true],
+    ["only canonical numbers are positions", { a: [1] }, { "a.00": 1 }, false],
+  ])("unlike mingo: %s", (_, metadata, filter, expected) => {
+    expect(matches(filter, metadata)).toBe(expected);
+    expect(oracle(filter, metadata)).toBe(!expected);
+  });
+});
+
+interface Condition {
+  readonly path: string;
+  readonly operator: string;
+  readonly operands: readonly unknown[];
+}
+
+function conditionsOf(filter: Metadata): Condition[] {
+  return Object.entries(filter).flatMap(([path, value]) => {
+    if (path === "$and" || path === "$or") return (value as Metadata[]).flatMap(conditionsOf);
+    const hasOperators = isObject(value) && Object.keys(value).some((key) => key.startsWith("$"));
+    return Object.entries(hasOperators ? value : { $eq: value }).map(([operator, operand]) => ({
+      path,
+      operator,
+      operands: operator === "$in" || operator === "$nin" ? (operand as unknown[]) : [operand],
+    }));
+  });
+}
+
+/** Whether mingo and MongoDB are known to agree on this condition. */
+function agrees(metadata: Metadata, { path, operator, operands }: Condition): boolean {
+  const isEquality = operator === "$eq" || operator === "$ne";
+  const isRange = /^\$[gl]te?$/.test(operator);
+  if (!isEquality && operands.some(Array.isArray)) return false;
+  if (isRange && (isObject(operands[0]) || operands[0] === null)) return false;
+  const { crossed, nested } = arraysOn(path.split("."), metadata, false);
+  if (!path.includes(".")) return true;
+  return (
+    !nested && (!crossed || operands.every((operand) => operand !== null && typeof operand !== "object"))
+  );
+}
+
+interface Arrays {
+  /** The path leads through an array. */
+  readonly crossed: boolean;
+  /** It leads through a second one inside, or an array within an array is there or at its end. */
+  readonly nested: boolean;
+}
+
+function arraysOn(path: string[], value: unknown, crossed: boolean): Arrays {
+  const [part, ...rest] = path;
+  if (part === undefined) {
+    return { crossed, nested: Array.isArray(value) && (crossed || value.some(Array.isArray)) };
+  }
+  if (isObject(value)) return arraysOn(rest, value[part], crossed);
+  if (!Array.isArray(value)) return { crossed, nested: false };
+  const elements = /^\d+$/.test(part)
+    ? [arraysOn(rest, value[Number(part)], true)]
+    : value.map((element) => arraysOn(path, element, true));
+  const nested = crossed || value.some(Array.isArray) || elements.some((element) => element.nested);
+  return { crossed: true, nested };
+}
+
+function isObject(value: unknown): value is Metadata {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+describe("values", () => {
+  test.each<[string, Filter, Metadata[], Metadata[]]>([
+    ["{} matches everything", {}, [{}, { a: 1 }, { a: null }], []],
+    [
+      "null matches null and missing",
+      { a: null },
+      [{}, { a: null }, { a: [1, null] }],
+      [{ a: 0 }, { a: "" }, { a: [] }],
+    ],
+    [
+      "$ne null is present and not null",
+      { a: { $ne: null } },
+      [{ a: 0 }, { a: [] }],
+      [{}, { a: null }, { a: [null] }],
+    ],
+    ["$ne matches missing", { a: { $ne: 1 } }, [{}, { a: 2 }, { a: [2] }], [{ a: 1 }, { a: [2, 1] }]],
+    ["$in with null matches missing", { a: { $in: [null, 1] } }, [{}, { a: null }, { a: 1 }], [{ a: 2 }]],
+    ["$nin with null needs the field", { a: { $nin: [null, 1] } }, [{ a: 2 }], [{}, { a: null }, { a: 1 }]],
+    ["$in of nothing matches nothing", { a: { $in: [] } }, [], [{}, { a: null }, { a: [] }]],
+    ["$nin of nothing matches everything", { a: { $nin: [] } }, [{}, { a: 1 }], []],
+    ["types differ", { a: 1 }, [{ a: 1 }], [{ a: "1" }, { a: true }, { a: { 0: 1 } }]],
+    ["false is not null", { a: false }, [{ a: false }], [{}, { a: null }, { a: 0 }]],
+    ["minus zero is zero", { a: -0 }, [{ a: 0 }, { a: -0 }], []],
+    [
+      "an array as a whole or an element",
+      { a: [1, 2] },
+      [{ a: [1, 2] }, { a: [0, [1, 2]] }],
+      [{ a: [2, 1] }, { a: [1, 2, 3] }],
+    ],
+    ["the empty object", { a: {} }, [{ a: {} }, { a: [{}] }], [{}, { a: { b: 1 } }, { a: [] }]],
+    [
+      "an object is compared whole",
+      { a: { b: 1 } },
+      [{ a: { b: 1 } }],
+      [{ a: { b: 1, c: 2 } }, { a: { b: [1] } }],
+    ],
+    ["an object with operator keys", { a: { $eq: { $gt: 1 } } }, [{ a: { $gt: 1 } }], [{ a: 2 }]],
+    [
+      "ranges see numbers only among numbers",
+      { a: { $gt: 5 } },
+      [{ a: 6 }, { a: [1, 6] }],
+      [{ a: "6" }, { a: true }, { a: null }, {}],
+    ],
+    [
+      "ranges of strings",
+      { a: { $gte: "b", $lt: "c" } },
+      [{ a: "b" }, { a: "bz" }],
+      [{ a: "B" }, { a: "c" }, { a: 1 }],
+    ],
+    ["false is less than true", { a: { $lt: true } }, [{ a: false }], [{ a: true }, { a: 0 }, {}]],
+    [
+      "operators on an array may be met by different elements",
+      { a: { $gt: 1, $lt: 1 } },
+      [{ a: [0, 2] }],
+      [{ a: [1] }],
+    ],
+    ["$gt null matches nothing", { a: { $gt: null } }, [], [{}, { a: null }, { a: 1 }]],
+    [
+      "shorter arrays come first",
+      { a: { $lt: [1, 2] } },
+      [{ a: [1] }, { a: [0, 9] }, { a: [null] }],
+      [{ a: [1, 2] }, { a: ["x"] }],
+    ],
+    [
+      "objects: type before key before value",
+      { a: { $gt: { k: 1 } } },
+      [{ a: { k: 2 } }, { a: { b: "s" } }, { a: { k: 1, l: 0 } }],
+      [{ a: {} }, { a: { j: 5 } }, { a: { z: null } }],
+    ],
+  ])("%s", (_, filter, matching, others) => {
+    for (const metadata of matching) expect(matches(filter, metadata), JSON.stringify(metadata)).toBe(true);
+    for (const metadata of others) expect(matches(filter, metadata), JSON.stringify(metadata)).toBe(false);
+  });
+
+  test("strings are ordered as their UTF-8 bytes are", () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "é", "\u{ffee}", "\u{1f600}", "\u{10ffff}"),
+      maxLength: 4,
+    });
+    const property = fc.property(text, text, (a, b) => {
+      const order = Buffer.compare(Buffer.from(a), Buffer.from(b));
+      expect(matches({ t: { $lt: b } }, { t: a })).toBe(order < 0);
+      expect(matches({ t: { $gte: b } }, { t: a })).toBe(order >= 0);
+    });
+    fc.assert(property, { numRuns: 2000 });
+    expect(matches({ t: { $gt: "\u{ffee}" } }, { t: "\u{1f600}" })).toBe(true);
+  });
+
+  test("objects are less, equal or greater, and never two of these", () => {
+    const object = fc.dictionary(
+      fc.constantFrom("a", "b"),
+      fc.constantFrom<unknown>(null, 1, 2, "x", true, [], {}),
+    );
+    const property = fc.property(object, object, (a, b) => {
+      const holds = (["$lt", "$eq", "$gt"] as const).filter((operator) =>
+        compileFilter({ o: { [operator]: b } })({ o: a }),
+      );
+      expect(holds).toHaveLength(1);
+      const inverse = { $lt: "$gt", $eq: "$eq", $gt: "$lt" }[holds[0]];
+      expect(compileFilter({ o: { [inverse]: a } })({ o: b })).toBe(true);
+    });
+    fc.assert(property, { numRuns: 1000 });
+  });
+});
+
+describe("paths", () => {
+  // From the tests of the server's path iterator.
+  test.each<[Metadata, string, unknown[], unknown[]]>([
+    [{ a: { b: { c: 1 } } }, "a.b.c", [1], [null]],
+    [{ a: 4 }, "a.b", [null], [4]],
+    [{ a: [4] }, "a.b", [], [null, 4]],
+    [{ a: { b: [] } }, "a.b", [[]], [null]],
+    [{ a: [{ b: 5 }, 3, {}, { b: [9, 11] }, { b: 7 }] }, "a.b", [5, null, 9, 11, [9, 11], 7], [3]],
+    [{ a: [5, 7, 3] }, "a.1", [7], [5, null]],
+    [{ a: [5, [2, 4], 3] }, "a.1", [[2, 4]], [2, 4, null]],
+    [{ a: [5, { 1: 4 }, 3] }, "a.1", [4, { 1: 4 }], [5, null]],
+    [{ a: [5, { b: 4 }, 3] }, "a.1.b", [4, null], [5]],
+    [{ a: [5, [{ b: 4 }], 3] }, "a.1.b", [4], [null, 5]],
+    [{ a: [{ b: [2, 3] }, { b: [4, 5] }] }, "a.0.b", [null, 2, 3, [2, 3]], [4]],
+    [{ a: [{ b: [] }, { b: [] }] }, "a.b.x", [], [null]],
+    [{ a: { 0: "k" } }, "a.0", ["k"], [null]],
+    [{ "": { "": 1 } }, ".", [1], [null]],
+  ])("in %j, %s reaches what it does in the server", (metadata, path, reached, unreached) => {
+    for (const value of reached) expect(compileFilter({ [path]: value })(metadata)).toBe(true);
+    for (const value of unreached) expect(compileFilter({ [path]: value })(metadata)).toBe(false);
+  });
+
+  test("names of Object's own machinery are ordinary keys", () => {
+    for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+      const metadata = JSON.parse(`{"${key}":{"b":1}}`) as Metadata;
+      const wholly = JSON.parse(`{"${key}":{"b":1}}`) as Filter;
+      expect(matches(wholly, metadata)).toBe(true);
+      expect(matches({ [`${key}.b`]: 1 }, metadata)).toBe(true);
+      expect(matches(wholly, {})).toBe(false);
+      expect(matches(JSON.parse(`{"${key}":null}`) as Filter, {})).toBe(true);
+      expect(matches({ [`a.${key}`]: null }, { a: {} })).toBe(true);
+      expect(matches({ [`a.${key}`]: null }, { a: [] })).toBe(false);
+    }
+    expect(matches({ "a.length": 2 }, { a: [1, 2] })).toBe(false);
+    expect(matches({ a: JSON.parse('{"__proto__":1}') as Metadata } as Filter, { a: {} })).toBe(false);
+  });
+});
+
+describe("several conditions", () => {
+  test("keys, operators and $and are all required; $or asks for one", () => {
+    const filter: Filter = {
+      year: { $gte: 2000, $lte: 2010 },
+      "author.name": "Ann",
+      $or: [{ lang: "en" }, { $and: [{ lang: "fr" }, { tags: { $in: ["x"] } }] }],
+    };
+    const ann = { author: { name: "Ann" } };
+    expect(matches(filter, { ...ann, year: 2005, lang: "en" })).toBe(true);
+    expect(matches(filter, { ...ann, year: 2010, lang: "fr", tags: ["w", "x"] })).toBe(true);
+    expect(matches(filter, { ...ann, year: 2005, lang: "fr" })).toBe(false);
+    expect(matches(filter, { ...ann, year: 2011, lang: "en" })).toBe(false);
+    expect(matches(filter, { author: { name: "Bob" }, year: 2005, lang: "en" })).toBe(false);
+  });
+
+  test("a compiled filter does not follow later changes of its source", () => {
+    const list: string[] = ["x"];
+    const bound = { n: 1 };
+    const filter: Filter = { a: { $in: list }, b: { $gt: bound } };
+    const compiled = compileFilter(filter);
+    list[0] = "y";
+    bound.n = 9;
+    expect(compiled({ a: "x", b: { n: 2 } })).toBe(true);
+  });
+});
+
+function alternatives(n: number, part: unknown): unknown {
+  return { $or: Array.from({ length: n }, () => part) };
+}
+
+describe("what is refused", () => {
+  test("the message names the place, and what was expected", () => {
+    expect(rejection({ $and: [{ a: 1 }, { year: { $regex: "^2" } }] })).toBe(
+      "filters.$and[1].year.$regex: unknown operator; " +
+        "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin",
+    );
+    expect(rejection({ a: { $in: ["ok", { b: [undefined] }] } })).toBe(
+      "filters.a.$in[1].b[0]: expected a JSON value, got undefined",
+    );
+    expect(rejection({ "two words": { $gt: new Date(0) } })).toBe(
+      'filters["two words"].$gt: expected a JSON value, got an instance of a class',
+    );
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ["no object", "a", /^filters: expected an object, got string/],
+    ["null", null, /^filters: expected an object, got null/],
+    ["an array", [], /^filters: expected an object, got an empty array/],
+    ["a Map", new Map(), /^filters: expected an object, got an instance/],
+    ["an operator without a field", { $gt: 1 }, /^filters\.\$gt: unknown operator; expected \$and, \$or/],
+    ["$not", { a: { $not: { $gt: 1 } } }, /^filters\.a\.\$not: unknown operator/],
+    ["$and on a field", { a: { $and: [{}] } }, /^filters\.a\.\$and: unknown operator/],
+    ["a bare $", { a: { $: 1 } }, /^filters\.a\.\$: unknown operator/],
+    ["operators first, a plain key after", { a: { $gt: 1, b: 2 } }, /^filters\.a\.b: a plain key beside/],
+    ["a plain key first, operators after", { a: { b: 2, $gt: 1 } }, /^filters\.a\.b: a plain key beside/],
+    ["$and of no array", { $and: { a: 1 } }, /^filters\.\$and: expected an array .* got object/],
+    ["$or of nothing", { $or: [] }, /^filters\.\$or: expected an array of at least one filter/],
+    ["$and of a scalar", { $and: [{}, 3] }, /^filters\.\$and\[1\]: expected an object, got number/],
+    ["$in of no array", { a: { $in: "x" } }, /^filters\.a\.\$in: expected an array, got string/],
+    ["operators in $in", { a: { $in: [1, { $gt: 1 }] } }, /^filters\.a\.\$in\[1\]: expected a value/],
+    ["undefined", { a: undefined }, /^filters\.a: expected a JSON value, got undefined/],
+    ["NaN", { a: { $lt: Number.NaN } }, /^filters\.a\.\$lt: expected a JSON value, got NaN/],
+    [
+      "Infinity in an object",
+      { a: { b: -Infinity } },
+      /^filters\.a\.b: expected a JSON value, got -Infinity/,
+    ],
+    ["a bigint", { a: 1n }, /^filters\.a: expected a JSON value, got bigint/],
+    ["a function", { a: () => true }, /^filters\.a: expected a JSON value, got function/],
+    ["a regular expression", { a: /x/ }, /^filters\.a: expected a JSON value, got an instance/],
+    ["a hole in an array", { a: [1, , 2] }, /^filters\.a\[1\]: expected a JSON value, got undefined/], // oxlint-disable-line no-sparse-arrays
+  ])("%s", (_, filter, message) => {
+    expect(rejection(filter)).toMatch(message);
+  });
+
+  test("values never enter a message", () => {
+    for (const bad of [{ a: { $in: "secret" } }, { $or: "secret" }, "secret", { a: { $x: "secret" } }]) {
+      expect(rejection(bad)).not.toContain("secret");
+    }
+  });
+
+  test("filters are at most 10 deep", () => {
+    const nested = (depth: number): unknown => (depth === 1 ? { a: 1 } : { $or: [nested(depth - 1)] });
+    expect(rejection(nested(10))).toBe("accepted");
+    expect(rejection(nested(11))).toMatch(/expected filters at most 10 deep/);
+    expect(rejection(nested(5000))).toMatch(/expected filters at most 10 deep/);
+  });
+
+  test("filters hold at most 256 conditions", () => {
+    expect(rejection(alternatives(255, { a: 1 }))).toBe("accepted");
+    expect(rejection(alternatives(256, { a: 1 }))).toMatch(/^filters\.\$or\[255\]\.a: .* at most 256/);
+    expect(rejection(alternatives(128, { a: { $gt: 1, $lt: 3 } }))).toMatch(/at most 256 conditions/);
+    expect(rejection(alternatives(100_000, {}))).toMatch(/at most 256 conditions/);
+  });
+
+  test("lists hold at most 10,000 values", () => {
+    const list = Array.from({ length: 10_000 }, (_, i) => i);
+    expect(compileFilter({ a: { $in: list } })({ a: 9999 })).toBe(true);
+    expect(rejection({ a: { $nin: [...list, 1] } })).toBe(
+      "filters.a.$nin: expected at most 10000 values, got 10001",
+    );
+  });
+
+  test("values are at most 32 deep, so a cycle is an error", () => {
+    const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+    expect(rejection({ a: nested(32) })).toBe("accepted");
+    expect(rejection({ a: nested(33) })).toMatch(/expected values at most 32 deep/);
+    const cycle: Metadata = {};
+    cycle.self = cycle;
+    expect(rejection({ a: cycle })).toMatch(/expected values at most 32 deep/);
+  });
+});
+
+test("what the type refuses is refused at run time too", () => {
+  const wrong: Filter[] = [
+    // @ts-expect-error: no such operator
+    { title: { $regex: "x" } },
+    // @ts-expect-error: no such operator, beside one that exists
+    { title: { $gt: "a", $regex: "x" } },
+    // @ts-expect-error: no such operator, deeper
+    { $and: [{ title: { $exists: true } }] },
+    // @ts-expect-error: operators and plain keys
+    { title: { $gt: 1, text: "x" } },
+    // @ts-expect-error: a list
+    { title: { $in: "x" } },
+    // @ts-expect-error: a list
+    { $and: { title: "x" } },
+    // @ts-expect-error: no JSON value
+    { title: new Date() },
+    // @ts-expect-error: no JSON value
+    { title: undefined },
+  ];
+  for (const filter of wrong) expect(rejection(filter)).not.toBe("accepted");
+});
+
+test("ordinary filters are easy to type", () => {
+  type Author = { name: string; born: number | null };
+  const author: Author = { name: "Ann", born: null };
+  const names: readonly string[] = ["Ann", "Bob"];
+  const field: string = "year";
+  const given: Filter | undefined = { year: { $gte: 1999, ...(names.length > 1 && { $lt: 2005 }) } };
+  const filters: Filter[] = [
+    { author },
+    { author: { $eq: author } },
+    { "author.name": { $in: names } },
+    { [field]: 2001 },
+    { ...given, kind: "book" },
+    { $and: [given, { tags: ["a", { deep: [null] }] }] },
+  ];
+  const book = { author, "author.name": "Ann", year: 2001, kind: "book", tags: ["a", { deep: [null] }] };
+  for (const filter of filters) expect(matches(filter, book)).toBe(true);
+});
