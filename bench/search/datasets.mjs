@@ -1,0 +1,111 @@
+// Data sets of the search benchmark: base vectors, queries, and the exact ten nearest of each query.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+
+export const neighbours = 10;
+
+/**
+ * `synthetic-N`: N x 384 seeded vectors in clusters of uneven size, as text embeddings lie. `mnist` and `text`: read from the
+ * folder that SEALDEX_BENCH_DATA names, where present.
+ */
+export function loadDataset(name) {
+  const folder = process.env.SEALDEX_BENCH_DATA;
+  if (name.startsWith("synthetic-")) return synthetic(Number(name.slice("synthetic-".length)), 384, 500);
+  if (folder === undefined) throw new Error(`${name}: set SEALDEX_BENCH_DATA to the folder that holds it`);
+  if (name === "mnist") return mnist(join(folder, "mnist-784"));
+  if (name === "text") return text(join(folder, "ir-lsa256"));
+  throw new Error(`unknown data set ${name}: expected synthetic-N, mnist or text`);
+}
+
+/** Names of the data sets that can be loaded here, by default. */
+export function availableDatasets() {
+  const folder = process.env.SEALDEX_BENCH_DATA;
+  const present = (path) => folder !== undefined && existsSync(join(folder, path));
+  const real = [present("mnist-784") && "mnist", present("ir-lsa256") && "text"];
+  return [...real.filter(Boolean), "synthetic-10000", "synthetic-100000"];
+}
+
+function mnist(folder) {
+  const dimension = 784;
+  const base = Float32Array.from(gunzipSync(readFileSync(join(folder, "train.u8.gz"))));
+  const queries = Float32Array.from(
+    gunzipSync(readFileSync(join(folder, "test.u8.gz"))).subarray(0, 1000 * dimension),
+  );
+  return withTruth(
+    { dimension, metric: "euclidean", base, queries },
+    join(folder, "gt100_first1000.i32"),
+    100,
+  );
+}
+
+function text(folder) {
+  const floats = (name) => view(readFileSync(join(folder, name)), Float32Array);
+  const data = { dimension: 256, metric: "cosine", base: floats("docs.f32"), queries: floats("queries.f32") };
+  return withTruth(data, join(folder, "gt100.i32"), 100);
+}
+
+function withTruth(data, file, kept) {
+  const all = view(readFileSync(file), Int32Array);
+  const count = data.queries.length / data.dimension;
+  const truth = Array.from({ length: count }, (_, i) => all.subarray(i * kept, i * kept + neighbours));
+  return { ...data, truth };
+}
+
+function view(bytes, Type) {
+  return new Type(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+function synthetic(n, dimension, queryCount) {
+  const random = seeded(42);
+  const clusters = Math.max(20, Math.round(Math.sqrt(n) / 2));
+  const gauss = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const centres = Float32Array.from({ length: clusters * dimension }, gauss);
+  const draw = (count) => {
+    const vectors = new Float32Array(count * dimension);
+    for (let row = 0; row < count; row++) {
+      // Squared: some clusters are large, most are small.
+      const centre = Math.floor(random() ** 2 * clusters);
+      let norm = 0;
+      for (let i = 0; i < dimension; i++) {
+        const value = centres[centre * dimension + i] + 0.9 * gauss();
+        vectors[row * dimension + i] = value;
+        norm += value * value;
+      }
+      for (let i = 0; i < dimension; i++) vectors[row * dimension + i] /= Math.sqrt(norm);
+    }
+    return vectors;
+  };
+  const base = draw(n);
+  const queries = draw(queryCount);
+  return { dimension, metric: "cosine", base, queries, truth: exact(base, queries, dimension) };
+}
+
+/** The nearest of each query by brute force; vectors have length 1. */
+function exact(base, queries, dimension) {
+  const n = base.length / dimension;
+  return Array.from({ length: queries.length / dimension }, (_, q) => {
+    const best = [];
+    for (let row = 0; row < n; row++) {
+      let product = 0;
+      for (let i = 0; i < dimension; i++) product += base[row * dimension + i] * queries[q * dimension + i];
+      if (best.length === neighbours && product <= best[neighbours - 1][0]) continue;
+      let place = best.length;
+      while (place > 0 && best[place - 1][0] < product) place--;
+      best.splice(place, 0, [product, row]);
+      if (best.length > neighbours) best.pop();
+    }
+    return Int32Array.from(best, ([, row]) => row);
+  });
+}
+
+function seeded(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x9e3779b9) | 0;
+    let z = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
+    return ((z ^ (z >>> 15)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,55 @@
+// Measures one engine on one data set, in a process of its own; prints a JSON line for each setting.
+// node measure.mjs ENGINE DATASET
+
+import { neighbours, loadDataset } from "./datasets.mjs";
+import { engines } from "./engines.mjs";
+
+const [name, dataset] = process.argv.slice(2);
+const runs = 3;
+/** Queries of one run take about this long at most. */
+const runSeconds = 4;
+
+const data = loadDataset(dataset);
+const before = process.memoryUsage().rss;
+const engine = await engines[name](data);
+const started = performance.now();
+await engine.build();
+const buildSeconds = (performance.now() - started) / 1000 / (engine.buildsPerSetting ?? 1);
+
+const queryAt = (i) => data.queries.subarray(i * data.dimension, (i + 1) * data.dimension);
+for (const setting of engine.settings) {
+  const warm = performance.now();
+  for (let i = 0; i < Math.min(50, data.truth.length); i++) await engine.query(queryAt(i), setting);
+  const each = (performance.now() - warm) / 1000 / Math.min(50, data.truth.length);
+  const count = Math.max(10, Math.min(data.truth.length, Math.floor(runSeconds / each)));
+  const rates = [];
+  let times = [];
+  let found = 0;
+  for (let run = 0; run < runs; run++) {
+    found = 0;
+    const first = performance.now();
+    for (let i = 0; i < count; i++) {
+      const asked = performance.now();
+      const rows = await engine.query(queryAt(i), setting);
+      times.push((performance.now() - asked) * 1000);
+      const truth = new Set(data.truth[i]);
+      for (const row of rows) if (truth.has(row)) found++;
+    }
+    rates.push((count * 1000) / (performance.now() - first));
+  }
+  times = times.sort((a, b) => a - b);
+  const line = {
+    engine: name,
+    dataset,
+    setting: Object.values(setting).join() || "-",
+    recall: found / (neighbours * count),
+    queriesPerSecond: rates.sort((a, b) => a - b)[Math.floor(runs / 2)],
+    p50: times[Math.floor(times.length / 2)],
+    p99: times[Math.floor(times.length * 0.99)],
+    buildSeconds,
+    diskBytes: engine.diskBytes(),
+    rssBytes: process.memoryUsage().rss - before,
+  };
+  console.log(JSON.stringify(line));
+}
+await engine.close();
