@@ -99,12 +99,14 @@ function progress(done, total) {
 }
 
 async function converse() {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: "\n? " });
   console.log("\nAsk something; an empty line ends.");
-  for (;;) {
-    const asked = (await terminal.question("\n? ")).trim();
+  terminal.prompt();
+  for await (const line of terminal) {
+    const asked = line.trim();
     if (asked === "") break;
     await answer(asked);
+    terminal.prompt();
   }
   terminal.close();
 }
