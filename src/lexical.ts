@@ -15,8 +15,9 @@
  *    occurrences.
  * 5. A feature's hash h is FNV-1a, 32 bits, over its characters, from its kind's basis, through MurmurHash3's
  *    finaliser. The weight is added to component floor(h * dimension / 2^32), or subtracted if h is odd.
- * 6. The vector is divided by its Euclidean norm; a text without words gives zeros. Sums are in double precision, over
- *    features in the order of first occurrence; the result is rounded to float32.
+ * 6. The vector is divided by its Euclidean norm; a text without words gives zeros, as does one whose few features
+ *    happen to cancel out. Sums are in double precision, over features in the order of first occurrence; the result is
+ *    rounded to float32.
  *
  * References: Weinberger et al., "Feature Hashing for Large Scale Multitask Learning" (2009); McNamee and Mayfield,
  * "Character N-Gram Tokenization for European Language Text Retrieval" (2004), for n = 4.
@@ -62,7 +63,7 @@ const commonWords = new Set(
 );
 const commonLengthMax = 12;
 
-/** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 if the text has no words. */
+/** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 where there are no words. */
 export function lexicalVector(text: string, dimension: number): Float32Array {
   const features = new FeatureSums();
   addFeatures(text.normalize("NFKC").toLowerCase(), features);

@@ -134,7 +134,7 @@ async function plan(
           block,
           hidden: hiddens[i],
           distance,
-          floor: scoreFloor(metric, model.dimension, distance, block.radius),
+          floor: greedy ? scoreFloor(metric, model.dimension, distance, block.radius) : 0,
         };
       };
       for (const list of nearest) first.push(...blocksOfList(codes, list).map(part));
@@ -167,37 +167,44 @@ async function scanParts(
   }
 }
 
+/** A part whose codes are in memory, with the test for the metadata of its rows. */
+interface OpenPart {
+  readonly codes: OpenCodes;
+  readonly matchesRow?: (row: number) => boolean;
+}
+
+/** Opens the parts, all at once, and scans them in their order. */
 async function scanHeld(
   search: Search,
-  parts: Part[],
+  parts: readonly Part[],
   scanned: Part[],
   { matches }: CheckedQuery,
 ): Promise<void> {
+  const groups = new Map<OpenSegment, Part[]>();
+  for (const part of parts) {
+    const group = groups.get(part.segment);
+    if (group === undefined) groups.set(part.segment, [part]);
+    else group.push(part);
+  }
+  const open = new Map<Part, OpenPart>();
   const pinned: { reader: OpenSegment["reader"]; blocks: CodeBlock[] }[] = [];
+  const opening = Array.from(groups, async ([{ reader }, group]) => {
+    const blocks = group.map(({ block }) => block);
+    const codes = await reader.pinCodes(blocks);
+    pinned.push({ reader, blocks });
+    const tests = matches && (await metadataTests(group, matches));
+    group.forEach((part, i) => open.set(part, { codes: codes[i], matchesRow: tests?.[i] }));
+  });
   try {
-    const bySegment = new Map<OpenSegment, Part[]>();
-    for (const part of parts) {
-      const known = bySegment.get(part.segment);
-      if (known === undefined) bySegment.set(part.segment, [part]);
-      else known.push(part);
-    }
-    const opening = Array.from(bySegment, async ([{ reader }, group]) => {
-      const blocks = group.map(({ block }) => block);
-      const opened = await reader.pinCodes(blocks);
-      pinned.push({ reader, blocks });
-      const accepts = matches && (await metadataTests(group, matches));
-      return group.map((part, i) => ({ part, open: opened[i], matchesRow: accepts?.[i] }));
-    });
     // Settled rather than raced: whatever was pinned must be known before it is unpinned.
-    const settled = await Promise.allSettled(opening);
-    for (const result of settled) if (result.status === "rejected") throw result.reason;
-    for (const result of settled) {
-      if (result.status === "rejected") continue;
-      for (const { part, open, matchesRow } of result.value) {
-        scanned.push(part);
-        const accept = acceptor(part, open, matchesRow);
-        search.scan(scanned.length - 1, open.codes, part.distance, open.fingerprints, accept);
-      }
+    for (const result of await Promise.allSettled(opening)) {
+      if (result.status === "rejected") throw result.reason;
+    }
+    for (const part of parts) {
+      const { codes, matchesRow } = open.get(part) as OpenPart;
+      scanned.push(part);
+      const accept = acceptor(part, codes, matchesRow);
+      search.scan(scanned.length - 1, codes.codes, part.distance, codes.fingerprints, accept);
     }
   } finally {
     for (const { reader, blocks } of pinned) reader.unpin(blocks);
