@@ -1,173 +1,303 @@
-import { describe, expect, expectTypeOf, test } from "vitest";
-import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { type Embedder, embedderByName } from "../src/embedder.js";
+/** The lexical embedder: its vectors are what its documentation says, for ever, and near where wording is near. */
+
+import { createHash } from "node:crypto";
+import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings";
+import { FakeEmbeddings } from "@langchain/core/utils/testing";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Embedder, embedderByName, lexicalEmbedder } from "../src/embedder.js";
+import { SealdexError } from "../src/errors.js";
 import { LexicalEmbeddings } from "../src/langchain/lexical-embeddings.js";
 import { lexicalVector } from "../src/lexical.js";
-import { dot } from "./engine/oracle.js";
 
-function similarity(a: string, b: string, dimension = 512): number {
-  return dot(lexicalVector(a, dimension), lexicalVector(b, dimension));
+function norm(vector: ArrayLike<number>): number {
+  return Math.sqrt(Array.from(vector).reduce((sum, x) => sum + x * x, 0));
 }
 
-describe("lexical embedding", () => {
-  test("gives the same numbers for ever", () => {
-    const vector = lexicalVector("Rotate the encryption keys, naïve fox: 東京", 64);
-    const digest = Array.from(vector, (value) => value.toFixed(6));
-    expect(digest).toMatchInlineSnapshot(`
-      [
-        "0.000000",
-        "0.000000",
-        "0.186623",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.137688",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "-0.242020",
-        "0.000000",
-        "0.000000",
-        "0.231563",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "-0.231563",
-        "-0.231563",
-        "0.000000",
-        "0.000000",
-        "0.231563",
-        "0.000000",
-        "-0.072381",
-        "-0.171642",
-        "-0.242020",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.231563",
-        "-0.231563",
-        "-0.072381",
-        "0.171642",
-        "0.000000",
-        "0.000000",
-        "0.231563",
-        "0.000000",
-        "-0.207882",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "0.021259",
-        "0.000000",
-        "-0.207882",
-        "-0.137688",
-        "0.069254",
-        "-0.358266",
-        "0.000000",
-        "0.000000",
-        "-0.137688",
-        "0.000000",
-        "0.000000",
-        "0.186623",
-        "0.000000",
-        "0.000000",
-        "0.000000",
-        "-0.137688",
-        "0.137688",
-        "0.231563",
-        "0.000000",
-      ]
-    `);
+/** Cosine, for vectors of norm 1. */
+function similarity(a: string, b: string, dimension = 512): number {
+  const other = lexicalVector(b, dimension);
+  return lexicalVector(a, dimension).reduce((sum, x, i) => sum + x * other[i], 0);
+}
+
+function rejection(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    expect(error).toBeInstanceOf(SealdexError);
+    expect((error as SealdexError).code).toBe("invalid_request");
+    return (error as SealdexError).message;
+  }
+  return "accepted";
+}
+
+/** So that no common English word but "the" comes up by chance. */
+function withoutLatin(text: string): string {
+  return text.normalize("NFKC").replace(/[a-z]/gi, "7");
+}
+
+/** Texts of every kind: words, all scripts, emoji, and single UTF-16 units, lone surrogates among them. */
+const anyText = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        "the ",
+        "Index",
+        "indexes ",
+        "é",
+        "ﬁne ",
+        "東京",
+        "ー",
+        "가나",
+        " x1 ",
+        "👩‍👩‍👧",
+        "❤️",
+        "\u{20000}",
+      ),
+      fc.string({ unit: "binary", maxLength: 4 }).map(withoutLatin),
+      fc.integer({ min: 0, max: 0xffff }).map((unit) => withoutLatin(String.fromCharCode(unit))),
+    ),
+    { maxLength: 30 },
+  )
+  .map((parts) => parts.join(""));
+
+describe("vectors never change", () => {
+  test("golden vectors", () => {
+    expect([...lexicalVector("The quick brown fox", 16)]).toEqual([
+      0, 0.31195393204689026, 0, -0.40455418825149536, 0.38707447052001953, 0, 0.190964013338089,
+      -0.0926002636551857, 0.190964013338089, 0.38707447052001953, 0, -0.31195393204689026,
+      0.11576226353645325, -0.31195393204689026, 0, -0.38707447052001953,
+    ]);
+    expect([...lexicalVector("東京タワー: 333 m", 16)]).toEqual([
+      -0.10512445122003555, -0.35150477290153503, 0, 0, -0.015873461961746216, -0.7030095458030701,
+      0.35150477290153503, 0, 0, 0.35150477290153503, -0.015873461961746216, 0, 0, 0, 0, 0.35150477290153503,
+    ]);
   });
 
-  test.each([16, 100, 512, 8192])("gives %i numbers of Euclidean norm 1", (dimension) => {
-    const vector = lexicalVector("The salmon swims up the river to spawn.", dimension);
-    expect(vector).toHaveLength(dimension);
-    expect(dot(vector, vector)).toBeCloseTo(1, 6);
+  test("golden digest", () => {
+    const texts = [
+      "",
+      "Encrypted vectors, nearest neighbours.",
+      "Größe ÜBER Straße",
+      "ｆｕｌｌ ｗｉｄｔｈ",
+      "भारत 가나다 ไทย",
+      "🙂 \ud800 x",
+    ];
+    const hash = createHash("sha256");
+    for (const text of texts)
+      for (const dimension of [16, 512, 8192]) hash.update(lexicalVector(text, dimension));
+    expect(hash.digest("hex")).toBe("c840be43cba7b5ff7060eef6388c6f1f33cacc17196a2517e1e3562062c3e9a7");
   });
 
-  test("does not tell apart case, width and composition of characters", () => {
-    expect(lexicalVector("ＮＡÏＶＥ Fox", 256)).toEqual(lexicalVector("nai\u0308ve fox", 256));
+  test("they are what the documented steps give", () => {
+    const property = fc.property(anyText, fc.integer({ min: 16, max: 600 }), (text, dimension) => {
+      expect(lexicalVector(text, dimension)).toEqual(documented(text, dimension));
+    });
+    fc.assert(property, { numRuns: 1000 });
+    const long = Array.from({ length: 3000 }, (_, i) => `word${i * i}`).join(" ");
+    expect(lexicalVector(long, 512)).toEqual(documented(long, 512));
+  });
+});
+
+const ideographs = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]`;
+const letters = String.raw`[[\p{L}\p{N}]--${ideographs}]`;
+const words = new RegExp(
+  String.raw`(?<ideograph>[[\p{L}\p{N}]&&${ideographs}])|${letters}[${letters}\p{M}]*`,
+  "gv",
+);
+
+/** The steps in the header of lexical.ts, written for clarity. */
+function documented(text: string, dimension: number): Float32Array {
+  const sums = new Map<string, number>();
+  const add = (kind: number, characters: string, weight: number) => {
+    const feature = kind + characters;
+    sums.set(feature, (sums.get(feature) ?? 0) + weight);
+  };
+  let ideographEnd = -1;
+  let ideographText = "";
+  for (const { 0: word, index, groups } of text.normalize("NFKC").toLowerCase().matchAll(words)) {
+    if (groups?.ideograph !== undefined) {
+      add(1, word, 1);
+      if (ideographEnd === index) add(2, ideographText + word, 1);
+      ideographEnd = index + word.length;
+      ideographText = word;
+      continue;
+    }
+    const share = word === "the" ? 0.2 : 1;
+    add(1, word.slice(0, 5), share);
+    const marked = `<${word}>`;
+    const grams = marked.length - 3;
+    for (let i = 0; i < grams; i++) add(2, marked.slice(i, i + 4), (share * 1.5) / Math.sqrt(grams));
+  }
+  const vector = new Float64Array(dimension);
+  for (const [feature, sum] of sums) {
+    let hash = feature[0] === "1" ? 0x811c9dc5 : 0x2f0b4c47;
+    for (let i = 1; i < feature.length; i++) hash = Math.imul(hash ^ feature.charCodeAt(i), 16777619);
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    hash = (hash ^ (hash >>> 16)) >>> 0;
+    const weight = Math.sqrt(sum) * Math.sqrt(Math.sqrt(sum));
+    vector[Math.floor((hash * dimension) / 2 ** 32)] += hash % 2 === 1 ? -weight : weight;
+  }
+  const length = norm(vector);
+  return Float32Array.from(vector, (x) => (length === 0 ? 0 : x / length));
+}
+
+describe("what is near", () => {
+  test("every vector has norm 1, but that of a text without words", () => {
+    const property = fc.property(anyText, fc.integer({ min: 16, max: 1024 }), (text, dimension) => {
+      const vector = lexicalVector(`${text} vector`, dimension);
+      expect(vector).toHaveLength(dimension);
+      expect(norm(vector)).toBeCloseTo(1, 5);
+    });
+    fc.assert(property, { numRuns: 500 });
+    for (const text of ["", "  \n", "?! ... --", "🙂", "\ud800", "\udc00\ud800", "\u0301"]) {
+      expect(norm(lexicalVector(text, 512))).toBe(0);
+    }
   });
 
-  test("does not tell apart punctuation and spacing", () => {
-    expect(lexicalVector("keys;  rotate\n(yearly)", 256)).toEqual(lexicalVector("keys rotate yearly", 256));
+  test("case, width, ligatures, composition and punctuation make no difference", () => {
+    const vector = lexicalVector("the café offers fine 123 options", 512);
+    expect(lexicalVector("THE CAFÉ OFFERS FINE 123 OPTIONS", 512)).toEqual(vector);
+    expect(lexicalVector("the cafe\u0301 offers ﬁne １２３ ｏｐｔｉｏｎｓ", 512)).toEqual(vector);
+    expect(lexicalVector("“The café” (offers): fine_123\toptions!", 512)).toEqual(vector);
   });
 
-  test("brings texts of similar wording together, whatever the ending of a word", () => {
-    const question = "How are encryption keys rotated?";
-    const right = similarity(question, "Rotation of the encryption key happens every year.");
-    expect(right).toBeGreaterThan(0.3);
-    expect(similarity(question, "The salmon swims up the river to spawn.")).toBeLessThan(0.1);
-    expect(similarity("authentication", "authenticate")).toBeGreaterThan(0.6);
-    expect(similarity("misspelled", "mispelled")).toBeGreaterThan(0.4);
+  test("repeating a text does not change its direction", () => {
+    const text = "Vectors are encrypted before they leave the process.";
+    expect(similarity(text, `${text} ${text} ${text}`)).toBeCloseTo(1, 5);
   });
 
-  test("is hardly moved by function words", () => {
-    expect(similarity("what is the key of an index", "index key")).toBeGreaterThan(0.7);
+  test("near duplicates are nearer than texts on one topic, and those nearer than unrelated ones", () => {
+    const text = "The index encrypts every vector before it is written to the storage location.";
+    const edited = "The index encrypts each vector before it's written to a storage location";
+    const related = "Which storage locations can an encrypted index write its vectors to?";
+    const unrelated = "Simmer the tomatoes with garlic and basil until the sauce thickens.";
+    expect(similarity(text, edited)).toBeGreaterThan(0.85);
+    expect(similarity(text, related)).toBeGreaterThan(0.35);
+    expect(similarity(text, related)).toBeLessThan(similarity(text, edited));
+    expect(Math.abs(similarity(text, unrelated))).toBeLessThan(0.2);
   });
 
-  test("reads scripts without spaces by ideographs and their neighbours", () => {
-    expect(similarity("東京都の天気", "京都の天気")).toBeGreaterThan(
-      similarity("東京都の天気", "大阪の電車") + 0.2,
+  test("forms and misspellings of a word are near it, words of the same meaning are not", () => {
+    expect(similarity("encryption", "encrypted")).toBeGreaterThan(0.4);
+    expect(similarity("neighbour", "neighbours")).toBeGreaterThan(0.6);
+    expect(similarity("retrieval", "retreival")).toBeGreaterThan(0.2);
+    expect(Math.abs(similarity("automobile", "car"))).toBeLessThan(0.15);
+  });
+
+  test("function words count little", () => {
+    const bare = "compact segments";
+    expect(similarity(bare, "how do I compact the segments of it?")).toBeGreaterThan(0.85);
+    expect(similarity("how do I use it?", "how do I see it?")).toBeGreaterThan(0.5);
+  });
+
+  test("languages without spaces are matched too", () => {
+    const tokyo = "東京タワーは東京都港区にある電波塔である";
+    expect(similarity(tokyo, "東京タワーの高さ")).toBeGreaterThan(0.3);
+    expect(Math.abs(similarity(tokyo, "量子力学入門"))).toBeLessThan(0.2);
+  });
+
+  test("more dimensions keep texts apart that have nothing in common", () => {
+    const texts = Array.from({ length: 30 }, (_, i) => createHash("sha256").update(`${i}`).digest("base64"));
+    const spread = (dimension: number) =>
+      Math.sqrt(
+        texts.slice(1).reduce((sum, text) => sum + similarity(texts[0], text, dimension) ** 2, 0) / 29,
+      );
+    expect(spread(16)).toBeGreaterThan(2 * spread(512));
+    expect(spread(512)).toBeGreaterThan(2 * spread(8192));
+  });
+});
+
+describe("embedders", () => {
+  test("a name gives the embedder of its dimension", async () => {
+    for (const dimension of [16, 512, 1000, 8192]) {
+      const embedder = embedderByName(`sealdex/lexical-${dimension}`);
+      expect(embedder.dimension).toBe(dimension);
+      const expected = [...lexicalVector("some text", dimension)];
+      expect(await embedder.embedQuery("some text")).toEqual(expected);
+      expect(await embedder.embedDocuments(["", "some text"])).toEqual([Array(dimension).fill(0), expected]);
+    }
+    expect(await embedderByName("sealdex/lexical-512").embedDocuments([])).toEqual([]);
+  });
+
+  test("any other name is an error that lists what is known", () => {
+    const names = ["", "lexical-512", "sealdex/lexical", "sealdex/lexical-15", "sealdex/lexical-8193"];
+    const more = ["sealdex/lexical-0512", "sealdex/lexical-512 ", "sealdex/lexical-1e3", "BAAI/bge-small-en"];
+    for (const name of [...names, ...more]) {
+      expect(rejection(() => embedderByName(name))).toBe(
+        "embedding model: expected sealdex/lexical-<d> with d from 16 to 8192, such as sealdex/lexical-512, " +
+          `got "${name}"`,
+      );
+    }
+    expect(rejection(() => embedderByName(512 as unknown as string))).toMatch(/got number$/);
+  });
+
+  test("dimensions outside 16 to 8,192 are refused", () => {
+    for (const dimension of [15, 8193, 100.5, Number.NaN, -512, "512" as unknown as number]) {
+      expect(rejection(() => lexicalEmbedder(dimension))).toMatch(/^dimension: expected an integer from 16/);
+      expect(rejection(() => new LexicalEmbeddings({ dimension }))).toMatch(
+        /^dimension: expected an integer/,
+      );
+    }
+  });
+
+  test("what is no text is refused, and named by its position", async () => {
+    const embedder = lexicalEmbedder(16);
+    await expect(embedder.embedDocuments(["a", 3 as unknown as string])).rejects.toThrow(
+      "texts[1]: expected a string, got number",
     );
+    await expect(embedder.embedQuery(undefined as unknown as string)).rejects.toThrow(SealdexError);
   });
 
-  test.each(["", "   ", "?!… — 🐟", "\u0301"])("gives zeros for a text without words (%#)", (text) => {
-    expect(lexicalVector(text, 32)).toEqual(new Float32Array(32));
+  test("other work gets its turn during a large batch", async () => {
+    let turns = 0;
+    let running = true;
+    const count = () => {
+      turns++;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    const text = "one kilobyte of text ".repeat(48);
+    const vectors = await lexicalEmbedder(64).embedDocuments(Array.from({ length: 3000 }, () => text));
+    running = false;
+    expect(vectors).toHaveLength(3000);
+    expect(vectors[2999]).toEqual([...lexicalVector(text, 64)]);
+    expect(turns).toBeGreaterThanOrEqual(10);
   });
 
-  test.each(["\ud800", "a\udfffb \ud83d", "🐟fish🐟", "x".repeat(100_000)])("takes any text (%#)", (text) => {
-    for (const value of lexicalVector(text, 128)) expect(Number.isFinite(value)).toBe(true);
-  });
-});
-
-describe("models by name", () => {
-  test("sealdex/lexical-<dimension> embeds documents and queries alike", async () => {
-    const embedder = embedderByName("sealdex/lexical-128");
-    expect(embedder.dimension).toBe(128);
-    const [vector] = await embedder.embedDocuments(["a pike"]);
-    expect(vector).toEqual(Array.from(lexicalVector("a pike", 128)));
-    expect(await embedder.embedQuery("a pike")).toEqual(vector);
-    expect(await embedder.embedDocuments([])).toEqual([]);
-  });
-
-  test.each([
-    "",
-    "lexical-512",
-    "sealdex/lexical",
-    "sealdex/lexical-15",
-    "sealdex/lexical-8193",
-    "sealdex/lexical-0512",
-  ])("%j is refused, and the known ones named", (name) => {
-    expect(() => embedderByName(name)).toThrow(expect.objectContaining({ code: "invalid_request" }));
-    expect(() => embedderByName(name)).toThrow(/sealdex\/lexical-512/);
+  test("the nearest of a few passages answers the question", async () => {
+    const passages = [
+      "A key is 64 hexadecimal characters or 32 bytes; generateKey makes one.",
+      "Filters compare metadata with operators such as $gte and $in.",
+      "Training clusters the items into inverted lists and makes queries faster.",
+    ];
+    const embeddings = new LexicalEmbeddings();
+    const vectors = await embeddings.embedDocuments(passages);
+    for (const [question, answer] of [
+      ["How do I generate a new key?", 0],
+      ["Can I filter by metadata?", 1],
+      ["When are the inverted lists trained?", 2],
+    ] as const) {
+      const query = await embeddings.embedQuery(question);
+      const scores = vectors.map((vector) => vector.reduce((sum, x, i) => sum + x * query[i], 0));
+      expect(scores.indexOf(Math.max(...scores))).toBe(answer);
+    }
   });
 
-  test("LangChain's embeddings are embedders", () => {
-    expectTypeOf<EmbeddingsInterface>().toExtend<Embedder>();
-    expectTypeOf<LexicalEmbeddings>().toExtend<EmbeddingsInterface>();
+  test("LexicalEmbeddings is a LangChain Embeddings, and those are Embedders", async () => {
+    const embeddings = new LexicalEmbeddings();
+    expect(embeddings).toBeInstanceOf(Embeddings);
+    expect(embeddings.dimension).toBe(512);
+    const query = await embeddings.embedQuery("text");
+    expect(Array.isArray(query)).toBe(true);
+    expect(query).toEqual(await embedderByName("sealdex/lexical-512").embedQuery("text"));
+    expect(await new LexicalEmbeddings({ dimension: 20 }).embedDocuments(["text"])).toEqual([
+      [...lexicalVector("text", 20)],
+    ]);
+
+    const embedders: Embedder[] = [embeddings, new FakeEmbeddings()];
+    const interfaces: EmbeddingsInterface[] = [lexicalEmbedder(16)];
+    for (const each of [...embedders, ...interfaces]) expect(await each.embedDocuments([])).toEqual([]);
   });
-});
-
-test("LexicalEmbeddings gives arrays of the dimension asked for, 512 by default", async () => {
-  expect(await new LexicalEmbeddings().embedQuery("a pike")).toHaveLength(512);
-  const vectors = await new LexicalEmbeddings({ dimension: 64 }).embedDocuments(["a pike", "a perch"]);
-  expect(vectors.map((vector) => vector.length)).toEqual([64, 64]);
-  expect(() => new LexicalEmbeddings({ dimension: 5 })).toThrow(
-    expect.objectContaining({ code: "invalid_request" }),
-  );
-});
-
-test("embedding many texts lets other work of the process run", async () => {
-  let turns = 0;
-  const timer = setInterval(() => turns++, 0);
-  await new LexicalEmbeddings().embedDocuments(
-    Array.from({ length: 2000 }, (_, i) => `text ${i} `.repeat(100)),
-  );
-  clearInterval(timer);
-  expect(turns).toBeGreaterThan(5);
 });
