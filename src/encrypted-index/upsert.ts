@@ -2,6 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Encoding } from "../segment/segment-writer.js";
+import { checkDimensionFits } from "./definition.js";
 import type { Manifest } from "./manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
@@ -33,6 +34,7 @@ export async function upsert(index: OpenIndex, packed: PackedItems): Promise<voi
 }
 
 function checkDimension(index: OpenIndex, manifest: Manifest, dimension: number): void {
+  checkDimensionFits(index.config, dimension);
   const expected = index.dimension(manifest);
   if (expected !== undefined && expected !== dimension) {
     throw new SealdexError(

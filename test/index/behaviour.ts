@@ -247,6 +247,17 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await index.count()).toBe(119);
     });
 
+    test("a first vector that pqDim does not divide is refused, and decides no dimension", async () => {
+      const options = { indexName: `undecided ${made++}`, indexKey: generateKey() };
+      const indexConfig = { type: "ivfpq", pqDim: 4, pqBits: 8 } as const;
+      const index = await service.client.createIndex({ ...options, indexConfig });
+      const odd = index.upsert([{ id: "a", vector: [1, 2, 3, 4, 5, 6] }]);
+      await expect(odd).rejects.toMatchObject({ code: "dimension_mismatch" });
+      expect(await index.describe()).not.toHaveProperty("dimension");
+      await index.upsert([{ id: "a", vector: [1, 2, 3, 4] }]);
+      expect(await index.describe()).toMatchObject({ dimension: 4, pqDim: 4 });
+    });
+
     test("describes what it is", async () => {
       const options = { indexName: `described ${made++}`, indexKey: generateKey() };
       const indexConfig = { type: "ivfpq", dimension: 12, pqDim: 4, pqBits: 6 } as const;
