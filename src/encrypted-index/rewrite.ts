@@ -12,8 +12,11 @@ import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/** Vectors and texts of one new segment; bounds what rewriting holds in memory. */
-const segmentBytesMax = 32 * 1024 * 1024;
+/**
+ * Vectors and texts of one new segment. Rewriting holds them up to three times in memory: read, sealed, and joined. The
+ * larger a segment, the fewer pieces its lists are in, and the fewer blocks a query has to open for a list.
+ */
+const segmentBytesMax = 128 * 1024 * 1024;
 
 /** Lets other work of the process run. */
 export function breathe(): Promise<void> {

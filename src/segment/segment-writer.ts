@@ -39,7 +39,9 @@ export interface SealedSegment {
   readonly directoryLength: number;
 }
 
-const codeBlockBytes = 256 * 1024;
+const codeBlockBytes = 512 * 1024;
+/** Rows that codecs scan together: blocks hold a multiple, where they hold as many. */
+const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 
@@ -61,7 +63,7 @@ export function writeSegment(
   const placed = groupByList(batch, encoding);
   const { rows } = placed;
   const codes: DirectoryDraft["codes"][number][] = [];
-  const rowsPerBlock = Math.max(1, Math.floor(codeBlockBytes / (16 + encoding.codec.codeBytes(1))));
+  const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
   for (const { list, start, end } of placed.runs) {
     for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
       const last = Math.min(end, firstRow + rowsPerBlock);
@@ -96,6 +98,11 @@ export function writeSegment(
   const directory = encodeDirectory({ dimension, rows: rows.length, codes, records, contents, ids });
   const directoryLength = seal(directory);
   return { bytes: Buffer.concat(parts), header: sealer.header, blocks: sealer.blocks, directoryLength };
+}
+
+function rowsOfCodeBlock(codec: Codec): number {
+  const rows = Math.floor(codeBlockBytes / (16 + codec.codeBytes(rowsTogether) / rowsTogether));
+  return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
 }
 
 interface Placed {
