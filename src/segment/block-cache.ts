@@ -1,5 +1,5 @@
 /**
- * Opened blocks, decrypted, under a limit of bytes; the least recently used go first. Code blocks lie in kernel
+ * Opened blocks, decrypted, under a limit of bytes; when it is passed, the least recently used go. Code blocks lie in kernel
  * memory and are scanned where they lie; pages of records, contents and ids lie in the heap.
  *
  * What is in use is pinned and never evicted, so the limit can be passed by what one query holds at a time.
@@ -15,14 +15,20 @@ export interface CachedBlock {
 interface Entry {
   readonly value: CachedBlock;
   pins: number;
+  /** Number of the call that used it last. */
+  usedAt: number;
 }
+
+/** What eviction leaves, as a share of the limit: so that it does not have to choose again at every load. */
+const keptShare = 0.9;
 
 export class BlockCache {
   readonly #bytesMax: number;
-  /** Least recently used first. Keys are the blocks' directory entries, by identity. */
+  /** Keys are the blocks' directory entries, by identity. */
   readonly #entries = new Map<object, Entry>();
   readonly #loading = new Map<object, Promise<unknown>>();
   #bytes = 0;
+  #calls = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -41,6 +47,10 @@ export class BlockCache {
     keys: readonly object[],
     read: (missing: readonly object[]) => Promise<T[]>,
   ): Promise<T[]> {
+    this.#calls++;
+    const known = keys.map((key) => this.#entries.get(key));
+    if (known.every((entry) => entry !== undefined)) return known.map((entry) => this.#use(entry) as T);
+
     const values = new Map<object, T>();
     try {
       while (values.size < keys.length) {
@@ -50,7 +60,7 @@ export class BlockCache {
           if (values.has(key)) continue;
           const entry = this.#entries.get(key);
           const loading = this.#loading.get(key);
-          if (entry !== undefined) values.set(key, this.#touch(key, entry) as T);
+          if (entry !== undefined) values.set(key, this.#use(entry) as T);
           else if (loading !== undefined) waiting.push(loading);
           else missing.push(key);
         }
@@ -78,7 +88,7 @@ export class BlockCache {
 
   /** Frees everything that is not pinned. */
   clear(): void {
-    this.#evict(0);
+    this.#shrinkTo(0);
   }
 
   async #load<T extends CachedBlock>(
@@ -90,7 +100,7 @@ export class BlockCache {
     try {
       const values = await reading;
       return missing.map((key, i) => {
-        this.#entries.set(key, { value: values[i], pins: 1 });
+        this.#entries.set(key, { value: values[i], pins: 1, usedAt: this.#calls });
         this.#bytes += values[i].bytes;
         return [key, values[i]];
       });
@@ -100,21 +110,24 @@ export class BlockCache {
     }
   }
 
-  #touch(key: object, entry: Entry): CachedBlock {
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
+  #use(entry: Entry): CachedBlock {
     entry.pins++;
+    entry.usedAt = this.#calls;
     return entry.value;
   }
 
-  #evict(bytesMax = this.#bytesMax): void {
-    if (this.#bytes <= bytesMax) return;
-    for (const [key, entry] of this.#entries) {
-      if (entry.pins > 0) continue;
-      this.#entries.delete(key);
-      this.#bytes -= entry.value.bytes;
-      entry.value.free?.();
+  #evict(): void {
+    if (this.#bytes > this.#bytesMax) this.#shrinkTo(keptShare * this.#bytesMax);
+  }
+
+  #shrinkTo(bytesMax: number): void {
+    const idle = [...this.#entries].filter(([, { pins }]) => pins === 0);
+    idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [key, { value }] of idle) {
       if (this.#bytes <= bytesMax) return;
+      this.#entries.delete(key);
+      this.#bytes -= value.bytes;
+      value.free?.();
     }
   }
 }

@@ -1,0 +1,88 @@
+/** What is held decrypted in memory is bounded, and an index larger than the bound works all the same. */
+
+import { describe, expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import { BlockCache, type CachedBlock } from "../../src/segment/block-cache.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+
+test("an index many times larger than the limit answers as with room for all", async () => {
+  const d = 64;
+  const rows = rowsOf(clustered(12_000, d, 30, 8), d);
+  const store = createMemoryStore();
+  const options = { indexName: "large", indexKey: generateKey() };
+  const roomy = createClient({ indexLocation: store });
+  const index = await roomy.createIndex(options);
+  for (let start = 0; start < rows.length; start += 2000) {
+    const items = rows
+      .slice(start, start + 2000)
+      .map((vector, i) => ({ id: `${start + i}`, vector, metadata: { i } }));
+    await index.upsert(items);
+  }
+  await index.train({ nLists: 40 });
+  const cacheBytesMax = 256 * 1024;
+  const tight = createClient({ indexLocation: store, cacheBytesMax });
+  const small = await tight.loadIndex(options);
+  const before = allocatedBytes();
+  const include = ["distance", "metadata"] as const;
+  for (let i = 0; i < 20; i++) {
+    const query = { queryVector: rows[i * 500], topK: 20, nProbes: i % 2 === 0 ? 40 : 5, include };
+    expect(await small.query(query)).toEqual(await index.query(query));
+  }
+  await roomy.close();
+  // The limit, the query's own memory, and rounding of many small allocations.
+  expect(allocatedBytes() - before).toBeLessThan(4 * cacheBytesMax);
+  await tight.close();
+  expect(allocatedBytes()).toBeLessThanOrEqual(before);
+});
+
+describe("the block cache", () => {
+  const keys = Array.from({ length: 6 }, (_, i) => ({ i }));
+
+  function newCache(bytesMax: number) {
+    const freed: number[] = [];
+    const read: number[] = [];
+    const cache = new BlockCache(bytesMax);
+    const pin = (wanted: readonly { i: number }[]) =>
+      cache.pin<CachedBlock & { i: number }>(wanted, async (missing) =>
+        (missing as { i: number }[]).map(({ i }) => {
+          read.push(i);
+          return { i, bytes: 10, free: () => freed.push(i) };
+        }),
+      );
+    return { cache, freed, read, pin };
+  }
+
+  test("reads a block once, also when asked for it twice at the same time", async () => {
+    const { pin, read } = newCache(100);
+    const [first, second] = await Promise.all([pin(keys.slice(0, 3)), pin(keys.slice(1, 4))]);
+    expect(first.map(({ i }) => i)).toEqual([0, 1, 2]);
+    expect(second.map(({ i }) => i)).toEqual([1, 2, 3]);
+    expect(read.toSorted()).toEqual([0, 1, 2, 3]);
+  });
+
+  test("lets the least recently used go, never what is pinned", async () => {
+    const { cache, pin, freed } = newCache(30);
+    await pin(keys.slice(0, 3));
+    cache.unpin(keys.slice(1, 3));
+    await pin([keys[1]]);
+    cache.unpin([keys[1]]);
+    await pin(keys.slice(3, 5));
+    expect(freed).toEqual([2, 1]);
+    cache.unpin([keys[0], keys[3], keys[4]]);
+    expect(cache.bytes).toBe(30);
+    cache.clear();
+    expect(cache.bytes).toBe(0);
+    expect(freed.toSorted()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("a read that fails leaves nothing behind, and is tried again", async () => {
+    const { cache, pin } = newCache(100);
+    const failing = cache.pin(keys.slice(0, 2), () => Promise.reject(new Error("no connection")));
+    await expect(failing).rejects.toThrow("no connection");
+    expect(cache.bytes).toBe(0);
+    expect(await pin(keys.slice(0, 2))).toHaveLength(2);
+  });
+});
