@@ -12,7 +12,7 @@ import { EncryptedVectorStore, generateKey } from "sealdex";
 
 const sizes = process.argv.slice(2).map(Number);
 if (process.env.SEALDEX_BENCH_TEXTS) await ingest(Number(process.env.SEALDEX_BENCH_TEXTS));
-else report(sizes.length > 0 ? sizes : [2_500, 5_000, 10_000, 20_000, 40_000]);
+else report(sizes.length > 0 ? sizes : [2_500, 5_000, 10_000, 20_000, 40_000, 80_000]);
 
 function report(counts) {
   const [{ model }] = cpus();

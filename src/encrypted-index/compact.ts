@@ -11,6 +11,7 @@ import type { OpenIndex } from "./open-index.js";
 import { commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
 
 const fanIn = 8;
+const segmentBytes = 32 * 1024 * 1024;
 const tierBytes = 256 * 1024;
 /** Segments above this tier are large enough to be left alone: 16 MiB and more. */
 const tierMax = 2;
@@ -37,6 +38,7 @@ export async function compactIfDue(index: OpenIndex): Promise<void> {
       dimension,
       { model: snapshot.model, name },
       deleted,
+      segmentBytes,
     );
     await commitRewrite(index, stored, (latest) => {
       const replaced = latest.model?.name === name ? replaceSegments(latest, old, stored) : null;

@@ -12,12 +12,6 @@ import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/**
- * Vectors and texts of one new segment. Rewriting holds them up to three times in memory: read, sealed, and joined. The
- * larger a segment, the fewer pieces its lists are in, and the fewer blocks a query has to open for a list.
- */
-const segmentBytesMax = 128 * 1024 * 1024;
-
 /** Lets other work of the process run. */
 export function breathe(): Promise<void> {
   return new Promise((resolve) => {
@@ -71,7 +65,10 @@ export async function* liveBlocks(
   }
 }
 
-/** Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. */
+/**
+ * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
+ * has about `segmentBytes` of vectors and texts, which are in memory up to three times: read, sealed, and joined.
+ */
 export async function rewrite(
   index: OpenIndex,
   snapshot: Snapshot,
@@ -79,6 +76,7 @@ export async function rewrite(
   dimension: number,
   model: { readonly model?: Model; readonly name?: string },
   deleted: readonly Uint8Array[],
+  segmentBytes: number,
 ): Promise<StoredSegment[]> {
   const stored: StoredSegment[] = [];
   let rows: Row[] = [];
@@ -108,7 +106,7 @@ export async function rewrite(
     });
     parts.push(block.vectors);
     bytes += block.vectors.byteLength;
-    if (bytes >= segmentBytesMax) await flush();
+    if (bytes >= segmentBytes) await flush();
   }
   if (rows.length > 0 || buried.length > 0) await flush();
   return stored;

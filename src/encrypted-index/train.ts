@@ -12,6 +12,8 @@ const seed = 0x5ea1;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 const attemptsMax = 5;
+/** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
+const segmentBytes = 128 * 1024 * 1024;
 
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it.
@@ -60,6 +62,7 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
     dimension,
     { model, name: modelRef.name },
     [],
+    segmentBytes,
   );
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
     const replaced = replaceSegments(latest, snapshot.manifest.segments, stored);
