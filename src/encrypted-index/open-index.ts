@@ -14,6 +14,7 @@ import type { BlockCache } from "../segment/block-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { drive } from "./breathe.js";
 import type { OpenedRecord } from "./index-record.js";
 import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
@@ -118,7 +119,8 @@ export class OpenIndex {
   ): Promise<StoredSegment> {
     const name = randomObjectName(this.indexId, "segment");
     const context = { kind: "segment", indexId: this.indexId, name } as const;
-    const { bytes, header, blocks, directoryLength } = writeSegment(this.keys.data, context, batch, encoding);
+    const writing = writeSegment(this.keys.data, context, batch, encoding);
+    const { bytes, header, blocks, directoryLength } = await drive(writing);
     await this.#create(name, bytes);
     return {
       name,

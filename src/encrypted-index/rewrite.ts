@@ -5,28 +5,13 @@
 
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
+import { breathe } from "./breathe.js";
 import { tombstone } from "../segment/id-table.js";
 import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
 import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
-
-/** Lets other work of the process run. */
-export function breathe(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
-}
-
-/** Drives a generator to its end, letting other work run between its pieces. */
-export async function drive<T>(work: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-    await breathe();
-  }
-}
 
 /** Live rows of some segments with their vectors, block by block, oldest first. */
 export async function* liveBlocks(
@@ -86,7 +71,12 @@ export async function rewrite(
   const flush = () =>
     index.withEncoding(dimension, model.model, async (encoding) => {
       const vectors = new Float32Array(rows.length * dimension);
-      parts.reduce((at, part) => (vectors.set(part, at), at + part.length), 0);
+      let at = 0;
+      for (const part of parts) {
+        vectors.set(part, at);
+        at += part.length;
+        await breathe();
+      }
       const batch = { dimension, rows, vectors, deleted: buried };
       stored.push(await index.storeSegment(batch, encoding, model.name));
       [rows, parts, bytes, buried] = [[], [], 0, []];

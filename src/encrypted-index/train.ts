@@ -5,7 +5,8 @@ import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { SealdexError } from "../errors.js";
 import type { OpenIndex } from "./open-index.js";
-import { commitRewrite, drive, drop, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
+import { drive } from "./breathe.js";
+import { commitRewrite, drop, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
 import type { Snapshot } from "./snapshot.js";
 
 const seed = 0x5ea1;

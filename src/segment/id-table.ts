@@ -11,23 +11,24 @@ export const rowsMax = 2 ** 21;
 
 /** Entries of `rows` fingerprints (position = row) and of deleted ones, sorted. */
 export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint8Array[]): Uint32Array {
-  const all = [...rows, ...deleted];
-  const words = all.map((fingerprint) => fingerprintWords(fingerprint));
+  const n = rows.length + deleted.length;
+  const words = new Uint32Array(4 * n);
+  const bytes = new Uint8Array(words.buffer);
+  rows.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * i));
+  deleted.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * (rows.length + i)));
   // First word and position in one float64: 32 + 21 bits are exact, and typed arrays sort natively.
-  const keys = Float64Array.from(words, (word, position) => word[0] * rowsMax + position).sort();
-  const order = Array.from(keys, (key) => key % rowsMax);
-  for (let start = 0; start < order.length;) {
+  const keys = new Float64Array(n);
+  for (let position = 0; position < n; position++) keys[position] = words[4 * position] * rowsMax + position;
+  const order = Uint32Array.from(keys.sort(), (key) => key % rowsMax);
+  for (let start = 0; start < n;) {
     let end = start + 1;
-    while (end < order.length && words[order[end]][0] === words[order[start]][0]) end++;
-    if (end - start > 1) {
-      const equal = order.slice(start, end).sort((a, b) => compareWords(words[a], words[b]));
-      order.splice(start, end - start, ...equal);
-    }
+    while (end < n && words[4 * order[end]] === words[4 * order[start]]) end++;
+    if (end - start > 1) order.subarray(start, end).sort((a, b) => compareWords(words, a, b));
     start = end;
   }
-  const entries = new Uint32Array(entryWords * all.length);
+  const entries = new Uint32Array(entryWords * n);
   order.forEach((position, i) => {
-    entries.set(words[position], entryWords * i);
+    entries.set(words.subarray(4 * position, 4 * position + 4), entryWords * i);
     entries[entryWords * i + 4] = position < rows.length ? position : tombstone;
   });
   return entries;
@@ -44,8 +45,10 @@ export function fingerprintWords(fingerprint: Uint8Array): Uint32Array {
   );
 }
 
-export function compareWords(a: Uint32Array, b: Uint32Array): number {
-  for (let i = 0; i < 4; i++) if (a[i] !== b[i]) return a[i] - b[i];
+/** Orders the fingerprints at positions a and b of `words`, layout (n, 4). */
+function compareWords(words: Uint32Array, a: number, b: number): number {
+  for (let i = 0; i < 4; i++)
+    if (words[4 * a + i] !== words[4 * b + i]) return words[4 * a + i] - words[4 * b + i];
   return 0;
 }
 

@@ -44,13 +44,20 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
+/** What one piece of work holds, each a few milliseconds: multiply-adds, pages, parts. */
+const assignCost = 2 ** 25;
+const pagesTogether = 32;
+const partsTogether = 16;
 
-export function writeSegment(
+/**
+ * Yields between pieces of work of a few milliseconds, so that whoever drives it can let others run.
+ */
+export function* writeSegment(
   key: KeyObject,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-): SealedSegment {
+): Generator<void, SealedSegment> {
   const sealer = new ObjectSealer(key, context);
   const parts: Uint8Array[] = [sealer.header];
   const seal = (plaintext: Uint8Array) => {
@@ -60,34 +67,33 @@ export function writeSegment(
   };
 
   const { dimension } = batch;
-  const placed = groupByList(batch, encoding);
-  const { rows } = placed;
+  const { order, runs } = yield* groupByList(batch, encoding);
+  const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
-  for (const { list, start, end } of placed.runs) {
+  for (const { list, start, end } of runs) {
     for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
       const last = Math.min(end, firstRow + rowsPerBlock);
-      const vectors = placed.vectors.subarray(firstRow * dimension, last * dimension);
+      const vectors = gather(batch.vectors, dimension, order.subarray(firstRow, last));
       const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
       const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors, list)]);
       const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
       codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
+      yield;
     }
   }
 
-  const sealPages = (sections: readonly (Uint8Array | null)[]) =>
-    pages(sections).map(({ firstRow, parts: page }) => ({
-      length: seal(encodePage(page)),
-      firstRow,
-      rows: page.length,
-    }));
-  const records = sealPages(rows.map((row) => row.record));
-  const contents = sealPages(rows.map((row) => row.contents));
-
-  const entries = buildEntries(
-    rows.map((row) => row.fingerprint),
-    batch.deleted,
+  const records = yield* sealPages(
+    rows.map((row) => row.record),
+    seal,
   );
+  const contents = yield* sealPages(
+    rows.map((row) => row.contents),
+    seal,
+  );
+
+  const fingerprints = rows.map((row) => row.fingerprint);
+  const entries = buildEntries(fingerprints, batch.deleted);
   const ids: DirectoryDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
@@ -97,7 +103,31 @@ export function writeSegment(
 
   const directory = encodeDirectory({ dimension, rows: rows.length, codes, records, contents, ids });
   const directoryLength = seal(directory);
-  return { bytes: Buffer.concat(parts), header: sealer.header, blocks: sealer.blocks, directoryLength };
+  const bytes = yield* join(parts);
+  return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
+}
+
+function* sealPages(
+  sections: readonly (Uint8Array | null)[],
+  seal: (plaintext: Uint8Array) => number,
+): Generator<void, DirectoryDraft["records"][number][]> {
+  const sealed: DirectoryDraft["records"][number][] = [];
+  for (const { firstRow, parts } of pages(sections)) {
+    sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
+    if (sealed.length % pagesTogether === 0) yield;
+  }
+  return sealed;
+}
+
+function* join(parts: readonly Uint8Array[]): Generator<void, Uint8Array> {
+  const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const [i, part] of parts.entries()) {
+    bytes.set(part, at);
+    at += part.length;
+    if (i % partsTogether === partsTogether - 1) yield;
+  }
+  return bytes;
 }
 
 function rowsOfCodeBlock(codec: Codec): number {
@@ -105,28 +135,33 @@ function rowsOfCodeBlock(codec: Codec): number {
   return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
 }
 
-interface Placed {
-  readonly rows: readonly Row[];
-  readonly vectors: Float32Array;
-  /** Rows `start` to `end` belong to `list`. */
+/** Rows in the order of their lists: `order` holds positions in the batch. */
+interface Grouped {
+  readonly order: Uint32Array;
+  /** Places `start` to `end` of the order belong to `list`. */
   readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
-/** The batch with its rows in the order of their lists. */
-function groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Placed {
-  if (rows.length === 0) return { rows, vectors, runs: [] };
+function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Generator<void, Grouped> {
+  const order = Uint32Array.from(rows.keys());
   if (encoding.quantizer === undefined) {
-    return { rows, vectors, runs: [{ list: 0, start: 0, end: rows.length }] };
+    return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = encoding.quantizer.assign(encoding.toListSpace(vectors));
-  const order = Uint32Array.from(lists.keys()).sort((a, b) => lists[a] - lists[b] || a - b);
+  const lists = new Uint32Array(rows.length);
+  const piece = Math.max(1, Math.floor(assignCost / (dimension * encoding.quantizer.nLists)));
+  for (let row = 0; row < rows.length; row += piece) {
+    const points = encoding.toListSpace(vectors.subarray(row * dimension, (row + piece) * dimension));
+    lists.set(encoding.quantizer.assign(points), row);
+    yield;
+  }
+  order.sort((a, b) => lists[a] - lists[b] || a - b);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {
     const run = runs.at(-1);
     if (run?.list === lists[row]) run.end = place + 1;
     else runs.push({ list: lists[row], start: place, end: place + 1 });
   });
-  return { rows: Array.from(order, (row) => rows[row]), vectors: gather(vectors, dimension, order), runs };
+  return { order, runs };
 }
 
 /** Cuts rows into pages of at most `pageBytes`, at least one row each. */
