@@ -6,8 +6,6 @@
 export const entryWords = 5;
 /** In place of a row: the item is deleted. */
 export const tombstone = 0xffffffff;
-/** Rows of one segment: keeps sorting keys exact, see below. */
-export const rowsMax = 2 ** 21;
 
 /** Entries of `rows` fingerprints (position = row) and of deleted ones, sorted. */
 export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint8Array[]): Uint32Array {
@@ -16,13 +14,17 @@ export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint
   const bytes = new Uint8Array(words.buffer);
   rows.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * i));
   deleted.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * (rows.length + i)));
-  // First word and position in one float64: 32 + 21 bits are exact, and typed arrays sort natively.
+  // The beginning of the fingerprint and the position share the 53 bits of a float64: typed arrays sort natively.
+  const positionBits = Math.ceil(Math.log2(n + 1));
+  const positions = 2 ** positionBits;
+  const dropped = Math.max(0, positionBits - 21);
+  const prefixOf = (position: number) => words[4 * position] >>> dropped;
   const keys = new Float64Array(n);
-  for (let position = 0; position < n; position++) keys[position] = words[4 * position] * rowsMax + position;
-  const order = Uint32Array.from(keys.sort(), (key) => key % rowsMax);
+  for (let position = 0; position < n; position++) keys[position] = prefixOf(position) * positions + position;
+  const order = Uint32Array.from(keys.sort(), (key) => key % positions);
   for (let start = 0; start < n;) {
     let end = start + 1;
-    while (end < n && words[4 * order[end]] === words[4 * order[start]]) end++;
+    while (end < n && prefixOf(order[end]) === prefixOf(order[start])) end++;
     if (end - start > 1) order.subarray(start, end).sort((a, b) => compareWords(words, a, b));
     start = end;
   }
