@@ -40,12 +40,6 @@ const saltAt = magic.length + idBytes;
 const keyCheckAt = saltAt + saltBytes;
 const sealedAt = keyCheckAt + keyBytes;
 
-interface SealedPart {
-  /** Hexadecimal. */
-  readonly rootSecret: string;
-  readonly definition: IndexDefinition;
-}
-
 /** A new index's record, to be stored under `name`, and the index itself, open. */
 export function createRecord(
   indexKey: KeyObject,
@@ -56,8 +50,8 @@ export function createRecord(
   const salt = randomSalt();
   const caller = deriveCallerKeys(indexKey, salt, indexId);
   const rootSecret = randomBytes(keyBytes);
-  const sealedPart: SealedPart = { rootSecret: rootSecret.toString("hex"), definition };
-  const plaintext = Buffer.from(JSON.stringify(sealedPart), "utf8");
+  // Bytes, not text: only bytes can be zeroed once they are used.
+  const plaintext = Buffer.concat([rootSecret, Buffer.from(JSON.stringify(definition), "utf8")]);
   const sealed = sealObject(caller.keyEncryption, keysetContext(indexId, name), plaintext);
   plaintext.fill(0);
   const body = Buffer.concat([magic, indexId, salt, caller.keyCheck, sealed]);
@@ -86,9 +80,10 @@ export function openRecord(
   const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
   checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
   const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
-  const { rootSecret, definition } = JSON.parse(Buffer.from(plaintext).toString("utf8")) as SealedPart;
-  plaintext.fill(0);
-  return { indexId, keys: deriveIndexKeys(Buffer.from(rootSecret, "hex"), indexId), definition };
+  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
+  // Zeroes the secret, which is all of the plaintext that must not stay.
+  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
+  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
 }
 
 function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {
