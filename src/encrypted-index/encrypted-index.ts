@@ -57,18 +57,18 @@ export class EncryptedIndex implements VectorIndex {
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     if (typeof request !== "object" || request === null) throw invalid("query: expected an object");
-    const given = (["queryVector", "queryVectors", "queryContents"] as const).filter(
-      (name) => ((request as unknown as Record<string, unknown>)[name] ?? undefined) !== undefined,
-    );
+    const { queryVector, queryVectors, queryContents } = request as Partial<
+      SingleQuery & TextQuery & BatchQuery
+    >;
+    const given = Object.entries({ queryVector, queryVectors, queryContents })
+      .filter(([, value]) => value !== undefined && value !== null)
+      .map(([name]) => name);
     if (given.length !== 1) {
       const came = given.length === 0 ? "none" : given.join(" and ");
       throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
     }
-    const { queryVector, queryVectors, queryContents } = request as Partial<
-      SingleQuery & TextQuery & BatchQuery
-    >;
     const options = checkQuery(request);
-    if (queryVectors !== undefined) {
+    if (queryVectors !== undefined && queryVectors !== null) {
       if (!Array.isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
       if (queryVectors.length > batchMax) {
         throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${queryVectors.length}`);
