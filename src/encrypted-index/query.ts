@@ -18,7 +18,7 @@ import type { OpenCodes } from "../segment/segment-reader.js";
 import type { ItemField, Match, MatchField } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
-import type { Hidden, OpenSegment, Snapshot } from "./snapshot.js";
+import { bySegment, type Hidden, type OpenSegment, type Snapshot } from "./snapshot.js";
 
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery {
@@ -180,15 +180,9 @@ async function scanHeld(
   scanned: Part[],
   { matches }: CheckedQuery,
 ): Promise<void> {
-  const groups = new Map<OpenSegment, Part[]>();
-  for (const part of parts) {
-    const group = groups.get(part.segment);
-    if (group === undefined) groups.set(part.segment, [part]);
-    else group.push(part);
-  }
   const open = new Map<Part, OpenPart>();
   const pinned: { reader: OpenSegment["reader"]; blocks: CodeBlock[] }[] = [];
-  const opening = Array.from(groups, async ([{ reader }, group]) => {
+  const opening = Array.from(bySegment(parts), async ([{ reader }, group]) => {
     const blocks = group.map(({ block }) => block);
     const codes = await reader.pinCodes(blocks);
     pinned.push({ reader, blocks });

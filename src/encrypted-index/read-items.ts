@@ -2,7 +2,7 @@
 
 import { decodeContents, recordId, recordMetadata } from "../segment/row.js";
 import type { ItemField, StoredItem } from "../vector-index.js";
-import type { OpenSegment, RowPlace } from "./snapshot.js";
+import { bySegment, type RowPlace } from "./snapshot.js";
 
 /** The items at these places, in their order, with the fields asked for. */
 export async function readItems(
@@ -10,20 +10,15 @@ export async function readItems(
   include: ReadonlySet<ItemField>,
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = Array.from({ length: places.length });
-  const bySegment = new Map<OpenSegment, number[]>();
-  places.forEach(({ segment }, at) => {
-    const positions = bySegment.get(segment);
-    if (positions === undefined) bySegment.set(segment, [at]);
-    else positions.push(at);
-  });
-  const reads = Array.from(bySegment, async ([{ reader }, positions]) => {
-    const rows = positions.map((at) => places[at].row);
+  const numbered = places.map((place, at) => ({ ...place, at }));
+  const reads = Array.from(bySegment(numbered), async ([{ reader }, group]) => {
+    const rows = group.map(({ row }) => row);
     const [records, contents, vectors] = await Promise.all([
       reader.records(rows),
       include.has("contents") ? reader.contents(rows) : undefined,
       include.has("vector") ? reader.vectors(rows) : undefined,
     ]);
-    positions.forEach((at, i) => {
+    group.forEach(({ at }, i) => {
       const text = contents?.[i];
       items[at] = {
         id: recordId(records[i]),

@@ -16,6 +16,19 @@ export interface RowPlace {
   readonly row: number;
 }
 
+/** Things of several segments, by segment, in their order. */
+export function bySegment<T extends { readonly segment: OpenSegment }>(
+  things: readonly T[],
+): Map<OpenSegment, T[]> {
+  const groups = new Map<OpenSegment, T[]>();
+  for (const thing of things) {
+    const group = groups.get(thing.segment);
+    if (group === undefined) groups.set(thing.segment, [thing]);
+    else group.push(thing);
+  }
+  return groups;
+}
+
 /** Whether a newer segment speaks of the item with this fingerprint (four words). */
 export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
