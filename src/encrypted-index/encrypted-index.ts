@@ -60,11 +60,12 @@ export class EncryptedIndex implements VectorIndex {
     const { queryVector, queryVectors, queryContents } = request as Partial<
       SingleQuery & TextQuery & BatchQuery
     >;
-    const given = Object.entries({ queryVector, queryVectors, queryContents })
-      .filter(([, value]) => value !== undefined && value !== null)
-      .map(([name]) => name);
-    if (given.length !== 1) {
-      const came = given.length === 0 ? "none" : given.join(" and ");
+    const given = (value: unknown) => value !== undefined && value !== null;
+    const count = Number(given(queryVector)) + Number(given(queryVectors)) + Number(given(queryContents));
+    if (count !== 1) {
+      const asked = Object.entries({ queryVector, queryVectors, queryContents });
+      const names = asked.filter(([, value]) => given(value)).map(([name]) => name);
+      const came = count === 0 ? "none" : names.join(" and ");
       throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
     }
     const options = checkQuery(request);

@@ -3,8 +3,7 @@
 import type { IndexKeys } from "../crypto/keys.js";
 import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
 import { chooseCodec } from "../engine/choose-codec.js";
-import type { Grouping, Scanner } from "../engine/codec.js";
-import { flatScanner } from "../engine/flat.js";
+import type { Grouping } from "../engine/codec.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { toListSpace } from "../engine/metric.js";
@@ -95,11 +94,6 @@ export class OpenIndex {
     });
     if (model === undefined) return use(encoding("none"));
     return this.withQuantizer(model, (quantizer) => use({ ...encoding(quantizer), quantizer }));
-  }
-
-  /** See `flatScanner`. */
-  scanner(query: Float32Array, quantizer: CoarseQuantizer | undefined): Scanner {
-    return flatScanner(this.config.metric, query.length, query, quantizer) as Scanner;
   }
 
   async withQuantizer<T>(model: Model, use: (quantizer: CoarseQuantizer) => Promise<T> | T): Promise<T> {

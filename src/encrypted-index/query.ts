@@ -6,19 +6,16 @@
  * takes a place among the top k.
  */
 
-import type { Scanner } from "../engine/codec.js";
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { distanceOf, scoreFloor } from "../engine/metric.js";
+import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
-import type { Candidate } from "../engine/top-k.js";
-import { distanceOf, scoreFloor, toListSpace } from "../engine/metric.js";
-import { wordsAt } from "../engine/kernels/memory.js";
 import type { Predicate } from "../filter.js";
-import { blocksOfList, type CodeBlock } from "../segment/directory.js";
-import { recordMetadata } from "../segment/row.js";
-import type { OpenCodes } from "../segment/segment-reader.js";
 import type { ItemField, Match, MatchField } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
-import { bySegment, type Hidden, type OpenSegment, type Snapshot } from "./snapshot.js";
+import { scanParts } from "./scan-parts.js";
+import type { Part, Snapshot } from "./snapshot.js";
 
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery {
@@ -31,19 +28,22 @@ export interface CheckedQuery {
   readonly include: ReadonlySet<MatchField>;
 }
 
-/** A code block that a query may scan. */
-interface Part {
-  readonly segment: OpenSegment;
-  readonly block: CodeBlock;
-  readonly hidden: Hidden;
-  /** From the query to the list's centroid; undefined where the rows are not grouped by the current model. */
-  readonly distance?: number;
-  /** No row of it has a smaller score. */
-  readonly floor: number;
+/** A list that a query may scan. */
+interface ProbedList {
+  readonly parts: readonly Part[];
+  /** From the query to the list's centroid, in list space. */
+  readonly distance: number;
 }
 
-/** Codes that one query holds open at a time, in bytes as stored. */
-const heldBytesMax = 32 * 1024 * 1024;
+/** What a query scans. */
+interface Plan {
+  /** In any case, nearest first. */
+  readonly first: readonly ProbedList[];
+  /** While they can help, nearest first. */
+  readonly rest: readonly ProbedList[];
+  /** Whether rows may be ruled out by their codes. */
+  readonly pruned: boolean;
+}
 
 /** The matches of each vector, layout (queries, dimension), over one snapshot. */
 export async function query(
@@ -53,179 +53,77 @@ export async function query(
   dimension: number,
   options: CheckedQuery,
 ): Promise<Match[][]> {
-  const results: Match[][] = [];
-  for (let start = 0; start < vectors.length; start += dimension) {
-    const vector = vectors.subarray(start, start + dimension);
-    results.push(await queryOne(index, snapshot, vector, options));
-  }
-  return results;
+  const { model } = snapshot;
+  const ask = async (quantizer: CoarseQuantizer | undefined) => {
+    const results: Match[][] = [];
+    for (let start = 0; start < vectors.length; start += dimension) {
+      const vector = vectors.subarray(start, start + dimension);
+      results.push(await queryOne(index, snapshot, quantizer, vector, options));
+    }
+    return results;
+  };
+  return model === undefined ? ask(undefined) : index.withQuantizer(model, ask);
 }
 
 async function queryOne(
-  index: OpenIndex,
+  { config: { metric } }: OpenIndex,
   snapshot: Snapshot,
+  quantizer: CoarseQuantizer | undefined,
   vector: Float32Array,
   options: CheckedQuery,
 ): Promise<Match[]> {
   if (options.topK === 0 || snapshot.segments.length === 0) return [];
-  const { metric } = index.config;
-  const { first, rest, scanner } = await plan(index, snapshot, vector, options);
-  const search = new Search(scanner, options.topK);
+  const asking = new QueryVector(metric, vector, quantizer?.rotation);
+  const search = new Search(asking, options.topK);
   const scanned: Part[] = [];
-  let candidates: Candidate[];
   try {
-    await scanParts(search, first, scanned, options);
-    for (const part of rest) {
-      // Ascending by floor: where one part cannot hold a nearer row, none after it can.
-      if (part.floor > search.threshold) break;
-      await scanParts(search, [part], scanned, options);
+    const { ungroupedParts } = snapshot;
+    const scan = (parts: readonly Part[], distances?: readonly number[]) =>
+      scanParts(snapshot, search, scanned, parts, distances, options.matches);
+    if (ungroupedParts.length > 0) await scan(ungroupedParts);
+    if (quantizer !== undefined) {
+      const { first, rest, pruned } = plan(snapshot, quantizer, asking, options);
+      const parts = first.flatMap((list) => list.parts);
+      const distances = first.flatMap((list) => list.parts.map(() => list.distance));
+      await scan(parts, pruned ? distances : undefined);
+      const floorOf = ({ block: { radius } }: Part, distance: number) =>
+        scoreFloor(metric, vector.length, distance, radius);
+      const left = rest.flatMap(({ parts: others, distance }) =>
+        others.map((part) => ({ part, floor: floorOf(part, distance) })),
+      );
+      left.sort((a, b) => a.floor - b.floor);
+      for (const { part, floor } of left) {
+        // Where one part cannot hold a nearer row, none after it can.
+        if (floor > search.threshold) break;
+        await scan([part]);
+      }
     }
-  } finally {
-    candidates = search.finish();
-  }
-  const places = candidates.map(({ block, row }) => {
-    const part = scanned[block];
-    return { segment: part.segment, row: part.block.firstRow + row };
-  });
-  const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(places, fields);
-  if (!options.include.has("distance")) return items;
-  return items.map((item, i) => ({ ...item, distance: distanceOf(metric, candidates[i].score) }));
-}
-
-/** What a query scans: `first` in any case; `rest` while it can help, ascending by floor. */
-interface Plan {
-  readonly scanner: Scanner;
-  readonly first: Part[];
-  readonly rest: Part[];
-}
-
-/** Segments that are not grouped by the current model are scanned whole. */
-async function plan(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  vector: Float32Array,
-  { nProbes, greedy }: CheckedQuery,
-): Promise<Plan> {
-  const { metric } = index.config;
-  const { model } = snapshot;
-  const first: Part[] = [];
-  const rest: Part[] = [];
-  const grouped: OpenSegment[] = [];
-  for (const segment of snapshot.segments) {
-    if (model !== undefined && segment.ref.model === snapshot.manifest.model?.name) grouped.push(segment);
-    else {
-      const hidden = await snapshot.hiddenIn(segment);
-      for (const block of segment.reader.directory.codes) first.push({ segment, block, hidden, floor: 0 });
-    }
-  }
-  if (model === undefined) return { scanner: index.scanner(vector, undefined), first, rest };
-
-  const hiddens = await Promise.all(grouped.map((segment) => snapshot.hiddenIn(segment)));
-  return index.withQuantizer(model, (quantizer) => {
-    const lists = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
-    const { nearest, distances } = quantizer.probe(toListSpace(metric, vector, model.dimension), lists);
-    grouped.forEach((segment, i) => {
-      const { codes } = segment.reader.directory;
-      const part = (block: CodeBlock): Part => {
-        const distance = distances[block.list];
-        return {
-          segment,
-          block,
-          hidden: hiddens[i],
-          distance,
-          floor: greedy ? scoreFloor(metric, model.dimension, distance, block.radius) : 0,
-        };
-      };
-      for (const list of nearest) first.push(...blocksOfList(codes, list).map(part));
-      if (!greedy) return;
-      const probed = new Set(nearest);
-      rest.push(...codes.filter(({ list }) => !probed.has(list)).map(part));
+    const found = search.finish();
+    const places = found.map(({ block, row }) => {
+      const { segment, block: codes } = scanned[block];
+      return { segment, row: codes.firstRow + row };
     });
-    // Near lists first: the sooner the threshold is low, the more rows it rules out.
-    first.sort((a, b) => (a.distance ?? 0) - (b.distance ?? 0));
-    rest.sort((a, b) => a.floor - b.floor);
-    // Whoever asks for everything gets it exactly.
-    const exact = greedy || lists === quantizer.nLists;
-    return { scanner: index.scanner(vector, exact ? undefined : quantizer), first, rest };
-  });
-}
-
-/** Scans parts, opening as many at a time as the memory for one query allows. */
-async function scanParts(
-  search: Search,
-  parts: Part[],
-  scanned: Part[],
-  options: CheckedQuery,
-): Promise<void> {
-  for (let start = 0; start < parts.length;) {
-    let bytes = 0;
-    let end = start;
-    while (end < parts.length && (end === start || bytes < heldBytesMax)) bytes += parts[end++].block.length;
-    await scanHeld(search, parts.slice(start, end), scanned, options);
-    start = end;
-  }
-}
-
-/** A part whose codes are in memory, with the test for the metadata of its rows. */
-interface OpenPart {
-  readonly codes: OpenCodes;
-  readonly matchesRow?: (row: number) => boolean;
-}
-
-/** Opens the parts, all at once, and scans them in their order. */
-async function scanHeld(
-  search: Search,
-  parts: readonly Part[],
-  scanned: Part[],
-  { matches }: CheckedQuery,
-): Promise<void> {
-  const open = new Map<Part, OpenPart>();
-  const pinned: { reader: OpenSegment["reader"]; blocks: CodeBlock[] }[] = [];
-  const opening = Array.from(bySegment(parts), async ([{ reader }, group]) => {
-    const blocks = group.map(({ block }) => block);
-    const codes = await reader.pinCodes(blocks);
-    pinned.push({ reader, blocks });
-    const tests = matches && (await metadataTests(group, matches));
-    group.forEach((part, i) => open.set(part, { codes: codes[i], matchesRow: tests?.[i] }));
-  });
-  try {
-    // Settled rather than raced: whatever was pinned must be known before it is unpinned.
-    for (const result of await Promise.allSettled(opening)) {
-      if (result.status === "rejected") throw result.reason;
-    }
-    for (const part of parts) {
-      const { codes, matchesRow } = open.get(part) as OpenPart;
-      scanned.push(part);
-      const accept = acceptor(part, codes, matchesRow);
-      search.scan(scanned.length - 1, codes.codes, part.distance, codes.fingerprints, accept);
-    }
+    const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
+    const items = await readItems(places, fields);
+    if (!options.include.has("distance")) return items;
+    return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, found[i].score) }));
   } finally {
-    for (const { reader, blocks } of pinned) reader.unpin(blocks);
+    search.free();
+    asking.free();
   }
 }
 
-/** For each part, whether the metadata of one of its rows match. Reads the records of all rows. */
-async function metadataTests(
-  parts: readonly Part[],
-  matches: Predicate,
-): Promise<((row: number) => boolean)[]> {
-  return Promise.all(
-    parts.map(async ({ segment, block }) => {
-      const rows = Array.from({ length: block.rows }, (_, i) => block.firstRow + i);
-      const records = await segment.reader.records(rows);
-      return (row: number) => matches(recordMetadata(records[row]));
-    }),
-  );
-}
-
-function acceptor(
-  { hidden }: Part,
-  { fingerprints }: OpenCodes,
-  matchesRow: ((row: number) => boolean) | undefined,
-): (row: number) => boolean {
-  return (row) => {
-    const words = wordsAt(fingerprints + 16 * row, 4);
-    return !hidden(words[0], words[1], words[2], words[3]) && (matchesRow === undefined || matchesRow(row));
-  };
+function plan(
+  snapshot: Snapshot,
+  quantizer: CoarseQuantizer,
+  asking: QueryVector,
+  { nProbes, greedy }: CheckedQuery,
+): Plan {
+  const { nLists } = quantizer;
+  const wanted = nProbes === 0 ? (snapshot.model?.autoProbes ?? nLists) : Math.min(nProbes, nLists);
+  const { lists, distances } = quantizer.probe(asking, greedy ? nLists : wanted);
+  const probed = lists.map((list, i) => ({ parts: snapshot.partsOfList(list), distance: distances[i] }));
+  // Whoever asks for everything gets it exactly.
+  const pruned = !greedy && wanted < nLists;
+  return { first: probed.slice(0, wanted), rest: probed.slice(wanted), pruned };
 }

@@ -6,8 +6,8 @@
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
 import { breathe } from "./breathe.js";
-import { tombstone } from "../segment/id-table.js";
-import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
+import { forEachEntry, tombstone } from "../segment/id-table.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";

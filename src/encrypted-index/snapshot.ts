@@ -1,8 +1,9 @@
 /** An index as of one manifest: its open segments, and which of their rows newer segments hide. */
 
 import type { Model } from "../engine/model.js";
-import { findEntry, tombstone } from "../segment/id-table.js";
-import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
+import type { CodeBlock } from "../segment/directory.js";
+import { findEntry, forEachEntry, tombstone } from "../segment/id-table.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 
 export interface OpenSegment {
@@ -14,6 +15,13 @@ export interface OpenSegment {
 export interface RowPlace {
   readonly segment: OpenSegment;
   readonly row: number;
+}
+
+/** A code block, and how many of the snapshot's segments are newer than its own. */
+export interface Part {
+  readonly segment: OpenSegment;
+  readonly block: CodeBlock;
+  readonly newer: number;
 }
 
 /** Things of several segments, by segment, in their order. */
@@ -42,12 +50,42 @@ export class Snapshot {
   /** Undefined: untrained. */
   readonly model: Model | undefined;
   readonly #hidden = new Map<OpenSegment, Promise<Hidden>>();
+  #parts: { readonly ungrouped: Part[]; readonly byList: Map<number, Part[]> } | undefined;
   #count: Promise<number> | undefined;
 
   constructor(manifest: Manifest, segments: readonly OpenSegment[], model: Model | undefined) {
     this.manifest = manifest;
     this.segments = segments;
     this.model = model;
+  }
+
+  /** The code blocks of a list, of all segments that are grouped by the current model. */
+  partsOfList(list: number): readonly Part[] {
+    return this.#allParts().byList.get(list) ?? [];
+  }
+
+  /** The code blocks of the segments that are not grouped by the current model, if there is one. */
+  get ungroupedParts(): readonly Part[] {
+    return this.#allParts().ungrouped;
+  }
+
+  #allParts() {
+    if (this.#parts !== undefined) return this.#parts;
+    const ungrouped: Part[] = [];
+    const byList = new Map<number, Part[]>();
+    for (const segment of this.segments) {
+      const newer = this.segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
+      const grouped = this.model !== undefined && segment.ref.model === this.manifest.model?.name;
+      for (const block of segment.reader.directory.codes) {
+        const part = { segment, block, newer };
+        const list = byList.get(block.list);
+        if (!grouped) ungrouped.push(part);
+        else if (list === undefined) byList.set(block.list, [part]);
+        else list.push(part);
+      }
+    }
+    this.#parts = { ungrouped, byList };
+    return this.#parts;
   }
 
   /** The test for rows of `segment`; reads the id tables of the segments newer than it, once. */

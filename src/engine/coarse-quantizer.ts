@@ -3,19 +3,31 @@
  * Works in list space (see metric.ts), where nearness is L2.
  */
 
-import { assignNearest, squaredL2Block, squaredL2BlockWide } from "./kernels/kernels.js";
+import type { LoadedCodes } from "./codec.js";
+import { flatCodes } from "./flat-codes.js";
+import { assignNearest, encodeRabitq, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
+import type { QueryVector } from "./query-vector.js";
+import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
+import { scanJobs } from "./search.js";
 import { TopK } from "./top-k.js";
 
 /** The lists that a query should probe. */
 export interface Probes {
   /** List numbers, nearest first. */
-  readonly nearest: readonly number[];
-  /** Distance of each list's centroid from the query, by list number. */
-  readonly distances: Float64Array;
+  readonly lists: readonly number[];
+  /** Distances of their centroids from the query, in list space. */
+  readonly distances: readonly number[];
 }
+
+/** From so many lists on, the centroids have RaBitQ codes of their own, around their mean. */
+const codedFrom = 64;
+/** With codes, probing more than this share of the lists is no faster. */
+const codedShareMax = 1 / 4;
+/** The number of wanted lists up to which choosing the most promising ones pays. */
+const codedProbesMax = 128;
 
 /** A model's centroids in kernel memory. Call `free` when done. */
 export class CoarseQuantizer {
@@ -26,20 +38,51 @@ export class CoarseQuantizer {
   readonly #dimension: number;
   readonly #centroids: number;
   readonly #halfNorms: number;
-  #rotated = 0;
+  readonly #rotated: number;
+  readonly #codes: LoadedCodes;
+  /** List numbers as tie keys. */
+  readonly #numbers: number;
+  /** The mean of the centroids, or 0 where they have no codes. */
+  readonly #mean: number;
 
   constructor(model: Model) {
     const { centroids, dimension } = model;
-    this.nLists = listCount(model);
+    const n = listCount(model);
+    this.nLists = n;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
-    const bytes = 4 * centroids.length + 4 * this.nLists;
-    // Counted as if the rotated centroids were there already: whoever encodes will ask for them.
-    this.bytes = bytes + this.rotation.bytes + 4 * this.nLists * this.rotation.rotated;
-    this.#centroids = allocate(bytes);
-    this.#halfNorms = this.#centroids + 4 * centroids.length;
+    const { rotated } = this.rotation;
+
+    const vectorBytes = Math.ceil((4 * centroids.length) / 8) * 8;
+    const codeBytes = n < codedFrom ? 0 : rabitqBytes(n, dimension);
+    const flatBytes = vectorBytes + 8 * n + codeBytes;
+    this.#centroids = allocate(flatBytes);
     floatsAt(this.#centroids, centroids.length).set(centroids);
-    floatsAt(this.#halfNorms, this.nLists).set(halfSquaredNorms(centroids, dimension));
+    const norms = this.#centroids + vectorBytes;
+    const factors = codeBytes === 0 ? 0 : norms + 8 * n;
+
+    const ownBytes = 20 * n + 4 * dimension;
+    this.#numbers = allocate(ownBytes);
+    this.#halfNorms = this.#numbers + 16 * n;
+    const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
+    for (let list = 0; list < n; list++) numbers[4 * list] = list;
+    floatsAt(this.#halfNorms, n).set(halfSquaredNorms(centroids, dimension));
+
+    this.#rotated = allocate(4 * n * rotated);
+    this.rotation.apply(centroids, this.#rotated);
+    this.bytes = flatBytes + ownBytes + 4 * n * rotated + this.rotation.bytes;
+
+    this.#mean = factors === 0 ? 0 : this.#halfNorms + 4 * n;
+    if (factors > 0) {
+      const mean = meanOf(centroids, dimension);
+      floatsAt(this.#mean, dimension).set(mean);
+      const rotatedMean = allocate(4 * rotated);
+      this.rotation.apply(mean, rotatedMean);
+      const codes = factors + 12 * Math.ceil(n / 32) * 32;
+      encodeRabitq(this.#rotated, n, rotated, rotatedMean, codes, factors);
+      free(rotatedMean);
+    }
+    this.#codes = flatCodes(n, dimension, this.#centroids, norms, factors, flatBytes);
   }
 
   /** The nearest list of each vector; `vectors` has layout (n, dimension), in list space. */
@@ -78,41 +121,59 @@ export class CoarseQuantizer {
     return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
   }
 
-  /** The `nProbes` nearest lists; `query` is in list space. */
-  probe(query: Float32Array, nProbes: number): Probes {
-    const at = allocate(4 * this.#dimension + 4 * this.nLists);
-    const squares = at + 4 * this.#dimension;
-    floatsAt(at, this.#dimension).set(query);
-    squaredL2Block(at, this.#centroids, this.nLists, this.#dimension, squares);
-    const found = floatsAt(squares, this.nLists);
-    const distances = new Float64Array(this.nLists);
-    const best = new TopK(nProbes);
-    for (let list = 0; list < this.nLists; list++) {
-      distances[list] = Math.sqrt(found[list]);
-      // A distance beyond float32 ranks last, but ranks.
-      const rank = Number.isNaN(found[list]) ? Infinity : found[list];
-      if (rank <= best.threshold) best.push(rank, list, 0, list, 0, 0, 0);
-    }
-    free(at);
-    return { nearest: best.sorted().map(({ block }) => block), distances };
+  /**
+   * The `nProbes` nearest lists. Few of many are found by the codes of their centroids, which now and then puts a list in the
+   * place of one that is hardly nearer; otherwise the order is exact.
+   */
+  probe(query: QueryVector, nProbes: number): Probes {
+    const coded = this.#mean > 0 && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
+    const nearest = new TopK(nProbes);
+    query.reserve(this.nLists);
+    const job = {
+      block: 0,
+      codes: this.#codes,
+      fingerprints: this.#numbers,
+      distance: coded ? this.#distanceFromMean(query) : undefined,
+      newer: 0,
+      accepted: 0,
+      firstBit: 0,
+    };
+    scanJobs(scanFlat, query.listRecord, nearest.heap, [job]);
+    const found = nearest.finish();
+    nearest.free();
+    return {
+      lists: found.map(({ row }) => row),
+      distances: found.map(({ score }) => Math.sqrt(score)),
+    };
+  }
+
+  #distanceFromMean(query: QueryVector): number {
+    const square = allocate(8);
+    squaredL2BlockWide(query.point, this.#mean, 1, this.#dimension, square);
+    const distance = Math.sqrt(doublesAt(square, 1)[0]);
+    free(square);
+    return distance;
   }
 
   /** Where the rotated centroid of a list lies in kernel memory. */
   rotatedCentroid(list: number): number {
-    const { rotation } = this;
-    if (this.#rotated === 0) {
-      this.#rotated = allocate(4 * this.nLists * rotation.rotated);
-      const centroids = floatsAt(this.#centroids, this.nLists * this.#dimension).slice();
-      rotation.apply(centroids, this.#rotated);
-    }
-    return this.#rotated + 4 * list * rotation.rotated;
+    return this.#rotated + 4 * list * this.rotation.rotated;
   }
 
   free(): void {
-    if (this.#rotated > 0) free(this.#rotated);
     this.rotation.free();
-    free(this.#centroids);
+    this.#codes.free();
+    free(this.#numbers);
+    free(this.#rotated);
   }
+}
+
+function meanOf(rows: Float32Array, dimension: number): Float32Array {
+  const sums = new Float64Array(dimension);
+  for (let at = 0; at < rows.length; at += dimension) {
+    for (let i = 0; i < dimension; i++) sums[i] += rows[at + i];
+  }
+  return Float32Array.from(sums, (sum) => (sum * dimension) / rows.length);
 }
 
 /** |c|^2 / 2 of each centroid, which turns a nearest-centroid search into dot products. */

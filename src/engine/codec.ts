@@ -3,38 +3,28 @@
  * codes are two calls, so that reading and decryption happen between them and neither half knows.
  */
 
-import type { CoarseQuantizer } from "./coarse-quantizer.js";
+import type { RotatedCentroids } from "./rabitq.js";
 
 /** The codes of n rows of one inverted list, in kernel memory, ready to be scanned. */
 export interface LoadedCodes {
   readonly n: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
+  /** Writes what a scan must know of these codes into a job's record: up to five words from `words[at]` on. */
+  describe(words: Uint32Array, at: number): void;
   /** Gives the kernel memory back. */
   free(): void;
 }
 
-/** Whom a scan reports to. */
-export interface ScanTarget {
-  /** No row with a greater score is of use any more; may fall while rows are offered. */
-  readonly threshold: number;
-  /** How many rows are still wanted before the threshold means anything. */
-  readonly vacancies: number;
-  offer(row: number, score: number): void;
-}
+/**
+ * Compares the query of a record with `count` jobs, which lie at `jobs`, and offers their rows to a heap; all of them lie in
+ * kernel memory. See search.ts and query-vector.ts.
+ */
+export type Scan = (query: number, heap: number, jobs: number, count: number) => void;
 
-/** Compares one query with blocks of codes. Holds kernel memory: call `free` when done. */
-export interface Scanner<Codes extends LoadedCodes = LoadedCodes> {
-  /**
-   * Offers the rows whose score may be at most the target's threshold, with their scores. `centroidDistance`: from the
-   * query to the list's centroid in list space, or undefined where the rows are not grouped by the query's quantizer.
-   */
-  scan(codes: Codes, centroidDistance: number | undefined, target: ScanTarget): void;
-  free(): void;
-}
-
-/** How vectors become codes, and how a query is compared with them. */
-export interface Codec<Codes extends LoadedCodes = LoadedCodes> {
+/** How vectors become codes, and what compares a query with them. */
+export interface Codec {
+  readonly scan: Scan;
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
   /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
@@ -42,8 +32,8 @@ export interface Codec<Codes extends LoadedCodes = LoadedCodes> {
   /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Copies the codes of n rows into kernel memory. */
-  load(codes: Uint8Array, n: number): Codes;
+  load(codes: Uint8Array, n: number): LoadedCodes;
 }
 
-/** Whether rows are grouped by a model's lists; its quantizer, where rows are to be encoded. */
-export type Grouping = "none" | "lists" | CoarseQuantizer;
+/** Whether rows are grouped by a model's lists; its centroids, where rows are to be encoded. */
+export type Grouping = "none" | "lists" | RotatedCentroids;

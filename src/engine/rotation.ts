@@ -4,7 +4,7 @@
  */
 
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { rotate } from "./kernels/kernels.js";
+import { rotate, rotateQuery } from "./kernels/kernels.js";
 import { seededRandom } from "./random.js";
 
 const rounds = 4;
@@ -47,6 +47,11 @@ export class Rotation {
       }
     }
     rotate(to, n, this.rotated, this.#signs, this.#span);
+  }
+
+  /** Fills in what estimates need of a query's record; see `rotateQuery`. */
+  prepare(query: number, point: number, rotated: number): void {
+    rotateQuery(query, point, rotated, this.rotated, this.#signs, this.#span);
   }
 
   free(): void {

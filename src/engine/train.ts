@@ -5,6 +5,7 @@ import { squaredL2Block } from "./kernels/kernels.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { gather, kmeans } from "./kmeans.js";
 import type { Model } from "./model.js";
+import { QueryVector } from "./query-vector.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { smallest } from "./smallest.js";
 
@@ -63,11 +64,12 @@ function* learnProbes(sample: Float32Array, model: Model, random: () => number):
       squaredL2Block(queryAt, at, n, dimension, squaresAt);
       const squares = floatsAt(squaresAt, n).slice();
       squares[position] = Infinity;
-      const { nearest } = quantizer.probe(query, quantizer.nLists);
-      const rankOf = new Uint32Array(nearest.length);
-      nearest.forEach((list, rank) => {
+      const rankOf = new Uint32Array(quantizer.nLists);
+      const asking = new QueryVector("euclidean", query, quantizer.rotation);
+      quantizer.probe(asking, quantizer.nLists).lists.forEach((list, rank) => {
         rankOf[list] = rank;
       });
+      asking.free();
       for (const row of smallest(squares, Math.min(neighbours, n - 1))) ranks.push(rankOf[lists[row]]);
       yield;
     }

@@ -78,6 +78,13 @@ export class BlockCache {
     return keys.map((key) => values.get(key) as T);
   }
 
+  /** The value of a key if it is there, not pinned: good for as long as nothing is awaited. */
+  peek(key: object): CachedBlock | undefined {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) entry.usedAt = this.#calls;
+    return entry?.value;
+  }
+
   unpin(keys: readonly object[]): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);

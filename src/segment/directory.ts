@@ -119,20 +119,6 @@ export function blockOfRow<B extends RowBlock>(blocks: readonly B[], row: number
   return blocks[low];
 }
 
-/** The blocks of one list: blocks are ascending by list. */
-export function blocksOfList(blocks: readonly CodeBlock[], list: number): readonly CodeBlock[] {
-  let low = 0;
-  let high = blocks.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (blocks[middle].list < list) low = middle + 1;
-    else high = middle;
-  }
-  let end = low;
-  while (end < blocks.length && blocks[end].list === list) end++;
-  return blocks.slice(low, end);
-}
-
 const bits = new DataView(new ArrayBuffer(4));
 
 /** The float32 at or above `value`, as bits: a radius may grow by rounding but never shrink. */

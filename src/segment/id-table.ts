@@ -71,3 +71,13 @@ export function findEntry(entries: Uint32Array, w0: number, w1: number, w2: numb
   }
   return -1;
 }
+
+/** Calls `visit` for each entry of an id table: the fingerprint's words and the row or `tombstone`. */
+export function forEachEntry(
+  entries: Uint32Array,
+  visit: (w0: number, w1: number, w2: number, w3: number, row: number) => void,
+): void {
+  for (let at = 0; at < entries.length; at += entryWords) {
+    visit(entries[at], entries[at + 1], entries[at + 2], entries[at + 3], entries[at + 4]);
+  }
+}

@@ -37,6 +37,13 @@ export interface OpenCodes extends CachedBlock {
   readonly fingerprints: number;
 }
 
+/** An id table (see id-table.ts), opened. */
+export interface OpenTable extends CachedBlock {
+  /** Kernel memory offset of the entries. */
+  readonly entries: number;
+  readonly count: number;
+}
+
 interface Page extends CachedBlock {
   readonly parts: readonly (Uint8Array | null)[];
 }
@@ -111,6 +118,32 @@ export class SegmentReader {
     });
   }
 
+  /** A code block if it is open already, not pinned: good for as long as nothing is awaited. */
+  openedCodes(block: CodeBlock): OpenCodes | undefined {
+    return this.#cache.peek(block) as OpenCodes | undefined;
+  }
+
+  /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
+  async pinTable(): Promise<OpenTable> {
+    const [table] = await this.#cache.pin([this.directory], async () => {
+      const entries = await this.#readEntries();
+      const at = allocate(entries.byteLength);
+      wordsAt(at, entries.length).set(entries);
+      const count = entries.length / entryWords;
+      return [{ entries: at, count, bytes: entries.byteLength, free: () => free(at) }];
+    });
+    return table;
+  }
+
+  /** The id table if it is in kernel memory already, not pinned: good for as long as nothing is awaited. */
+  openedTable(): OpenTable | undefined {
+    return this.#cache.peek(this.directory) as OpenTable | undefined;
+  }
+
+  unpinTable(): void {
+    this.#cache.unpin([this.directory]);
+  }
+
   unpin(blocks: readonly Block[]): void {
     this.#cache.unpin(blocks);
   }
@@ -138,6 +171,13 @@ export class SegmentReader {
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */
   async records(rows: readonly number[]): Promise<Uint8Array[]> {
     return (await this.#parts(this.directory.records, rows)) as Uint8Array[];
+  }
+
+  /** The record of a row if it is open already. */
+  openedRecord(row: number): Uint8Array | undefined {
+    const block = blockOfRow(this.directory.records, row);
+    const page = this.#cache.peek(block) as Page | undefined;
+    return page?.parts[row - block.firstRow] as Uint8Array | undefined;
   }
 
   /** Contents of these rows, or null where there are none. */
@@ -298,19 +338,4 @@ function toWords(bytes: Uint8Array): Uint32Array {
   const words = new Uint32Array(bytes.length / 4);
   new Uint8Array(words.buffer).set(bytes);
   return words;
-}
-
-/** Calls `visit` for each entry of an id table: the fingerprint's words and the row or `tombstone`. */
-export function forEachEntry(
-  entries: Uint32Array,
-  visit: (w0: number, w1: number, w2: number, w3: number, row: number) => void,
-): void {
-  for (let at = 0; at < entries.length; at += entryWords) {
-    visit(entries[at], entries[at + 1], entries[at + 2], entries[at + 3], entries[at + 4]);
-  }
-}
-
-/** The fingerprint at `row` of a code block, as words in kernel memory. */
-export function fingerprintAt(open: OpenCodes, row: number): Uint32Array {
-  return wordsAt(open.fingerprints + 16 * row, 4);
 }

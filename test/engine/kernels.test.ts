@@ -5,7 +5,6 @@ import {
   dotBlock,
   dotBlockWide,
   normsWide,
-  selectBelow,
   squaredL2Block,
   squaredL2BlockWide,
 } from "../../src/engine/kernels/kernels.js";
@@ -171,28 +170,6 @@ describe("block kernels", () => {
   });
 });
 
-describe("selectBelow", () => {
-  const value = fc.oneof(
-    fc.constantFrom(NaN, Infinity, -Infinity, 0, -0, 1, float32Max, denormalMin),
-    fc.float({ min: -2, max: 2, noNaN: true }),
-  );
-
-  test("gives the ascending positions of what a comparison with the threshold accepts", () => {
-    fc.assert(
-      fc.property(fc.array(value, { maxLength: 70 }), value, (values, threshold) => {
-        const n = values.length;
-        const rows = reserve(4 * n, 4);
-        const count = selectBelow(place(Float32Array.from(values)), n, threshold, rows);
-        const expected = [...values.keys()].filter((i) => values[i] <= threshold);
-        expect([...wordsAt(rows, count)]).toEqual(expected);
-        expect(floatsAt(rows + 4 * n, 1)[0]).toBeNaN();
-        held.splice(0).forEach(free);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-});
-
 /** assignNearest and its outputs; fails if it writes beyond its n results. */
 function assign(vectors: Float32Array, centroids: Float32Array, d: number) {
   const n = vectors.length / d;
@@ -308,7 +285,6 @@ describe("at the end of memory", () => {
           kernel(endOfMemory(d), query, n, d, out);
         }
         normsWide(vectors, n, d, out);
-        selectBelow(endOfMemory(n), n, 0, out);
         assignNearest(vectors, n, d, centroids, 5, halfNorms, rows, out);
         assignNearest(query, 1, d, vectors, n, halfNorms, rows, out);
         assignNearest(query, 1, d, centroids, n, endOfMemory(n), rows, out);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { buildTable, scanRabitq } from "../../src/engine/kernels/kernels.js";
+import { buildTable, estimateRabitq, fastScan } from "../../src/engine/kernels/kernels.js";
 import {
   allocate,
   allocatedBytes,
@@ -9,7 +9,10 @@ import {
   free,
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
-import { encodeList, rabitqBytes, RabitqQuery } from "../../src/engine/rabitq.js";
+import { QueryVector } from "../../src/engine/query-vector.js";
+import { encodeList, rabitqBytes } from "../../src/engine/rabitq.js";
+import { flatCodec } from "../../src/engine/flat.js";
+import { Search } from "../../src/engine/search.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "./data.js";
@@ -71,7 +74,24 @@ function encoded(n: number, d: number, seed: number) {
     free(at);
     quantizer.free();
   };
-  return { query, quantizer, at, distance, exact, release };
+  return { query, quantizer, rows, at, distance, exact, release };
+}
+
+/** Estimates of squared distances and their floors, from the codes of n rows at `at`. */
+function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n: number, distance: number) {
+  const m = Math.ceil(n / 32) * 32;
+  const asking = new QueryVector("euclidean", query, quantizer.rotation);
+  const [table, groups] = wordsAt(asking.record + 16, 2);
+  const [step, shift, slack, deviations] = floatsAt(asking.record + 40, 4);
+  const sums = allocate(8 * m);
+  const estimates = sums + 4 * m;
+  fastScan(at + 12 * m, table, m / 32, groups, sums);
+  const spread = deviations * distance;
+  estimateRabitq(at, n, distance * distance, step, shift, slack, spread, sums, estimates);
+  const result = { floors: floatsAt(sums, n).slice(), estimates: floatsAt(estimates, n).slice() };
+  free(sums);
+  asking.free();
+  return result;
 }
 
 describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions", (d) => {
@@ -80,10 +100,7 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
 
   test("estimate squared distances without bias, within their own error", () => {
     const { query, quantizer, at, distance, exact, release } = encoded(n, d, d);
-    const prepared = new RabitqQuery(query, quantizer);
-    const scratch = allocate(12 * m);
-    expect(prepared.select(at, n, distance, Infinity, scratch)).toBe(n);
-    const estimates = floatsAt(scratch + 4 * m, n);
+    const { estimates } = estimate(query, quantizer, at, n, distance);
     const errors = floatsAt(at + 8 * m, n);
     const scaled = exact.map(
       (value, i) => (estimates[i] - value) / Math.max(errors[i] * distance, 1e-3 * value),
@@ -92,26 +109,54 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
     const spread = Math.sqrt(scaled.reduce((sum, value) => sum + value * value, 0) / n);
     expect(Math.abs(mean)).toBeLessThan(0.5);
     expect(spread).toBeLessThan(1.4);
-    free(scratch);
-    prepared.free();
     release();
   });
 
   test("rule out most far rows and hardly a near one", () => {
     const { query, quantizer, at, distance, exact, release } = encoded(n, d, d + 1);
-    const prepared = new RabitqQuery(query, quantizer);
-    const scratch = allocate(12 * m);
+    const { floors } = estimate(query, quantizer, at, n, distance);
     const threshold = exact.toSorted((a, b) => a - b)[9];
-    const count = prepared.select(at, n, distance, threshold, scratch);
-    const selected = wordsAt(scratch + 8 * m, count);
-    expect(Array.from(selected)).toEqual(Array.from(selected).sort((a, b) => a - b));
-    const kept = exact.filter((value, row) => value <= threshold && selected.includes(row)).length;
+    const kept = exact.filter((value, row) => value <= threshold && !(floors[row] > threshold)).length;
     expect(kept).toBeGreaterThanOrEqual(9);
-    expect(count).toBeLessThan(n);
-    free(scratch);
-    prepared.free();
+    expect(floors.filter((floor) => floor > threshold).length).toBeGreaterThan(0);
     release();
   });
+});
+
+test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest rows, exactly scored", (k) => {
+  const [n, d] = [333, 200];
+  const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
+  for (const isWanted of [() => true, (row: number) => row % 3 === 1]) {
+    const codec = flatCodec("euclidean", d, quantizer);
+    const codes = codec.load(codec.encode(rows, 0), n);
+    const asking = new QueryVector("euclidean", query, quantizer.rotation);
+    const search = new Search(asking, k);
+    const at = allocate(16 * n + 4 * 11);
+    const bits = at + 16 * n;
+    wordsAt(at, 4 * n + 11).fill(0);
+    for (let row = 0; row < n; row++) {
+      wordsAt(at, 4 * n)[4 * row] = row;
+      if (isWanted(row)) wordsAt(bits, 11)[row >>> 5] |= 1 << (row & 31);
+    }
+    const shared = { block: 0, codes, fingerprints: at, distance, newer: 0, accepted: bits, firstBit: 0 };
+    search.scan(codec.scan, [shared]);
+    const found = search.finish();
+    const wanted = exact.flatMap((score, row) => (isWanted(row) ? [score] : [])).sort((a, b) => a - b);
+    expect(found.length).toBeLessThanOrEqual(Math.min(k, wanted.length));
+    expect(found.length).toBeGreaterThanOrEqual(Math.min(k, wanted.length) - 1);
+    for (const { row, score } of found) {
+      expect(isWanted(row)).toBe(true);
+      expect(score).toBeCloseTo(exact[row], 8);
+    }
+    const limit = wanted[Math.min(k, wanted.length) - 1];
+    const near = found.filter(({ score }) => score <= limit + 1e-9).length;
+    expect(near).toBeGreaterThanOrEqual(0.97 * Math.min(k, wanted.length) - 1);
+    search.free();
+    asking.free();
+    codes.free();
+    free(at);
+  }
+  release();
 });
 
 test("a fast scan sums table entries exactly, also beyond what 16 bits hold", () => {
@@ -119,16 +164,14 @@ test("a fast scan sums table entries exactly, also beyond what 16 bits hold", ()
   for (const groups of [1, 16, 255, 256, 257, 700]) {
     const blocks = 3;
     const m = 32 * blocks;
-    const at = allocate(16 * groups * (blocks + 1) + 12 * m + 12 * m);
+    const at = allocate(16 * groups * (blocks + 1) + 4 * m);
     const table = at + 16 * groups * blocks;
-    const factors = table + 16 * groups;
-    const scratch = factors + 12 * m;
+    const scratch = table + 16 * groups;
     const bytes = bytesAt(at, 16 * groups * (blocks + 1));
     for (let i = 0; i < bytes.length; i++) bytes[i] = groups > 256 ? 255 : Math.floor(256 * random());
     const codes = bytes.slice(0, 16 * groups * blocks);
     const entries = bytes.slice(16 * groups * blocks);
-    floatsAt(factors, 3 * m).fill(0);
-    scanRabitq(at, factors, m, groups, table, 0, 1, 0, 0, 0, 0, scratch, scratch + 4 * m, scratch + 8 * m);
+    fastScan(at, table, blocks, groups, scratch);
     const sums = wordsAt(scratch, m);
     for (let row = 0; row < m; row++) {
       let expected = 0;
@@ -175,19 +218,18 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
   const codes = encodeList(rows, quantizer, 0);
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
-  const prepared = new RabitqQuery(new Float32Array(d).fill(1), quantizer);
-  const scratch = allocate(12 * 32);
-  const count = prepared.select(at, 3, Math.sqrt(8), 8.001, scratch);
-  expect(Array.from(wordsAt(scratch + 8 * 32, count))).toEqual(expect.arrayContaining([0, 1]));
-  for (const offset of [at, scratch]) free(offset);
-  prepared.free();
+  const { floors } = estimate(new Float32Array(d).fill(1), quantizer, at, 3, Math.sqrt(8));
+  for (const row of [0, 1]) expect(floors[row] > 8.001).toBe(false);
+  free(at);
   quantizer.free();
 });
 
 test("encoding and asking give back all the kernel memory they took", () => {
   const before = allocatedBytes();
   const { query, quantizer, release } = encoded(50, 70, 1);
-  new RabitqQuery(query, quantizer).free();
+  const asking = new QueryVector("cosine", query, quantizer.rotation);
+  asking.reserve(500);
+  asking.free();
   release();
   expect(allocatedBytes()).toBe(before);
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { metrics } from "../../src/engine/config.js";
+import { CoarseQuantizer, type Probes } from "../../src/engine/coarse-quantizer.js";
+import { type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreFloor, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
+import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { trainModel } from "../../src/engine/train.js";
 import { clustered } from "./data.js";
@@ -45,6 +46,36 @@ test("k-means finds clusters: distortion near the spread within them, far below 
   expect(distortion(train(sample, d, 1), sample)).toBeGreaterThan(5 * within);
 });
 
+function probe(
+  quantizer: CoarseQuantizer,
+  query: Float32Array,
+  nProbes: number,
+  metric: Metric = "euclidean",
+): Probes {
+  const asking = new QueryVector(metric, query, quantizer.rotation);
+  const probes = quantizer.probe(asking, nProbes);
+  asking.free();
+  return probes;
+}
+
+test("a few probes of many lists are nearly always the nearest ones", () => {
+  const d = 48;
+  const vectors = clustered(3000, d, 300, 4);
+  const quantizer = new CoarseQuantizer(train(vectors, d, 400));
+  let missed = 0;
+  for (const query of rowsOf(clustered(60, d, 300, 4), d)) {
+    const exact = probe(quantizer, query, 400);
+    const few = probe(quantizer, query, 20);
+    expect(few.lists.length).toBe(20);
+    missed += exact.lists.slice(0, 20).filter((list) => !few.lists.includes(list)).length;
+    few.lists.forEach((list, rank) => {
+      expect(few.distances[rank]).toBe(exact.distances[exact.lists.indexOf(list)]);
+    });
+  }
+  quantizer.free();
+  expect(missed).toBeLessThanOrEqual(0.02 * 60 * 20);
+});
+
 test("a vector is assigned to the list whose centroid is nearest, and probes come nearest first", () => {
   const d = 20;
   const vectors = clustered(500, d, 6, 2);
@@ -55,11 +86,10 @@ test("a vector is assigned to the list whose centroid is nearest, and probes com
   rowsOf(vectors, d).forEach((row, i) => {
     const squares = centroids.map((centroid) => squaredL2(row, centroid));
     expect(squares[lists[i]]).toBeLessThanOrEqual(Math.min(...squares) * (1 + 1e-5));
-    const { nearest: order, distances } = quantizer.probe(row, 30);
-    expect(Array.from(order).sort((a, b) => a - b)).toEqual(squares.map((_, list) => list));
-    for (let rank = 1; rank < order.length; rank++) {
-      expect(distances[order[rank]]).toBeGreaterThanOrEqual(distances[order[rank - 1]]);
-    }
+    const { lists: order, distances } = probe(quantizer, row, 30);
+    expect(order.toSorted((a, b) => a - b)).toEqual(squares.map((_, list) => list));
+    order.forEach((list, rank) => expect(distances[rank]).toBeCloseTo(Math.sqrt(squares[list]), 8));
+    expect(distances).toEqual(distances.toSorted((a, b) => a - b));
   });
   quantizer.free();
 });
@@ -97,7 +127,7 @@ test("automatic probes find 95 % of the nearest neighbours of queries from the s
   let found = 0;
   const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
   for (const query of queries) {
-    const probed = new Set(quantizer.probe(query, model.autoProbes).nearest);
+    const probed = new Set(probe(quantizer, query, model.autoProbes).lists);
     const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
     for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
   }
@@ -122,8 +152,8 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     );
     const radius = quantizer.radius(flat, list);
     for (const query of rows.slice(0, 40)) {
-      const { distances } = quantizer.probe(toListSpace(metric, query, d), 8);
-      const floor = scoreFloor(metric, d, distances[list], radius);
+      const { lists: order, distances } = probe(quantizer, query, 8, metric);
+      const floor = scoreFloor(metric, d, distances[order.indexOf(list)], radius);
       for (const row of members) {
         const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));
         expect(metric === "cosine" ? cosine : squaredL2(query, rows[row])).toBeGreaterThanOrEqual(

@@ -19,7 +19,9 @@ interface Kernels {
   readonly dotBlockWide: BlockKernel;
   readonly squaredL2BlockWide: BlockKernel;
   readonly normsWide: (vectors: number, n: number, d: number, out: number) => void;
-  readonly selectBelow: (distances: number, n: number, threshold: number, rows: number) => number;
+  readonly fastScan: typeof fastScan;
+  readonly offer: typeof offer;
+  readonly sortHeap: typeof sortHeap;
   readonly assignNearest: (
     vectors: number,
     n: number,
@@ -33,7 +35,10 @@ interface Kernels {
   readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
   readonly encodeRabitq: typeof encodeRabitq;
   readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
-  readonly scanRabitq: typeof scanRabitq;
+  readonly estimateRabitq: typeof estimateRabitq;
+  readonly measureQuery: typeof measureQuery;
+  readonly rotateQuery: typeof rotateQuery;
+  readonly scanFlat: typeof scanFlat;
 }
 
 let instantiated: Kernels | undefined;
@@ -71,14 +76,6 @@ export function squaredL2BlockWide(query: number, vectors: number, n: number, d:
 /** out[i] (n float64) = |vectors[i]|, in float64 throughout. */
 export function normsWide(vectors: number, n: number, d: number, out: number): void {
   kernels().normsWide(vectors, n, d, out);
-}
-
-/**
- * Writes the positions (uint32, ascending) of the float32 distances that are at most `threshold` to `rows`,
- * room for n, and returns how many. NaN is never selected. `threshold` is rounded to the nearest float32.
- */
-export function selectBelow(distances: number, n: number, threshold: number, rows: number): number {
-  return kernels().selectBelow(distances, n, threshold, rows) >>> 0;
 }
 
 /**
@@ -132,43 +129,63 @@ export function buildTable(query: number, groups: number, table: number, scale: 
 }
 
 /**
- * Estimates the squared distances of n encoded rows, and selects those whose estimate, less `spread` times its standard
- * deviation per unit of |q - c| and less the effect of `slack`, is not above `threshold`. `base` is |q - c|^2. Writes
- * `estimates` (m float32) and the selected `rows` (uint32, ascending; room for m), uses `sums` (m uint32), and returns how
- * many are selected.
+ * Sums of table entries for 32 rows at a time: `codes` has layout (blocks, groups, 16), `table` (groups, 16) bytes; writes
+ * 32 * blocks uint32. assembly/fast-scan.ts says which nibble is whose.
  */
-export function scanRabitq(
-  codes: number,
+export function fastScan(codes: number, table: number, blocks: number, groups: number, sums: number): void {
+  kernels().fastScan(codes, table, blocks, groups, sums);
+}
+
+/**
+ * Estimates the squared distances of n encoded rows from their sums of table entries. A row's floor is its estimate, less
+ * `spread` times its standard deviation per unit of |q - c| and less the effect of `slack`. `base` is |q - c|^2. With m, n
+ * rounded up to 32: writes `estimates` (m float32) and, in place of the `sums`, the floors (m float32).
+ */
+export function estimateRabitq(
   factors: number,
   n: number,
-  groups: number,
-  table: number,
   base: number,
   step: number,
   shift: number,
   slack: number,
   spread: number,
-  threshold: number,
   sums: number,
   estimates: number,
-  rows: number,
-): number {
-  return (
-    kernels().scanRabitq(
-      codes,
-      factors,
-      n,
-      groups,
-      table,
-      base,
-      step,
-      shift,
-      slack,
-      spread,
-      threshold,
-      sums,
-      estimates,
-      rows,
-    ) >>> 0
-  );
+): void {
+  kernels().estimateRabitq(factors, n, base, step, shift, slack, spread, sums, estimates);
+}
+
+/** Offers a candidate to a heap (see top-k.ts); `tie` is where the 16 bytes of its tie key lie. */
+export function offer(heap: number, score: number, block: number, row: number, tie: number): void {
+  kernels().offer(heap, score, block, row, tie);
+}
+
+/** Sorts what a heap kept, nearest first; it takes no more offers. */
+export function sortHeap(heap: number): void {
+  kernels().sortHeap(heap);
+}
+
+/** Fills in the norm of a query's record (see query-vector.ts), and whether float32 is enough for it. */
+export function measureQuery(query: number): void {
+  kernels().measureQuery(query);
+}
+
+/**
+ * Fills in what estimates need of a query: `point` (float32 of the dimension) takes it in list space, `rotated` (d float32)
+ * its rotation; `signs` and `span` as for `rotate`.
+ */
+export function rotateQuery(
+  query: number,
+  point: number,
+  rotated: number,
+  d: number,
+  signs: number,
+  span: number,
+): void {
+  kernels().rotateQuery(query, point, rotated, d, signs, span);
+}
+
+/** Compares a query with `count` jobs (see search.ts) of flat codes, and offers the rows to a heap. */
+export function scanFlat(query: number, heap: number, jobs: number, count: number): void {
+  kernels().scanFlat(query, heap, jobs, count);
 }

@@ -20,6 +20,9 @@ interface LinearMemory {
   readonly allocator: Allocator;
   /** `wasm.buffer`, which is slow to ask for; replaced when the memory grows. */
   buffer: ArrayBufferLike;
+  /** Views of all of it, replaced with it. */
+  words: Uint32Array;
+  doubles: Float64Array;
 }
 
 let created: LinearMemory | undefined;
@@ -32,7 +35,11 @@ function create(): LinearMemory {
   const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax });
   // Offset 0 is never given out, so it can stand for "none".
   const allocator = new Allocator(alignment, pagesInitial * pageBytes, grow);
-  return { wasm, allocator, buffer: wasm.buffer };
+  return { wasm, allocator, ...viewsOf(wasm) };
+}
+
+function viewsOf({ buffer }: WebAssembly.Memory): Pick<LinearMemory, "buffer" | "words" | "doubles"> {
+  return { buffer, words: new Uint32Array(buffer), doubles: new Float64Array(buffer) };
 }
 
 function grow(bytesMin: number): number {
@@ -53,7 +60,7 @@ function grow(bytesMin: number): number {
     const message = `kernel memory: the system refused ${step * pageBytes} bytes beyond ${pages * pageBytes}`;
     throw new SealdexError("internal", message, { cause });
   }
-  memory.buffer = memory.wasm.buffer;
+  Object.assign(memory, viewsOf(memory.wasm));
   return memory.buffer.byteLength;
 }
 
@@ -92,6 +99,16 @@ export function floatsAt(offset: number, length: number): Float32Array {
 /** `length` float64 from `offset`, a multiple of 8. */
 export function doublesAt(offset: number, length: number): Float64Array {
   return new Float64Array(linearMemory().buffer, offset, length);
+}
+
+/** All of the memory as uint32, for writing records: word i lies at offset 4 * i. */
+export function allWords(): Uint32Array {
+  return linearMemory().words;
+}
+
+/** All of the memory as float64: value i lies at offset 8 * i. */
+export function allDoubles(): Float64Array {
+  return linearMemory().doubles;
 }
 
 /** `length` uint32 from `offset`, a multiple of 4. */

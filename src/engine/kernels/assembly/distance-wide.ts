@@ -22,8 +22,9 @@ export function normsWide(vectors: usize, n: u32, d: u32, out: usize): void {
   }
 }
 
+/** The sum over one row of d float32. `squared` is a constant wherever this is inlined. */
 @inline
-function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
+export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
   const end = a + (<usize>d << 2);
   let sum0 = f64x2.splat(0);
   let sum1 = f64x2.splat(0);

@@ -21,37 +21,51 @@ export function squaredL2Block(query: usize, vectors: usize, n: u32, d: u32, out
 @inline
 function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squared: bool): void {
   const rowBytes = <usize>d << 2;
-  const rest = d & 3;
-  const end = rowBytes - (<usize>rest << 2);
   for (let i: u32 = 0; i < n; i += 4) {
     const last = n - 1 - i;
     const row0 = vectors + <usize>i * rowBytes;
     const row1 = row0 + <usize>min<u32>(1, last) * rowBytes;
     const row2 = row0 + <usize>min<u32>(2, last) * rowBytes;
     const row3 = row0 + <usize>min<u32>(3, last) * rowBytes;
-    let sum0 = f32x4.splat(0);
-    let sum1 = f32x4.splat(0);
-    let sum2 = f32x4.splat(0);
-    let sum3 = f32x4.splat(0);
-    for (let at: usize = 0; at < end; at += 16) {
-      const q = v128.load(query + at);
-      sum0 = addTerms(sum0, q, v128.load(row0 + at), squared);
-      sum1 = addTerms(sum1, q, v128.load(row1 + at), squared);
-      sum2 = addTerms(sum2, q, v128.load(row2 + at), squared);
-      sum3 = addTerms(sum3, q, v128.load(row3 + at), squared);
-    }
-    if (rest) {
-      const q = loadFirst(query + end, rest);
-      sum0 = addTerms(sum0, q, loadFirst(row0 + end, rest), squared);
-      sum1 = addTerms(sum1, q, loadFirst(row1 + end, rest), squared);
-      sum2 = addTerms(sum2, q, loadFirst(row2 + end, rest), squared);
-      sum3 = addTerms(sum3, q, loadFirst(row3 + end, rest), squared);
-    }
-    const sums = sumEach(sum0, sum1, sum2, sum3);
+    const sums = sumFour(query, row0, row1, row2, row3, d, squared);
     const to = out + (<usize>i << 2);
     if (last >= 3) v128.store(to, sums);
     else storeFirst(to, sums, last + 1);
   }
+}
+
+/** The sums of a query with four rows of d numbers each, wherever these lie. `squared` is a constant where this is inlined. */
+@inline
+export function sumFour(
+  query: usize,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  d: u32,
+  squared: bool,
+): v128 {
+  const rest = d & 3;
+  const end = <usize>(d - rest) << 2;
+  let sum0 = f32x4.splat(0);
+  let sum1 = f32x4.splat(0);
+  let sum2 = f32x4.splat(0);
+  let sum3 = f32x4.splat(0);
+  for (let at: usize = 0; at < end; at += 16) {
+    const q = v128.load(query + at);
+    sum0 = addTerms(sum0, q, v128.load(row0 + at), squared);
+    sum1 = addTerms(sum1, q, v128.load(row1 + at), squared);
+    sum2 = addTerms(sum2, q, v128.load(row2 + at), squared);
+    sum3 = addTerms(sum3, q, v128.load(row3 + at), squared);
+  }
+  if (rest) {
+    const q = loadFirst(query + end, rest);
+    sum0 = addTerms(sum0, q, loadFirst(row0 + end, rest), squared);
+    sum1 = addTerms(sum1, q, loadFirst(row1 + end, rest), squared);
+    sum2 = addTerms(sum2, q, loadFirst(row2 + end, rest), squared);
+    sum3 = addTerms(sum3, q, loadFirst(row3 + end, rest), squared);
+  }
+  return sumEach(sum0, sum1, sum2, sum3);
 }
 
 /** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant wherever this is inlined. */

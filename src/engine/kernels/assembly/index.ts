@@ -7,7 +7,10 @@
 
 export { dotBlock, squaredL2Block } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
+export { fastScan } from "./fast-scan";
+export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
-export { buildTable, encodeRabitq, scanRabitq } from "./rabitq";
+export { measureQuery, rotateQuery } from "./prepare-query";
+export { buildTable, encodeRabitq, estimateRabitq } from "./rabitq";
 export { rotate } from "./rotate";
-export { selectBelow } from "./select";
+export { scanFlat } from "./scan-flat";

@@ -6,8 +6,6 @@
  * scale * <x, P c>, known when the row is stored. The estimate's standard deviation is |q - c| * error.
  */
 
-import { fastScan } from "./fast-scan";
-
 /**
  * Encodes n rotated rows, layout (n, d), d a multiple of 4: their codes as fastScan reads them, and their factors, layout
  * (3, m): add, scale, error, where m is n rounded up to 32. What lies beyond n is zeroed.
@@ -106,41 +104,30 @@ function absoluteSum(at: usize): f32 {
 }
 
 /**
- * Estimates the n rows of one list and selects those that a threshold cannot rule out.
+ * Estimates the squared distances of the n rows of one list, from their sums of table entries.
  *
- * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row is ruled out if its estimate, less `spread` times
- * its error and what the table's rounding can have added (`slack`, in the unit of <x, P q>), exceeds `threshold`. Writes
- * the estimates (m float32, n rounded up to 32; `sums` are m uint32 of scratch) and the selected positions (uint32,
- * ascending), and returns how many.
+ * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row's floor is its estimate, less `spread` times its error
+ * and what the table's rounding can have added (`slack`, in the unit of <x, P q>). Writes the estimates (float32, n rounded
+ * up to 32) and, in place of the sums, the floors.
  */
-export function scanRabitq(
-  codes: usize,
+export function estimateRabitq(
   factors: usize,
   n: u32,
-  groups: u32,
-  table: usize,
   base: f32,
   step: f32,
   shift: f32,
   slack: f32,
   spread: f32,
-  threshold: f32,
   sums: usize,
   estimates: usize,
-  rows: usize,
-): u32 {
-  const m = (n + 31) & ~31;
-  fastScan(codes, table, m >> 5, groups, sums);
-  const stride = <usize>m << 2;
+): void {
+  const stride = ((<usize>n + 31) & ~31) << 2;
   const bases = f32x4.splat(base);
   const steps = f32x4.splat(step);
   const shifts = f32x4.splat(shift);
   const slacks = f32x4.splat(slack);
   const spreads = f32x4.splat(spread);
-  const limit = f32x4.splat(threshold);
-  let to = rows;
-  for (let i: u32 = 0; i < n; i += 4) {
-    const at = <usize>i << 2;
+  for (let at: usize = 0; at < stride; at += 16) {
     const scale = v128.load(factors + stride + at);
     const error = v128.load(factors + stride + stride + at);
     const product = f32x4.add(f32x4.mul(f32x4.convert_i32x4_u(v128.load(sums + at)), steps), shifts);
@@ -148,14 +135,6 @@ export function scanRabitq(
     v128.store(estimates + at, guess);
     // scale is negative: adding scale * slack lowers the floor.
     const floor = f32x4.sub(f32x4.add(guess, f32x4.mul(scale, slacks)), f32x4.mul(spreads, error));
-    // Not greater, rather than less or equal: what is no number is never ruled out.
-    let mask = ~i32x4.bitmask(f32x4.gt(floor, limit)) & 15;
-    if (i + 4 > n) mask &= (1 << (n - i)) - 1;
-    while (mask) {
-      store<u32>(to, i + <u32>ctz(mask));
-      to += 4;
-      mask &= mask - 1;
-    }
+    v128.store(sums + at, floor);
   }
-  return <u32>((to - rows) >> 2);
 }

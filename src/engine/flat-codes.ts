@@ -1,0 +1,38 @@
+/** Vectors in kernel memory, ready to be scanned by `scanFlat`. */
+
+import type { LoadedCodes } from "./codec.js";
+import { normsWide } from "./kernels/kernels.js";
+import { doublesAt, free } from "./kernels/memory.js";
+
+// Norms between these keep squares and their sums well inside float32, differences included.
+const normMin = 1e-10;
+const normMax = 1e15;
+
+/**
+ * Codes that lie in kernel memory: `vectors`, float32 of layout (n, dimension), and `factors`, RaBitQ factors followed by
+ * codes, or 0. Computes `norms` (n float64). `bytes` were allocated from `vectors` on.
+ */
+export function flatCodes(
+  n: number,
+  dimension: number,
+  vectors: number,
+  norms: number,
+  factors: number,
+  bytes: number,
+): LoadedCodes {
+  normsWide(vectors, n, dimension, norms);
+  const narrow = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
+  const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
+  return {
+    n,
+    bytes,
+    describe(words, at) {
+      words[at] = vectors;
+      words[at + 1] = norms;
+      words[at + 2] = factors;
+      words[at + 3] = codes;
+      words[at + 4] = narrow ? 1 : 0;
+    },
+    free: () => free(vectors),
+  };
+}

@@ -1,0 +1,176 @@
+/**
+ * The scan of `ivfflat`: vectors in float32, and RaBitQ codes where rows are grouped by the query's quantizer.
+ *
+ * Rows pass up to three sieves, each dearer than the one before: the bound of the RaBitQ estimate; the score in float32,
+ * with a margin that covers its rounding; the score in float64, which is the one that counts.
+ */
+
+import { sumFour } from "./distance";
+import { sumRow } from "./distance-wide";
+import { fastScan } from "./fast-scan";
+import { Heap } from "./heap";
+import { estimateRabitq } from "./rabitq";
+import { isAccepted, Job, jobAt, offerRow, Query } from "./search";
+
+/** Beyond so many wanted rows, choosing the most promising ones costs more than it saves. */
+const promisingMax: u32 = 128;
+const float32Epsilon: f64 = 5.9604644775390625e-8;
+
+export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const job = jobAt(jobs, i);
+    if (query.table && query.narrow && job.narrow && job.codes && job.base >= 0) scanPruned(query, job, heap);
+    else scanAll(query, job, heap);
+  }
+}
+
+function scanAll(query: Query, job: Job, heap: Heap): void {
+  const rows = query.scratch;
+  let to = rows;
+  for (let row: u32 = 0; row < job.n; row++) {
+    store<u32>(to, row);
+    to += <usize>isAccepted(job, row) << 2;
+  }
+  scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+}
+
+function scanPruned(query: Query, job: Job, heap: Heap): void {
+  const n = job.n;
+  const m = (n + 31) & ~31;
+  const floors = query.scratch;
+  const estimates = floors + (<usize>m << 2);
+  const rows = estimates + (<usize>m << 2);
+  fastScan(job.codes, query.table, m >> 5, query.groups, floors);
+  estimateRabitq(
+    job.factors,
+    n,
+    <f32>job.base,
+    query.step,
+    query.shift,
+    query.slack,
+    query.deviations * <f32>sqrt<f64>(job.base),
+    floors,
+    estimates,
+  );
+  if (job.accepted) {
+    for (let row: u32 = 0; row < n; row++) {
+      if (isAccepted(job, row)) continue;
+      store<f32>(floors + (<usize>row << 2), Infinity);
+      store<f32>(estimates + (<usize>row << 2), Infinity);
+    }
+  }
+  let near: f32 = -Infinity;
+  const vacancies = heap.capacity - heap.size;
+  if (vacancies > 0 && vacancies <= promisingMax && vacancies < n) {
+    // With places to fill, the most promising rows go first: then there is a threshold for the others.
+    near = smallestAt(estimates, n, vacancies, rows);
+    let to = rows;
+    for (let row: u32 = 0; row < n; row++) {
+      store<u32>(to, row);
+      const estimate = load<f32>(estimates + (<usize>row << 2));
+      to += <usize>(estimate <= near && estimate < Infinity) << 2;
+    }
+    scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+  }
+  const limit = f32x4.splat(float32Above(query.cosine ? 2 * heap.threshold : heap.threshold));
+  const done = f32x4.splat(near);
+  const never = f32x4.splat(Infinity);
+  let to = rows;
+  for (let i: u32 = 0; i < n; i += 4) {
+    const at = <usize>i << 2;
+    const floor = v128.load(floors + at);
+    // Not greater, rather than less or equal: what is no number is never ruled out.
+    const ruledOut = v128.or(f32x4.gt(floor, limit), f32x4.eq(floor, never));
+    let mask = ~i32x4.bitmask(v128.or(ruledOut, f32x4.le(v128.load(estimates + at), done))) & 15;
+    if (i + 4 > n) mask &= (1 << (n - i)) - 1;
+    while (mask) {
+      store<u32>(to, i + <u32>ctz(mask));
+      to += 4;
+      mask &= mask - 1;
+    }
+  }
+  scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+}
+
+/** The k-th smallest of n values, k from 1 to n; `kept` has room for k. Insertion, for small k. */
+function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
+  let size: u32 = 0;
+  let worst: f32 = Infinity;
+  for (let i: u32 = 0; i < n; i++) {
+    const value = load<f32>(values + (<usize>i << 2));
+    if (size == k && !(value < worst)) continue;
+    let place = size < k ? size++ : k - 1;
+    while (place > 0 && load<f32>(kept + (<usize>(place - 1) << 2)) > value) {
+      store<f32>(kept + (<usize>place << 2), load<f32>(kept + (<usize>(place - 1) << 2)));
+      place--;
+    }
+    store<f32>(kept + (<usize>place << 2), value);
+    worst = load<f32>(kept + (<usize>(size - 1) << 2));
+  }
+  return worst;
+}
+
+/** Scores the rows listed and offers them. */
+function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
+  if (!query.narrow || !job.narrow) {
+    for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
+    return;
+  }
+  const dimension = query.dimension;
+  const rowBytes = <usize>dimension << 2;
+  // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive; for dot products
+  // relative to the product of the norms.
+  const roundoff = <f64>dimension * float32Epsilon;
+  for (let i: u32 = 0; i < count; i += 4) {
+    const last = count - 1 - i;
+    const at = rows + (<usize>i << 2);
+    const row0 = load<u32>(at);
+    const row1 = load<u32>(at + (<usize>min<u32>(1, last) << 2));
+    const row2 = load<u32>(at + (<usize>min<u32>(2, last) << 2));
+    const row3 = load<u32>(at + (<usize>min<u32>(3, last) << 2));
+    const at0 = job.vectors + <usize>row0 * rowBytes;
+    const at1 = job.vectors + <usize>row1 * rowBytes;
+    const at2 = job.vectors + <usize>row2 * rowBytes;
+    const at3 = job.vectors + <usize>row3 * rowBytes;
+    if (query.cosine) {
+      const products = sumFour(query.vector, at0, at1, at2, at3, dimension, false);
+      const slack = roundoff + float32Epsilon;
+      if (nearCosine(query, job, heap, row0, f32x4.extract_lane(products, 0), slack)) scoreRow(query, job, heap, row0);
+      if (last >= 1 && nearCosine(query, job, heap, row1, f32x4.extract_lane(products, 1), slack)) scoreRow(query, job, heap, row1);
+      if (last >= 2 && nearCosine(query, job, heap, row2, f32x4.extract_lane(products, 2), slack)) scoreRow(query, job, heap, row2);
+      if (last >= 3 && nearCosine(query, job, heap, row3, f32x4.extract_lane(products, 3), slack)) scoreRow(query, job, heap, row3);
+    } else {
+      const squares = sumFour(query.vector, at0, at1, at2, at3, dimension, true);
+      const scale = 1 + roundoff;
+      if (<f64>f32x4.extract_lane(squares, 0) <= heap.threshold * scale) scoreRow(query, job, heap, row0);
+      if (last >= 1 && <f64>f32x4.extract_lane(squares, 1) <= heap.threshold * scale) scoreRow(query, job, heap, row1);
+      if (last >= 2 && <f64>f32x4.extract_lane(squares, 2) <= heap.threshold * scale) scoreRow(query, job, heap, row2);
+      if (last >= 3 && <f64>f32x4.extract_lane(squares, 3) <= heap.threshold * scale) scoreRow(query, job, heap, row3);
+    }
+  }
+}
+
+@inline
+function nearCosine(query: Query, job: Job, heap: Heap, row: u32, product: f32, slack: f64): bool {
+  const scale = query.norm * load<f64>(job.norms + (<usize>row << 3));
+  return (scale == 0 ? 1 : 1 - <f64>product / scale) <= heap.threshold + slack;
+}
+
+/** Scores a row in float64 and offers it. */
+function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
+  const vector = job.vectors + <usize>row * (<usize>query.dimension << 2);
+  let score: f64;
+  if (query.cosine) {
+    const scale = query.norm * load<f64>(job.norms + (<usize>row << 3));
+    // A zero vector has no direction: it counts as orthogonal to everything.
+    score = scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - sumRow(query.vector, vector, query.dimension, false) / scale));
+  } else score = sumRow(query.vector, vector, query.dimension, true);
+  offerRow(query, job, heap, row, score);
+}
+
+/** The float32 at or just above a float64, so that a float32 comparison with it never loses a row. */
+@inline
+function float32Above(value: f64): f32 {
+  const rounded = <f32>value;
+  return <f64>rounded >= value ? rounded : <f32>(value + abs<f64>(value) * 2 * float32Epsilon);
+}

@@ -1,0 +1,102 @@
+/**
+ * What a search consists of: one query, prepared; jobs, each a block of rows to compare it with; and the heap that keeps the
+ * nearest. A codec's scan goes through jobs by itself, so that a query costs one call however many lists it probes.
+ *
+ * ../../search.ts writes these records and knows their layout.
+ */
+
+import { Heap, offer, wordsInOrder } from "./heap";
+
+/** A query, and what was computed of it once for all jobs. */
+@unmanaged
+export class Query {
+  /** float32 of `dimension`. */
+  vector: usize;
+  dimension: u32;
+  /** 1: scores are 1 - cos; 0: squared L2. */
+  cosine: u32;
+  /** 1: float32 arithmetic can neither overflow nor lose a difference on this query. */
+  narrow: u32;
+  /** The lookup table of the rotated query and its groups of four components, or 0: nothing is pruned. */
+  table: usize;
+  groups: u32;
+  /** Room for 12 bytes for each row of the largest job, rounded up to 32 rows. */
+  scratch: usize;
+  /** Pairs (entries, count): sorted id tables of newer segments, newest first. */
+  newer: usize;
+  /** Euclidean norm of the vector. */
+  norm: f64;
+  step: f32;
+  shift: f32;
+  /** Of <x, P q>: how far rounding of the table can be off. */
+  slack: f32;
+  /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
+  deviations: f32;
+}
+
+/** A block of rows to scan. */
+@unmanaged
+export class Job {
+  /** Of the block, for the heap. */
+  block: u32;
+  n: u32;
+  /** Layout (n, 4) words: tie keys, and what id tables are searched for. */
+  fingerprints: usize;
+  /** How many of the query's id tables may hide rows of this block. */
+  newer: u32;
+  /** Bits of the rows that the filter accepts, or 0: all; the block's first row is bit `firstBit`. */
+  accepted: usize;
+  firstBit: u32;
+  /** The codec's own: for `ivfflat` vectors, norms, RaBitQ factors or 0, RaBitQ codes, whether float32 suffices. */
+  vectors: usize;
+  norms: usize;
+  factors: usize;
+  codes: usize;
+  narrow: u32;
+  unused: u32;
+  /** |q - c|^2 in list space; below 0 where the rows are not grouped by the query's quantizer. */
+  base: f64;
+}
+
+@inline
+export function jobAt(jobs: usize, i: u32): Job {
+  return changetype<Job>(jobs + <usize>i * offsetof<Job>());
+}
+
+@inline
+export function isAccepted(job: Job, row: u32): bool {
+  if (!job.accepted) return true;
+  const bit = job.firstBit + row;
+  return <bool>((load<u32>(job.accepted + ((<usize>bit >> 5) << 2)) >> (bit & 31)) & 1);
+}
+
+/** Offers a row with its score, unless a newer segment speaks of its item. */
+export function offerRow(query: Query, job: Job, heap: Heap, row: u32, score: f64): void {
+  if (!(score <= heap.threshold)) return;
+  const fingerprint = job.fingerprints + (<usize>row << 4);
+  for (let table: u32 = 0; table < job.newer; table++) {
+    const at = query.newer + (<usize>table << 3);
+    if (isInTable(load<usize>(at), load<u32>(at, 4), fingerprint)) return;
+  }
+  offer(heap, score, job.block, row, fingerprint);
+}
+
+const entryBytes: usize = 20;
+
+/** Whether a fingerprint is among `count` sorted entries of five words, of which the first four are one. */
+function isInTable(entries: usize, count: u32, fingerprint: usize): bool {
+  const high = wordsInOrder(fingerprint);
+  const low = wordsInOrder(fingerprint + 8);
+  let from: u32 = 0;
+  let to = count;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const entry = entries + <usize>middle * entryBytes;
+    const entryHigh = wordsInOrder(entry);
+    const entryLow = wordsInOrder(entry + 8);
+    if (entryHigh == high && entryLow == low) return true;
+    if (entryHigh < high || (entryHigh == high && entryLow < low)) from = middle + 1;
+    else to = middle;
+  }
+  return false;
+}
