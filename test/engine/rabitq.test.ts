@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { buildTable, estimateRabitq, fastScan } from "../../src/engine/kernels/kernels.js";
+import { buildTable, estimateRabitq, fastScan, fastScanSmall } from "../../src/engine/kernels/kernels.js";
 import {
   allocate,
   allocatedBytes,
@@ -82,12 +82,11 @@ function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n
   const m = Math.ceil(n / 32) * 32;
   const asking = new QueryVector("euclidean", query, quantizer.rotation);
   const [table, groups] = wordsAt(asking.record + 16, 2);
-  const [step, shift, slack, deviations] = floatsAt(asking.record + 40, 4);
+  const [step, shift, rounding, deviations] = floatsAt(asking.record + 40, 4);
   const sums = allocate(8 * m);
   const estimates = sums + 4 * m;
-  fastScan(at + 12 * m, table, m / 32, groups, sums);
-  const spread = deviations * distance;
-  estimateRabitq(at, n, distance * distance, step, shift, slack, spread, sums, estimates);
+  fastScanSmall(at + 12 * m, table, m / 32, groups, sums);
+  estimateRabitq(at, n, distance * distance, step, shift, rounding, deviations, sums, estimates);
   const result = { floors: floatsAt(sums, n).slice(), estimates: floatsAt(estimates, n).slice() };
   free(sums);
   asking.free();
@@ -159,19 +158,23 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
   release();
 });
 
-test("a fast scan sums table entries exactly, also beyond what 16 bits hold", () => {
+test.each([
+  ["any entries", fastScan, 255, [1, 16, 255, 256, 257, 700]],
+  ["small entries", fastScanSmall, 31, [16, 256, 512, 2048]],
+])("a fast scan of %s sums them exactly, also beyond what 16 bits hold", (_, scan, entryMax, lengths) => {
   const random = seededRandom(4);
-  for (const groups of [1, 16, 255, 256, 257, 700]) {
+  for (const groups of lengths) {
     const blocks = 3;
     const m = 32 * blocks;
     const at = allocate(16 * groups * (blocks + 1) + 4 * m);
     const table = at + 16 * groups * blocks;
     const scratch = table + 16 * groups;
-    const bytes = bytesAt(at, 16 * groups * (blocks + 1));
-    for (let i = 0; i < bytes.length; i++) bytes[i] = groups > 256 ? 255 : Math.floor(256 * random());
-    const codes = bytes.slice(0, 16 * groups * blocks);
-    const entries = bytes.slice(16 * groups * blocks);
-    fastScan(at, table, blocks, groups, scratch);
+    const codes = bytesAt(at, 16 * groups * blocks);
+    for (let i = 0; i < codes.length; i++) codes[i] = Math.floor(256 * random());
+    const entries = bytesAt(table, 16 * groups);
+    for (let i = 0; i < entries.length; i++)
+      entries[i] = groups > 256 ? entryMax : Math.floor((entryMax + 1) * random());
+    scan(at, table, blocks, groups, scratch);
     const sums = wordsAt(scratch, m);
     for (let row = 0; row < m; row++) {
       let expected = 0;
@@ -185,30 +188,34 @@ test("a fast scan sums table entries exactly, also beyond what 16 bits hold", ()
   }
 });
 
-test("a query's table holds every sum of signs, to half a step", () => {
-  const random = seededRandom(2);
-  const groups = 10;
-  const query = Float32Array.from({ length: 4 * groups }, () => gaussian(random));
-  const at = allocate(16 * groups + 16 * groups + 8);
-  const table = at + 16 * groups;
-  floatsAt(at, 4 * groups).set(query);
-  buildTable(at, groups, table, table + 16 * groups);
-  const [step, shift] = floatsAt(table + 16 * groups, 2);
-  const root = Math.sqrt(4 * groups);
-  let shifts = 0;
-  for (let group = 0; group < groups; group++) {
-    const part = query.subarray(4 * group, 4 * group + 4);
-    const half = part.reduce((sum, value) => sum + Math.abs(value), 0);
-    shifts -= half;
-    for (let bits = 0; bits < 16; bits++) {
-      const sum = part.reduce((total, value, i) => total + ((bits >> i) & 1 ? value : -value), half);
-      const entry = bytesAt(table + 16 * group, 16)[bits];
-      expect(Math.abs(entry * step * root - sum)).toBeLessThanOrEqual(0.501 * step * root);
+test.each([31, 255])(
+  "a query's table of entries up to %i holds every sum of signs, to half a step",
+  (entryMax) => {
+    const random = seededRandom(2);
+    const groups = 10;
+    const query = Float32Array.from({ length: 4 * groups }, () => gaussian(random));
+    const at = allocate(16 * groups + 16 * groups + 8);
+    const table = at + 16 * groups;
+    floatsAt(at, 4 * groups).set(query);
+    buildTable(at, groups, entryMax, table, table + 16 * groups);
+    const [step, shift] = floatsAt(table + 16 * groups, 2);
+    const root = Math.sqrt(4 * groups);
+    let shifts = 0;
+    for (let group = 0; group < groups; group++) {
+      const part = query.subarray(4 * group, 4 * group + 4);
+      const half = part.reduce((sum, value) => sum + Math.abs(value), 0);
+      shifts -= half;
+      for (let bits = 0; bits < 16; bits++) {
+        const sum = part.reduce((total, value, i) => total + ((bits >> i) & 1 ? value : -value), half);
+        const entry = bytesAt(table + 16 * group, 16)[bits];
+        expect(entry).toBeLessThanOrEqual(entryMax);
+        expect(Math.abs(entry * step * root - sum)).toBeLessThanOrEqual(0.501 * step * root);
+      }
     }
-  }
-  expect(shift).toBeCloseTo(shifts / root, 5);
-  free(at);
-});
+    expect(shift).toBeCloseTo(shifts / root, 5);
+    free(at);
+  },
+);
 
 test("rows that are their centroid, zeros, and values beyond float32 lose nothing", () => {
   const d = 8;

@@ -20,6 +20,7 @@ interface Kernels {
   readonly squaredL2BlockWide: BlockKernel;
   readonly normsWide: (vectors: number, n: number, d: number, out: number) => void;
   readonly fastScan: typeof fastScan;
+  readonly fastScanSmall: typeof fastScanSmall;
   readonly offer: typeof offer;
   readonly sortHeap: typeof sortHeap;
   readonly assignNearest: (
@@ -34,7 +35,7 @@ interface Kernels {
   ) => void;
   readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
   readonly encodeRabitq: typeof encodeRabitq;
-  readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
+  readonly buildTable: typeof buildTable;
   readonly estimateRabitq: typeof estimateRabitq;
   readonly measureQuery: typeof measureQuery;
   readonly rotateQuery: typeof rotateQuery;
@@ -121,11 +122,17 @@ export function encodeRabitq(
 }
 
 /**
- * The lookup table of a rotated query of 4 * `groups` float32: writes `table`, layout (groups, 16) bytes, and to `scale`
- * two float32, its step and its shift.
+ * The lookup table of a rotated query of 4 * `groups` float32, with entries up to `entryMax`, at most 255: writes `table`,
+ * layout (groups, 16) bytes, and to `scale` two float32, its step and its shift.
  */
-export function buildTable(query: number, groups: number, table: number, scale: number): void {
-  kernels().buildTable(query, groups, table, scale);
+export function buildTable(
+  query: number,
+  groups: number,
+  entryMax: number,
+  table: number,
+  scale: number,
+): void {
+  kernels().buildTable(query, groups, entryMax, table, scale);
 }
 
 /**
@@ -136,10 +143,21 @@ export function fastScan(codes: number, table: number, blocks: number, groups: n
   kernels().fastScan(codes, table, blocks, groups, sums);
 }
 
+/** The same, faster, for a multiple of eight groups and a table of entries up to 31. */
+export function fastScanSmall(
+  codes: number,
+  table: number,
+  blocks: number,
+  groups: number,
+  sums: number,
+): void {
+  kernels().fastScanSmall(codes, table, blocks, groups, sums);
+}
+
 /**
- * Estimates the squared distances of n encoded rows from their sums of table entries. A row's floor is its estimate, less
- * `spread` times its standard deviation per unit of |q - c| and less the effect of `slack`. `base` is |q - c|^2. With m, n
- * rounded up to 32: writes `estimates` (m float32) and, in place of the `sums`, the floors (m float32).
+ * Estimates the squared distances of n encoded rows from their sums of table entries. A row's floor is its estimate less
+ * `deviations` times its standard deviation, to which rounding of the table adds `rounding` of <x, P q>. `base` is
+ * |q - c|^2. With m, n rounded up to 32: writes `estimates` (m float32) and, in place of the `sums`, the floors (m float32).
  */
 export function estimateRabitq(
   factors: number,
@@ -147,12 +165,12 @@ export function estimateRabitq(
   base: number,
   step: number,
   shift: number,
-  slack: number,
-  spread: number,
+  rounding: number,
+  deviations: number,
   sums: number,
   estimates: number,
 ): void {
-  kernels().estimateRabitq(factors, n, base, step, shift, slack, spread, sums, estimates);
+  kernels().estimateRabitq(factors, n, base, step, shift, rounding, deviations, sums, estimates);
 }
 
 /** Offers a candidate to a heap (see top-k.ts); `tie` is where the 16 bytes of its tie key lie. */

@@ -49,6 +49,41 @@ function sumGroups(codes: usize, table: usize, groups: u32, to: usize, add: bool
   storeSums(highOdd, to + 96, add);
 }
 
+/** Entries up to this value add up in bytes for eight groups before they are widened, which saves a third of the work. */
+export const smallEntryMax: u32 = 31;
+const smallTogether: usize = 8 * 16;
+
+/** The same for a number of groups that is a multiple of eight and a table of entries up to `smallEntryMax`. */
+export function fastScanSmall(codes: usize, table: usize, blocks: u32, groups: u32, sums: usize): void {
+  const low4 = i8x16.splat(0x0f);
+  for (let block: u32 = 0; block < blocks; block++) {
+    let low = i16x8.splat(0);
+    let lowOdd = i16x8.splat(0);
+    let high = i16x8.splat(0);
+    let highOdd = i16x8.splat(0);
+    const end = codes + (<usize>groups << 4);
+    for (let entries = table; codes < end; codes += smallTogether, entries += smallTogether) {
+      let first = i8x16.splat(0);
+      let second = i8x16.splat(0);
+      for (let i: usize = 0; i < smallTogether; i += 16) {
+        const nibbles = v128.load(codes + i);
+        const row = v128.load(entries + i);
+        first = i8x16.add(first, i8x16.swizzle(row, v128.and(nibbles, low4)));
+        second = i8x16.add(second, i8x16.swizzle(row, v128.and(i16x8.shr_u(nibbles, 4), low4)));
+      }
+      low = i16x8.add(low, first);
+      lowOdd = i16x8.add(lowOdd, i16x8.shr_u(first, 8));
+      high = i16x8.add(high, second);
+      highOdd = i16x8.add(highOdd, i16x8.shr_u(second, 8));
+    }
+    const to = sums + (<usize>block << 7);
+    storeSums(i16x8.sub(low, i16x8.shl(lowOdd, 8)), to, false);
+    storeSums(lowOdd, to + 32, false);
+    storeSums(i16x8.sub(high, i16x8.shl(highOdd, 8)), to + 64, false);
+    storeSums(highOdd, to + 96, false);
+  }
+}
+
 /** Eight 16-bit sums as uint32, to `to` or on top of what is there. */
 @inline
 function storeSums(sums: v128, to: usize, add: bool): void {

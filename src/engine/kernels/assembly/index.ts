@@ -7,7 +7,7 @@
 
 export { dotBlock, squaredL2Block } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
-export { fastScan } from "./fast-scan";
+export { fastScan, fastScanSmall } from "./fast-scan";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
 export { measureQuery, rotateQuery } from "./prepare-query";

@@ -1,6 +1,7 @@
 /** What is computed of a query once, before it is compared with anything. */
 
 import { sumRow } from "./distance-wide";
+import { smallEntryMax } from "./fast-scan";
 import { buildTable } from "./rabitq";
 import { rotate } from "./rotate";
 import { Query } from "./search";
@@ -38,7 +39,8 @@ export function rotateQuery(
   memory.fill(rotated + bytes, 0, (<usize>d << 2) - bytes);
   rotate(rotated, 1, d, signs, span);
   query.groups = d >> 2;
-  buildTable(rotated, query.groups, query.table, changetype<usize>(query) + offsetof<Query>("step"));
-  // Each entry is rounded by at most half a step, evenly: three deviations of their sum.
-  query.slack = 3 * query.step * sqrt<f32>(<f32>query.groups / 12);
+  const scale = changetype<usize>(query) + offsetof<Query>("step");
+  buildTable(rotated, query.groups, smallEntryMax, query.table, scale);
+  // Each entry is rounded by at most half a step, evenly.
+  query.rounding = query.step * sqrt<f32>(<f32>query.groups / 12);
 }

@@ -61,10 +61,11 @@ export function encodeRabitq(
 
 /**
  * The table of a rotated query for fastScan: for each group of four components, all sums of plus or minus them (a set bit
- * stands for plus), shifted to start at zero and rounded to equal steps that fit bytes. Writes `table`, layout
+ * stands for plus), shifted to start at zero and rounded to equal steps, `entryMax` of
+ * them for the widest group. Writes `table`, layout
  * (groups, 16), and to `scale` the step and the sum of the shifts, both float32 and divided by sqrt(D).
  */
-export function buildTable(query: usize, groups: u32, table: usize, scale: usize): void {
+export function buildTable(query: usize, groups: u32, entryMax: u32, table: usize, scale: usize): void {
   let widest: f32 = 0;
   let shifts: f64 = 0;
   for (let group: u32 = 0; group < groups; group++) {
@@ -72,7 +73,7 @@ export function buildTable(query: usize, groups: u32, table: usize, scale: usize
     widest = max<f32>(widest, half + half);
     shifts -= half;
   }
-  const step: f32 = widest > 0 ? widest / 255 : 1;
+  const step: f32 = widest > 0 ? widest / <f32>entryMax : 1;
   const perStep = f32x4.splat(1 / step);
   for (let group: u32 = 0; group < groups; group++) {
     const at = query + (<usize>group << 4);
@@ -106,9 +107,9 @@ function absoluteSum(at: usize): f32 {
 /**
  * Estimates the squared distances of the n rows of one list, from their sums of table entries.
  *
- * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row's floor is its estimate, less `spread` times its error
- * and what the table's rounding can have added (`slack`, in the unit of <x, P q>). Writes the estimates (float32, n rounded
- * up to 32) and, in place of the sums, the floors.
+ * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row's floor is its estimate less `deviations` times its
+ * standard deviation, which two independent errors make: that of the code, and rounding of the table (`rounding`, of
+ * <x, P q>). Writes the estimates (float32, n rounded up to 32) and, in place of the sums, the floors.
  */
 export function estimateRabitq(
   factors: usize,
@@ -116,8 +117,8 @@ export function estimateRabitq(
   base: f32,
   step: f32,
   shift: f32,
-  slack: f32,
-  spread: f32,
+  rounding: f32,
+  deviations: f32,
   sums: usize,
   estimates: usize,
 ): void {
@@ -125,16 +126,17 @@ export function estimateRabitq(
   const bases = f32x4.splat(base);
   const steps = f32x4.splat(step);
   const shifts = f32x4.splat(shift);
-  const slacks = f32x4.splat(slack);
-  const spreads = f32x4.splat(spread);
+  const roundings = f32x4.splat(rounding * deviations);
+  const spreads = f32x4.splat(sqrt<f32>(base) * deviations);
   for (let at: usize = 0; at < stride; at += 16) {
     const scale = v128.load(factors + stride + at);
     const error = v128.load(factors + stride + stride + at);
     const product = f32x4.add(f32x4.mul(f32x4.convert_i32x4_u(v128.load(sums + at)), steps), shifts);
     const guess = f32x4.add(f32x4.add(bases, v128.load(factors + at)), f32x4.mul(scale, product));
     v128.store(estimates + at, guess);
-    // scale is negative: adding scale * slack lowers the floor.
-    const floor = f32x4.sub(f32x4.add(guess, f32x4.mul(scale, slacks)), f32x4.mul(spreads, error));
-    v128.store(sums + at, floor);
+    const ofCode = f32x4.mul(spreads, error);
+    const ofTable = f32x4.mul(roundings, scale);
+    const squares = f32x4.add(f32x4.mul(ofCode, ofCode), f32x4.mul(ofTable, ofTable));
+    v128.store(sums + at, f32x4.sub(guess, f32x4.sqrt(squares)));
   }
 }

@@ -7,7 +7,7 @@
 
 import { sumFour } from "./distance";
 import { sumRow } from "./distance-wide";
-import { fastScan } from "./fast-scan";
+import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { estimateRabitq } from "./rabitq";
 import { isAccepted, Job, jobAt, offerRow, Query } from "./search";
@@ -40,15 +40,15 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
   const floors = query.scratch;
   const estimates = floors + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
-  fastScan(job.codes, query.table, m >> 5, query.groups, floors);
+  fastScanSmall(job.codes, query.table, m >> 5, query.groups, floors);
   estimateRabitq(
     job.factors,
     n,
     <f32>job.base,
     query.step,
     query.shift,
-    query.slack,
-    query.deviations * <f32>sqrt<f64>(job.base),
+    query.rounding,
+    query.deviations,
     floors,
     estimates,
   );

@@ -28,8 +28,8 @@ export class Query {
   norm: f64;
   step: f32;
   shift: f32;
-  /** Of <x, P q>: how far rounding of the table can be off. */
-  slack: f32;
+  /** Standard deviation of <x, P q> that rounding of the table makes. */
+  rounding: f32;
   /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
   deviations: f32;
 }
