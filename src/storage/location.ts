@@ -104,7 +104,8 @@ function checkClient<T>(
   expected: string,
 ): T | undefined {
   if (client === undefined) return undefined;
-  const isOne = typeof client === "object" && typeof Reflect.get(client, method) === "function";
+  const isOne =
+    typeof client === "object" && client !== null && typeof Reflect.get(client, method) === "function";
   if (isOne && connectionString === undefined) return client as T;
   const came = isOne ? "a connectionString beside it" : "something else";
   throw new SealdexError(

@@ -158,10 +158,11 @@ function manage(client: OwnClient): RedisConnection {
     reasonFor: (error) => (saysOnlyThatItIsClosed(error) ? (lastError ?? error) : innermost(error)),
     renew: () => client.disconnect(true),
     async close() {
-      if (hasEnded()) return;
+      const isOpen = ["connecting", "connect", "ready"].includes(client.status);
       const ended = new Promise<void>((resolve) => client.once("end", resolve));
       client.disconnect();
-      await ended;
+      // Of a connection that is being made anew, no end is told.
+      if (isOpen) await ended;
     },
   };
 }
