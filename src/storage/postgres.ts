@@ -173,7 +173,7 @@ const meanings: Readonly<Record<string, string>> = {
 
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
-  if (code === "ERR_INVALID_URL") return malformed();
+  if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
   // What pg finds out by itself has no code.
   const said = code === "Error" && error instanceof Error ? error.message : "";
   const cause = /timeout/i.test(said)

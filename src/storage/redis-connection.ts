@@ -9,6 +9,7 @@
  */
 
 import { SealdexError } from "../errors.js";
+import { within } from "./failure.js";
 import { loadPackage } from "./peer-package.js";
 
 /** What is used of a client of ioredis, `Redis` or `Cluster`. */
@@ -34,8 +35,8 @@ export interface RedisConnection {
   hasEnded(): boolean;
   /** What is behind an error that says only that there is no connection. */
   reasonFor(error: unknown): unknown;
-  /** Breaks a connection that does not answer, so that what comes next is sent over a new one. */
-  renew(): void;
+  /** Ends one that does not answer. */
+  giveUp(): void;
   close(): Promise<void>;
 }
 
@@ -49,6 +50,8 @@ export interface RedisAddress {
 
 const connectTimeoutMs = 10_000;
 const reconnectDelayMsMax = 1_000;
+
+const evictingPolicy = new RegExp("^maxmemory_policy:(allkeys-\\S+)", "m");
 
 /** Throws `invalid_request`, which does not repeat what came. */
 export function parseRedisAddress(connectionString: unknown): RedisAddress {
@@ -89,14 +92,14 @@ export function useClient(client: RedisClient): RedisConnection {
   return {
     client,
     hasEnded: () => false,
-    reasonFor: (error) => error,
-    renew: () => {},
+    reasonFor: (error) => reasonFor(error, undefined),
+    giveUp: () => {},
     close: async () => {},
   };
 }
 
 /** Connects. Rejects with whatever ioredis does, or with `not_supported` if it is not installed. */
-export async function connect(address: RedisAddress): Promise<RedisConnection> {
+export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
   const ioredis = await loadPackage("ioredis", "redis", () => import("ioredis"));
   const { nodes, db, tls, username, password } = address;
   const options = {
@@ -113,7 +116,7 @@ export async function connect(address: RedisAddress): Promise<RedisConnection> {
   if (nodes.length === 1) {
     const single = manage(new ioredis.Redis({ ...options, ...nodes[0], db, retryStrategy }));
     try {
-      if (!isCluster(await infoOf(single.client))) return single;
+      if (!isCluster(await within(timeoutMs, infoOf(single.client)))) return single;
     } catch (error) {
       const reason = single.reasonFor(error);
       await single.close();
@@ -141,38 +144,46 @@ export async function connect(address: RedisAddress): Promise<RedisConnection> {
 
 interface OwnClient extends RedisClient {
   readonly status: string;
-  on(event: "error", listener: (error: unknown) => void): unknown;
+  on(event: "error" | "ready", listener: (error: unknown) => void): unknown;
   once(event: "end", listener: () => void): unknown;
-  disconnect(reconnect?: boolean): void;
+  disconnect(): void;
 }
 
 function manage(client: OwnClient): RedisConnection {
   let lastError: unknown;
-  client.on("error", (error: unknown) => {
-    lastError = innermost(error);
+  let wasGivenUp = false;
+  client.on("error", (error) => {
+    lastError = error;
   });
-  const hasEnded = () => client.status === "end";
+  client.on("ready", () => {
+    lastError = undefined;
+  });
   return {
     client,
-    hasEnded,
-    reasonFor: (error) => (saysOnlyThatItIsClosed(error) ? (lastError ?? error) : innermost(error)),
-    renew: () => client.disconnect(true),
+    hasEnded: () => wasGivenUp || client.status === "end",
+    reasonFor: (error) => reasonFor(error, lastError),
+    giveUp() {
+      wasGivenUp = true;
+      client.disconnect();
+    },
     async close() {
-      const isOpen = ["connecting", "connect", "ready"].includes(client.status);
+      const wasReady = client.status === "ready";
       const ended = new Promise<void>((resolve) => client.once("end", resolve));
       client.disconnect();
-      // Of a connection that is being made anew, no end is told.
-      if (isOpen) await ended;
+      // Of one that is still being made, no end is told.
+      if (wasReady) await ended;
     },
   };
 }
 
-function saysOnlyThatItIsClosed(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return (
-    error.name === "MaxRetriesPerRequestError" ||
-    /^(Connection is closed|None of startup)/.test(error.message)
-  );
+/** What commands say that a broken connection took along is less than what the connection said. */
+function reasonFor(error: unknown, lastError: unknown): unknown {
+  const isClosed =
+    error instanceof Error &&
+    (error.name === "MaxRetriesPerRequestError" ||
+      /^(Connection is closed|None of startup)/.test(error.message));
+  if (isClosed) return innermost(lastError) ?? Object.assign(new Error(), { code: "ECONNRESET" });
+  return innermost(error);
 }
 
 /** ioredis hangs the error of the last node on that of a cluster, and those of commands on that of a transaction. */
@@ -216,7 +227,7 @@ export async function checkServers(client: RedisClient, allowEviction: boolean):
   if (allowEviction) return;
   const others = nodes === undefined ? [] : await Promise.all(nodes.call(client, "master").map(infoOf));
   for (const info of [first, ...others]) {
-    const [, policy] = /^maxmemory_policy:(allkeys-\S+)/m.exec(info) ?? [];
+    const [, policy] = evictingPolicy.exec(info) ?? [];
     if (policy === undefined) continue;
     throw new SealdexError(
       "not_supported",

@@ -52,13 +52,11 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
   const gate = createGate(operationsMax);
   let opening: Promise<RedisConnection> | undefined;
-  let connection: RedisConnection | undefined;
 
   async function open(): Promise<RedisConnection> {
-    const made = address === undefined ? useClient(client as RedisClient) : await connect(address);
+    const made = address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
     try {
       await within(timeoutMs, checkServers(made.client, allowEviction));
-      connection = made;
       return made;
     } catch (error) {
       const reason = made.reasonFor(error);
@@ -67,25 +65,28 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     }
   }
 
-  /** One connection for all calls; where making it failed or it has ended, the next call makes another. */
-  async function connected(): Promise<RedisClient> {
-    if (connection?.hasEnded()) opening = undefined;
-    opening ??= open();
-    try {
-      return (await opening).client;
-    } catch (error) {
-      opening = undefined;
-      throw error;
-    }
+  /** One connection for all calls. Where making it failed or it has ended, the next call makes another. */
+  async function connected(): Promise<RedisConnection> {
+    const current = (opening ??= open());
+    const made = await current.catch((error: unknown) => error);
+    if (isConnection(made) && !made.hasEnded()) return made;
+    if (opening === current) opening = undefined;
+    if (isConnection(made)) return connected();
+    throw made;
   }
 
   function run<T>(operation: string, work: (client: RedisClient) => Promise<T>): Promise<T> {
     return gate(async () => {
+      const used: { connection?: RedisConnection } = {};
+      const working = async () => {
+        used.connection = await connected();
+        return work(used.connection.client);
+      };
       try {
-        return await within(timeoutMs, connected().then(work));
+        return await within(timeoutMs, working());
       } catch (error) {
-        if (error instanceof TimeoutError) connection?.renew();
-        throw unavailable("redis", operation, connection?.reasonFor(error) ?? error, meanings);
+        if (error instanceof TimeoutError) used.connection?.giveUp();
+        throw unavailable("redis", operation, used.connection?.reasonFor(error) ?? error, meanings);
       }
     });
   }
@@ -199,6 +200,10 @@ function checkPath(path: unknown): string {
     "invalid_request",
     "storage location redis: expected path to be 1 to 200 letters, digits and _ . : / -",
   );
+}
+
+function isConnection(value: unknown): value is RedisConnection {
+  return typeof value === "object" && value !== null && "hasEnded" in value;
 }
 
 /** Results of commands that run as one. */

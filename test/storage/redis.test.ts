@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -11,8 +12,8 @@ import { redis, type RedisServer, startRedis } from "../servers/redis.js";
 import { freePorts } from "../servers/test-server.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 
-const { redis: connectionString = "" } = inject("servers");
-const unlessThere = { skip: connectionString === "" };
+const { redis: shared = "" } = inject("servers");
+const unlessThere = { skip: shared === "" };
 const unlessInstalled = { skip: !redis.isInstalled() };
 
 let made = 0;
@@ -36,7 +37,7 @@ describe("redis conforms", unlessThere, () => {
   storageConformance({
     test,
     factory: async () => {
-      const location: StorageLocation = { location: "redis", connectionString, path: newPath() };
+      const location: StorageLocation = { location: "redis", connectionString: shared, path: newPath() };
       let peer: Peer | undefined;
       return {
         open: async () => openLocation(location),
@@ -51,7 +52,7 @@ describe("redis conforms", unlessThere, () => {
 });
 
 test("of 32 creates from two processes exactly one wins, for each of 30 keys", unlessThere, async () => {
-  const location: StorageLocation = { location: "redis", connectionString, path: newPath() };
+  const location: StorageLocation = { location: "redis", connectionString: shared, path: newPath() };
   const store = openLocation(location);
   await raceTwoProcesses(location, store);
   await emptied(store);
@@ -92,9 +93,8 @@ describe("redis through an outage", unlessInstalled, () => {
     const store = createRedisStore({ client, path });
     await store.read("a");
     // The server carries it out; its answer is lost, and the client sends the whole transaction again.
-    client.once("connect", () => undefined);
     const breaking = new Promise<void>((resolve) => {
-      const { stream } = client as unknown as { stream: import("node:net").Socket };
+      const { stream } = client as unknown as { stream: Socket };
       stream.pause();
       setTimeout(() => {
         stream.destroy();
