@@ -108,8 +108,10 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
         if (range !== undefined) {
           values.push(Math.min(range.offset, positionMax - 1) + 1, Math.min(range.length, positionMax));
         }
-        const { rows } = await query(pool, `SELECT ${part} AS value FROM ${table} WHERE key = $1`, values);
-        return rows.length === 0 ? null : plain((rows[0] as { value: Buffer }).value);
+        // pg reads results as text; as base64 a value takes half the time that bytea's own notation does.
+        const text = `SELECT encode(${part}, 'base64') AS value FROM ${table} WHERE key = $1`;
+        const { rows } = await query(pool, text, values);
+        return rows.length === 0 ? null : plain(Buffer.from((rows[0] as { value: string }).value, "base64"));
       });
     },
 
