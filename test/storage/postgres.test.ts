@@ -205,7 +205,7 @@ describe("postgres through an outage", unlessInstalled, () => {
       const tableName = newTable();
       return {
         open: async () =>
-          createPostgresStore({ connectionString: server.address, tableName, timeoutMs: 2_000 }),
+          createPostgresStore({ connectionString: server.address, tableName, timeoutMs: 4_000 }),
       };
     },
   });

@@ -137,7 +137,7 @@ describe("a redis cluster of this file's own", unlessInstalled, () => {
     factory: async () => {
       const path = `outage-${made++}`;
       return {
-        open: async () => createRedisStore({ connectionString: server.address, path, timeoutMs: 2_000 }),
+        open: async () => createRedisStore({ connectionString: server.address, path, timeoutMs: 4_000 }),
       };
     },
   });

@@ -71,7 +71,7 @@ describe("redis through an outage", unlessInstalled, () => {
     factory: async () => {
       const path = newPath();
       return {
-        open: async () => createRedisStore({ connectionString: server.address, path, timeoutMs: 2_000 }),
+        open: async () => createRedisStore({ connectionString: server.address, path, timeoutMs: 4_000 }),
       };
     },
   });
