@@ -19,6 +19,7 @@ import { loadPackage } from "./peer-package.js";
 const operationsMax = 10;
 const connectTimeoutMs = 10_000;
 const timeoutMsDefault = 30_000;
+const closeTimeoutMs = 3_000;
 /** Far beyond any blob, and what PostgreSQL calls an integer. */
 const positionMax = 2 ** 30;
 const keysAtOnce = 1_000;
@@ -87,9 +88,9 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   function run<T>(operation: string, work: (pool: PostgresPool) => Promise<T>): Promise<T> {
     return gate(async () => {
       try {
-        opening ??= open();
-        const { pool } = await opening.catch((error) => {
-          opening = undefined;
+        const current = (opening ??= open());
+        const { pool } = await current.catch((error) => {
+          if (opening === current) opening = undefined;
           throw error;
         });
         return await work(pool);
@@ -197,7 +198,16 @@ async function createPool(connectionString: string) {
   });
   // A connection that breaks while idle is replaced by the pool; without a listener the process would end.
   pool.on("error", () => undefined);
-  return { pool, close: () => pool.end() };
+  return { pool, close: () => end(pool) };
+}
+
+/** Waits for a server to take leave, but not for one that does not answer. */
+async function end(pool: { end(): Promise<void> }): Promise<void> {
+  try {
+    await within(closeTimeoutMs, pool.end());
+  } catch (error) {
+    if (!(error instanceof TimeoutError)) throw error;
+  }
 }
 
 function checkConnectionString(connectionString: unknown): string {

@@ -210,6 +210,17 @@ describe("postgres through an outage", unlessInstalled, () => {
     },
   });
 
+  test("a store closes even if its server does not answer", async () => {
+    const store = createPostgresStore({ connectionString: server.address, tableName: newTable() });
+    await store.read("a");
+    await server.pause();
+    try {
+      await store.close();
+    } finally {
+      await server.resume();
+    }
+  });
+
   test("what was acknowledged is safe even where the database does not wait for its disk", async () => {
     await withPool(server.address, (pool) =>
       pool.query("ALTER DATABASE postgres SET synchronous_commit = off"),

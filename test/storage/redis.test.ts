@@ -76,6 +76,17 @@ describe("redis through an outage", unlessInstalled, () => {
     },
   });
 
+  test("a store closes even if its server does not answer", async () => {
+    const store = openLocation({ location: "redis", connectionString: server.address });
+    await store.read("a");
+    await server.pause();
+    try {
+      await store.close();
+    } finally {
+      await server.resume();
+    }
+  });
+
   test("a client of the caller's is used and never closed", async () => {
     const client = new Redis(server.address);
     const store = openLocation({ location: "redis", client });
