@@ -8,6 +8,7 @@ export default defineConfig({
   resolve: { alias: { "sealdex/core": source("core.ts"), "sealdex/wire": source("wire.ts") } },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/servers/global-setup.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

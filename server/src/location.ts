@@ -4,7 +4,8 @@
  *
  *     memory:
  *     file:./data                               file:///var/lib/sealdex
- *     redis://user:password@host:6379/0         rediss://…
+ *     redis://user:password@host:6379/0         rediss://…, and host1:7001,host2:7002 for a cluster;
+ *                                               ?path=…&allowEviction=true
  *     postgres://user:password@host/database?tableName=sealdex
  *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix
  *     {"location":"s3","bucket":"…","accessKey":"…","secretKey":"…"}
@@ -26,6 +27,7 @@ const fields = [
   "region",
   "endpoint",
   "path",
+  "allowEviction",
 ];
 
 /** `variable`: where the text comes from, for messages. Throws `invalid_request`. */
@@ -35,7 +37,7 @@ export function parseLocation(text: string, variable: string): StorageLocation {
     throw new SealdexError(
       "invalid_request",
       `${variable}: expected memory:, file:…, redis://…, postgres://…, s3://…, gs://…, or JSON with a location ` +
-        `(${locations.join(", ")}) and texts under ${fields.slice(1).join(", ")}`,
+        `(${locations.join(", ")}) and texts under ${fields.slice(1, -1).join(", ")}`,
     );
   }
   return location;
@@ -55,19 +57,21 @@ function parseJson(text: string): StorageLocation | undefined {
   const entries = Object.entries(JSON.parse(text) as object).map(
     ([name, value]) => [name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()), value] as const,
   );
-  if (!entries.every(([name, value]) => fields.includes(name) && typeof value === "string")) return undefined;
-  const location = Object.fromEntries(entries) as Record<string, string>;
-  return locations.includes(location.location) ? (location as unknown as StorageLocation) : undefined;
+  const isField = ([name, value]: readonly [string, unknown]) =>
+    fields.includes(name) && typeof value === (name === "allowEviction" ? "boolean" : "string");
+  if (!entries.every(isField)) return undefined;
+  const location = Object.fromEntries(entries) as Record<string, unknown>;
+  return locations.includes(location.location as string)
+    ? (location as unknown as StorageLocation)
+    : undefined;
 }
 
 function parseUrl(text: string): StorageLocation | undefined {
   if (text === "memory:") return { location: "memory" };
   if (text.startsWith("file:")) return parseFile(text);
+  if (/^rediss?:/.test(text)) return parseRedis(text);
   const url = new URL(text);
   switch (url.protocol) {
-    case "redis:":
-    case "rediss:":
-      return { location: "redis", connectionString: text };
     case "postgres:":
     case "postgresql:": {
       const tableName = url.searchParams.get("tableName");
@@ -82,6 +86,23 @@ function parseUrl(text: string): StorageLocation | undefined {
     default:
       return undefined;
   }
+}
+
+/** Not a URL as the standard has it, if it names several nodes of a cluster. */
+function parseRedis(text: string): StorageLocation | undefined {
+  const [connectionString, query = ""] = text.split(/\?(.*)/s);
+  const options = new URLSearchParams(query);
+  const path = options.get("path");
+  const allowEviction = options.get("allowEviction");
+  options.delete("path");
+  options.delete("allowEviction");
+  if (options.size > 0 || !["true", "false", null].includes(allowEviction)) return undefined;
+  return {
+    location: "redis",
+    connectionString,
+    ...(path !== null && { path }),
+    ...(allowEviction !== null && { allowEviction: allowEviction === "true" }),
+  };
 }
 
 /** A relative path is relative to the working directory. */

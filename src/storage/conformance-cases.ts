@@ -273,7 +273,7 @@ export const cases: Record<string, ConformanceCase> = {
 };
 
 /** Bytes that differ by length and seed, with no period that a block size could hide. */
-function sample(length: number, seed = 0): Uint8Array {
+export function sample(length: number, seed = 0): Uint8Array {
   const words = new Uint32Array(Math.ceil(length / 4));
   let state = (length ^ (seed * 0x9e3779b1)) | 1;
   for (let i = 0; i < words.length; i++) {
@@ -292,7 +292,7 @@ function shuffled<T>(values: readonly T[]): T[] {
   return [...values.keys()].sort((a, b) => rank[a] - rank[b]).map((i) => values[i]);
 }
 
-function expectBytes(actual: Uint8Array | null, expected: Uint8Array, what = "bytes"): void {
+export function expectBytes(actual: Uint8Array | null, expected: Uint8Array, what = "bytes"): void {
   ok(actual !== null, `${what}: expected a blob, got null`);
   strictEqual(actual.length, expected.length, `${what}: length`);
   strictEqual(Buffer.compare(actual, expected), 0, `${what}: contents of ${expected.length} bytes`);

@@ -5,8 +5,10 @@
 
 import type { BlobStore } from "./blob-store.js";
 import { cases, type ConformanceLocation } from "./conformance-cases.js";
+import { outageCases, type OutageServer } from "./outage-cases.js";
 
 export type { ConformanceLocation } from "./conformance-cases.js";
+export type { OutageServer } from "./outage-cases.js";
 
 export interface ConformanceOptions {
   /** Registers a case with the test runner. Allow the longest a minute where the location is slow. */
@@ -17,21 +19,39 @@ export interface ConformanceOptions {
 
 /** Registers every case. A case rejects with an AssertionError where the driver breaks the contract. */
 export function storageConformance({ test, factory }: ConformanceOptions): void {
-  for (const [name, run] of Object.entries(cases)) {
-    test(name, async () => {
-      const location = await factory();
-      const handles = new Set<BlobStore>();
-      const open = async () => {
-        const store = await location.open();
-        handles.add(store);
-        return store;
-      };
-      try {
-        await run(open, location);
-      } finally {
-        await Promise.all([...handles].map((store) => store.close()));
-        await location.destroy?.();
-      }
-    });
+  for (const [name, run] of Object.entries(cases)) test(name, () => runCase(factory, run));
+}
+
+export interface OutageConformanceOptions extends ConformanceOptions {
+  /** Behind every location that `factory` makes, and behind nothing that anybody needs meanwhile. */
+  readonly server: () => OutageServer;
+}
+
+/**
+ * Registers cases in which the server is ended, killed and held up: for drivers that have one. Run them one
+ * after the other. A store may take up to a minute to give up a call; open one that is less patient.
+ */
+export function outageConformance({ test, factory, server }: OutageConformanceOptions): void {
+  for (const [name, run] of Object.entries(outageCases)) {
+    test(name, () => runCase(factory, (open) => run(open, server())));
+  }
+}
+
+async function runCase(
+  factory: () => Promise<ConformanceLocation>,
+  run: (open: () => Promise<BlobStore>, location: ConformanceLocation) => Promise<void>,
+): Promise<void> {
+  const location = await factory();
+  const handles = new Set<BlobStore>();
+  const open = async () => {
+    const store = await location.open();
+    handles.add(store);
+    return store;
+  };
+  try {
+    await run(open, location);
+  } finally {
+    await Promise.all([...handles].map((store) => store.close()));
+    await location.destroy?.();
   }
 }

@@ -37,6 +37,19 @@ test.each([
   ["file:///srv/a%20b", { location: "local", path: "/srv/a b" }],
   ["redis://u:p@host:6379/0", { location: "redis", connectionString: "redis://u:p@host:6379/0" }],
   ["rediss://host", { location: "redis", connectionString: "rediss://host" }],
+  [
+    "redis://:p@one:7001,two:7002?path=staging&allowEviction=true",
+    {
+      location: "redis",
+      connectionString: "redis://:p@one:7001,two:7002",
+      path: "staging",
+      allowEviction: true,
+    },
+  ],
+  [
+    '{"location":"redis","connection_string":"redis://h","allow_eviction":false}',
+    { location: "redis", connectionString: "redis://h", allowEviction: false },
+  ],
   ["postgres://u:p@host/db", { location: "postgres", connectionString: "postgres://u:p@host/db" }],
   [
     "postgresql://host/db?sslmode=require&tableName=vectors",
@@ -72,6 +85,9 @@ test.each([
   "file://saffron/x",
   "http://saffron",
   "s3://",
+  "redis://saffron?allowEviction=saffron",
+  "redis://saffron?saffron=1",
+  '{"location":"redis","allowEviction":"saffron"}',
   "s3://saffron:%zz@bucket",
   '{"location":"saffron"}',
   '{"location":"local","saffron":"x"}',

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { storageConformance } from "../../src/storage/conformance.js";
 import { createLocalStore } from "../../src/storage/local.js";
+import { Peer, raceTwoProcesses } from "./peer.js";
 
 let base: string;
 beforeAll(async () => {
@@ -17,40 +18,6 @@ afterAll(() => rm(base, { recursive: true }));
 
 const newFolder = () => mkdtemp(join(base, "store-"));
 
-/** A process with a store of its own in `folder`. */
-class Peer {
-  readonly process: ChildProcess;
-  #calls = 0;
-
-  constructor(folder: string) {
-    const script = join(import.meta.dirname, "local-process.mjs");
-    this.process = fork(script, [folder], { serialization: "advanced" });
-    this.process.setMaxListeners(0);
-  }
-
-  /** Starts creates of one key at once; resolves to what each did. */
-  create(key: string, contents: readonly Uint8Array[]): Promise<boolean[]> {
-    const call = ++this.#calls;
-    return new Promise((resolve, reject) => {
-      const listen = (message: { call: number; won: boolean[] }) => {
-        if (message.call !== call) return;
-        this.process.off("message", listen).off("exit", fail);
-        resolve(message.won);
-      };
-      const fail = () => reject(new Error("the peer died; was dist/ built?"));
-      this.process.on("message", listen).once("exit", fail);
-      this.process.send({ call, key, contents });
-    });
-  }
-
-  async kill(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const exit = once(this.process, "exit");
-    this.process.kill("SIGKILL");
-    await exit;
-  }
-}
-
 describe("local conforms", () => {
   storageConformance({
     test,
@@ -59,7 +26,8 @@ describe("local conforms", () => {
       let peer: Peer | undefined;
       return {
         open: async () => createLocalStore({ path: folder }),
-        createElsewhere: (key, contents) => (peer ??= new Peer(folder)).create(key, contents),
+        createElsewhere: (key, contents) =>
+          (peer ??= new Peer({ location: "local", path: folder })).create(key, contents),
         destroy: async () => {
           await peer?.kill();
           expect(await temporaryFiles(folder)).toEqual([]);
@@ -76,25 +44,9 @@ async function temporaryFiles(folder: string): Promise<string[]> {
 }
 
 test("of 32 creates from two processes exactly one wins, for each of 30 keys", async () => {
-  const folder = await newFolder();
-  const peers = [new Peer(folder), new Peer(folder)];
-  const store = createLocalStore({ path: folder });
-  try {
-    for (let i = 0; i < 30; i++) {
-      const key = `race/${i}`;
-      const contents = Array.from({ length: 32 }, (_, writer) => Buffer.alloc(50_000, `${i} by ${writer}`));
-      const won = await Promise.all([
-        peers[0].create(key, contents.slice(0, 16)),
-        peers[1].create(key, contents.slice(16)),
-      ]);
-      const winners = contents.filter((_, writer) => won.flat()[writer]);
-      expect(winners).toHaveLength(1);
-      expect(Buffer.compare((await store.read(key)) as Uint8Array, winners[0])).toBe(0);
-    }
-    expect(await temporaryFiles(folder)).toEqual([]);
-  } finally {
-    await Promise.all(peers.map((peer) => peer.kill()));
-  }
+  const path = await newFolder();
+  await raceTwoProcesses({ location: "local", path }, createLocalStore({ path }));
+  expect(await temporaryFiles(path)).toEqual([]);
 });
 
 test("a process killed in the middle of creates leaves complete blobs, and each that it acknowledged", async () => {
@@ -102,7 +54,7 @@ test("a process killed in the middle of creates leaves complete blobs, and each 
   let interrupted = 0;
   for (let kill = 0; kill < 10; kill++) {
     const path = join(folder, String(kill));
-    const peer = new Peer(path);
+    const peer = new Peer({ location: "local", path });
     const acknowledged = new Set<string>();
     const killed = once(peer.process, "exit");
     peer.process.on("message", ({ created }: { created: string }) => {

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -38,10 +39,10 @@ test("a caller's own store is used as it is, and told from a location", () => {
 });
 
 test("locations of later versions are not supported", () => {
-  for (const location of ["redis", "postgres", "s3", "gcs"]) {
+  for (const location of ["s3", "gcs"]) {
     const { code, message } = refusal({ location });
     expect(code).toBe("not_supported");
-    expect(message).toBe(`storage location ${location}: this version has memory and local`);
+    expect(message).toBe(`storage location ${location}: this version has redis, postgres, memory and local`);
   }
 });
 
@@ -60,8 +61,44 @@ test("anything else is an invalid request that says what was expected", () => {
 
 test("errors never show how to get into a store", () => {
   const secret = "hunter2";
-  const fields = { connectionString: `redis://u:${secret}@h`, accessKey: secret, secretKey: secret };
+  const fields = { connectionString: `redis+tls://u:${secret}@h`, accessKey: secret, secretKey: secret };
   for (const location of ["redis", "postgres", "s3", "gcs", "local", `redis://u:${secret}@h`, undefined]) {
     expect(inspect(refusal({ location, ...fields }), { depth: 10, showHidden: true })).not.toContain(secret);
   }
+});
+
+test("a package that is not installed is named with the command that installs it", async () => {
+  // The build alone, out of reach of what is installed for the tests.
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-alone-"));
+  const root = join(import.meta.dirname, "..", "..");
+  for (const name of ["dist", "package.json"]) {
+    await cp(join(root, name), join(folder, name), { recursive: true });
+  }
+  const program = `
+    const found = [];
+    for (const location of [
+      { location: "redis", connectionString: "redis://u:hunter2@h" },
+      { location: "postgres", connectionString: "postgres://u:hunter2@h/d" },
+    ]) {
+      const client = createClient({ indexLocation: location });
+      await client.listIndexes().catch(({ code, message }) => found.push(code + ": " + message));
+      await client.close();
+    }
+    process.stdout.write(found.join("\\n"));
+  `;
+  const expected = [
+    "not_supported: storage location redis: expected the package ioredis to be installed: npm install ioredis",
+    "not_supported: storage location postgres: expected the package pg to be installed: npm install pg",
+  ].join("\n");
+  const programs = {
+    "import.mjs": `import { createClient } from ${JSON.stringify(join(folder, "dist/esm/core.js"))};${program}`,
+    "require.mjs": `import { createRequire } from "node:module";
+      const { createClient } = createRequire(import.meta.url)("./dist/cjs/core.js");${program}`,
+  };
+  for (const [name, text] of Object.entries(programs)) {
+    await writeFile(join(folder, name), text);
+    const output = execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8" });
+    expect(output, name).toBe(expected);
+  }
+  await rm(folder, { recursive: true });
 });

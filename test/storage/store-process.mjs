@@ -1,9 +1,9 @@
-// A process of its own with a local store in the folder given. By message it creates, and answers with who
-// won; or it creates blobs until it is killed, and reports each that was acknowledged.
+// A process of its own with a store at the location given. By message it creates, and answers with who won;
+// or it creates blobs until it is killed, and reports each that was acknowledged.
 
-import { createLocalStore } from "../../dist/esm/storage/local.js";
+import { openLocation } from "../../dist/esm/storage/location.js";
 
-const store = createLocalStore({ path: process.argv[2] });
+const store = openLocation(JSON.parse(process.argv[2]));
 
 async function createForever(writer) {
   for (let i = 0; ; i++) {

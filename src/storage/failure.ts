@@ -1,0 +1,60 @@
+/**
+ * How drivers report what went wrong between them and a server. Errors of client packages hold commands with
+ * their arguments, addresses and sometimes passwords; so nothing of them is passed on but their code.
+ */
+
+import { SealdexError } from "../errors.js";
+
+/** An operation was given up. Whether the server carried it out is not known. */
+export class TimeoutError extends Error {
+  readonly code = "ETIMEDOUT";
+}
+
+/** What `operation` settles to, or a TimeoutError after `timeoutMs`; the operation may then still go on. */
+export async function within<T>(timeoutMs: number, operation: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TimeoutError()), timeoutMs);
+  });
+  try {
+    return await Promise.race([operation, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * `storage_unavailable`: worth another try. Its cause has the `code` that `error` had, and nothing else of it.
+ * `meanings` has words for the codes that its location is known to give. A SealdexError is returned as it is.
+ */
+export function unavailable(
+  location: string,
+  operation: string,
+  error: unknown,
+  meanings: Readonly<Record<string, string>>,
+): SealdexError {
+  if (error instanceof SealdexError) return error;
+  const code = codeOf(error);
+  const meaning = meanings[code] ?? networkMeanings[code];
+  return new SealdexError(
+    "storage_unavailable",
+    `${location} storage: ${operation} failed with ${code}${meaning === undefined ? "" : `: ${meaning}`}`,
+    { cause: Object.assign(new Error(code), { code }) },
+  );
+}
+
+const networkMeanings: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "no server answers there",
+  ECONNRESET: "the connection was lost",
+  ENOTFOUND: "there is no host of that name",
+  ETIMEDOUT: "the server did not answer in time",
+};
+
+/** The system's or the server's code; where there is none, the name of the error's class. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  if ("code" in error && /^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
+  // Redis begins what it says with a code.
+  const [word] = /^[A-Z]{2,30}(?= )/.exec(error.message) ?? [];
+  return word ?? error.constructor.name;
+}

@@ -1,0 +1,238 @@
+/**
+ * A connection to Redis, single or cluster, by ioredis: made from a connection string, or the caller's own.
+ *
+ *     redis://user:password@host:6379/0        rediss://… with TLS
+ *     redis://host1:7001,host2:7001            several nodes of a cluster, in case one is down
+ *
+ * That a server belongs to a cluster is found out by asking it. A connection of ours never sends a command
+ * twice, and one that breaks rejects what is under way at once and is made anew for what comes next.
+ */
+
+import { SealdexError } from "../errors.js";
+import { within } from "./failure.js";
+import { loadPackage } from "./peer-package.js";
+
+/** What is used of a client of ioredis, `Redis` or `Cluster`. */
+export interface RedisClient {
+  getBuffer(key: string): Promise<Uint8Array | null>;
+  zrangebylex(
+    key: string,
+    min: string,
+    max: string,
+    limit: "LIMIT",
+    offset: number,
+    count: number,
+  ): Promise<string[]>;
+  info(): Promise<string>;
+  multi(commands: unknown[][]): {
+    exec(): Promise<[error: Error | null, result: unknown][] | null>;
+  };
+}
+
+export interface RedisConnection {
+  readonly client: RedisClient;
+  /** Whether it has ended for good, so that another has to be made. */
+  hasEnded(): boolean;
+  /** What is behind an error that says only that there is no connection. */
+  reasonFor(error: unknown): unknown;
+  /** Ends one that does not answer. */
+  giveUp(): void;
+  close(): Promise<void>;
+}
+
+export interface RedisAddress {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly username?: string;
+  readonly password?: string;
+  readonly db: number;
+  readonly tls: boolean;
+}
+
+const connectTimeoutMs = 10_000;
+const reconnectDelayMsMax = 1_000;
+
+const evictingPolicy = new RegExp("^maxmemory_policy:(allkeys-\\S+)", "m");
+
+/** Throws `invalid_request`, which does not repeat what came. */
+export function parseRedisAddress(connectionString: unknown): RedisAddress {
+  const address = typeof connectionString === "string" ? tryParse(connectionString) : undefined;
+  if (address !== undefined) return address;
+  throw new SealdexError(
+    "invalid_request",
+    "storage location redis: expected connectionString to be redis:// or rediss://, then user:password@ (percent-encoded) " +
+      "if needed, host:port or several of them separated by commas, and /number for a database",
+  );
+}
+
+function tryParse(text: string): RedisAddress | undefined {
+  const match = /^(rediss?):\/\/(?:([^@/?#:]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/(\d{0,6}))?$/i.exec(text);
+  if (match === null) return undefined;
+  const [, scheme, username = "", password = "", hosts, db = ""] = match;
+  try {
+    return {
+      nodes: hosts.split(",").map(parseNode),
+      ...(username !== "" && { username: decodeURIComponent(username) }),
+      ...(password !== "" && { password: decodeURIComponent(password) }),
+      db: Number(db),
+      tls: scheme.toLowerCase() === "rediss",
+    };
+  } catch {
+    // Of a broken host, port or percent-encoding; the error may quote the text, so it is not kept as a cause.
+    return undefined;
+  }
+}
+
+function parseNode(text: string): { host: string; port: number } {
+  const { hostname, port } = new URL(`redis://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
+}
+
+/** The caller's client, which is left as it is: it is neither broken nor closed, and reconnects as it was told to. */
+export function useClient(client: RedisClient): RedisConnection {
+  return {
+    client,
+    hasEnded: () => false,
+    reasonFor: (error) => reasonFor(error, undefined),
+    giveUp: () => {},
+    close: async () => {},
+  };
+}
+
+/** Connects. Rejects with whatever ioredis does, or with `not_supported` if it is not installed. */
+export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
+  const ioredis = await loadPackage("ioredis", "redis", () => import("ioredis"));
+  const { nodes, db, tls, username, password } = address;
+  const options = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    connectTimeout: connectTimeoutMs,
+    keepAlive: 30_000,
+    // A command is sent once: whoever called knows whether it may be sent again.
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+  };
+  const retryStrategy = (times: number) => Math.min(50 * times, reconnectDelayMsMax);
+  if (nodes.length === 1) {
+    const single = manage(new ioredis.Redis({ ...options, ...nodes[0], db, retryStrategy }));
+    try {
+      if (!isCluster(await within(timeoutMs, infoOf(single.client)))) return single;
+    } catch (error) {
+      const reason = single.reasonFor(error);
+      await single.close();
+      throw reason;
+    }
+    await single.close();
+  }
+  if (db !== 0) {
+    throw new SealdexError("invalid_request", "storage location redis: a cluster has no database but 0");
+  }
+  return manage(
+    new ioredis.Cluster([...nodes], {
+      redisOptions: options,
+      retryDelayOnFailover: 0,
+      // When no node is left it ends, which rejects what waits; the next operation makes another.
+      clusterRetryStrategy: () => null,
+      slotsRefreshTimeout: connectTimeoutMs,
+      // A certificate has names, not the addresses that they stand for.
+      ...(tls && {
+        dnsLookup: (name: string, found: (_: null, address: string) => void) => found(null, name),
+      }),
+    }),
+  );
+}
+
+interface OwnClient extends RedisClient {
+  readonly status: string;
+  on(event: "error" | "ready", listener: (error: unknown) => void): unknown;
+  once(event: "end", listener: () => void): unknown;
+  disconnect(): void;
+}
+
+function manage(client: OwnClient): RedisConnection {
+  let lastError: unknown;
+  let wasGivenUp = false;
+  client.on("error", (error) => {
+    lastError = error;
+  });
+  client.on("ready", () => {
+    lastError = undefined;
+  });
+  return {
+    client,
+    hasEnded: () => wasGivenUp || client.status === "end",
+    reasonFor: (error) => reasonFor(error, lastError),
+    giveUp() {
+      wasGivenUp = true;
+      client.disconnect();
+    },
+    async close() {
+      const wasReady = client.status === "ready";
+      const ended = new Promise<void>((resolve) => client.once("end", resolve));
+      client.disconnect();
+      // Of one that is still being made, no end is told.
+      if (wasReady) await ended;
+    },
+  };
+}
+
+/** What commands say that a broken connection took along is less than what the connection said. */
+function reasonFor(error: unknown, lastError: unknown): unknown {
+  const isClosed =
+    error instanceof Error &&
+    (error.name === "MaxRetriesPerRequestError" ||
+      /^(Connection is closed|None of startup)/.test(error.message));
+  if (isClosed) return innermost(lastError) ?? Object.assign(new Error(), { code: "ECONNRESET" });
+  return innermost(error);
+}
+
+/** ioredis hangs the error of the last node on that of a cluster, and those of commands on that of a transaction. */
+function innermost(error: unknown): unknown {
+  if (typeof error !== "object" || error === null) return error;
+  const { lastNodeError, previousErrors } = error as { lastNodeError?: unknown; previousErrors?: unknown[] };
+  return lastNodeError ?? previousErrors?.[0] ?? error;
+}
+
+function isCluster(info: string): boolean {
+  return /^(redis|server)_mode:cluster\b/m.test(info);
+}
+
+/** What a server says of itself; nothing where that is forbidden. */
+async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
+  try {
+    return await client.info();
+  } catch (error) {
+    if (error instanceof Error && /^NOPERM|unknown command/i.test(error.message)) return "";
+    throw error;
+  }
+}
+
+/**
+ * Throws `not_supported` if a server evicts keys that have no expiry, as all of ours have none, or if a
+ * cluster client reads from replicas, which lag.
+ */
+export async function checkServers(client: RedisClient, allowEviction: boolean): Promise<void> {
+  const { nodes, options } = client as {
+    nodes?: (role: "master") => Pick<RedisClient, "info">[];
+    options?: { scaleReads?: unknown };
+  };
+  if ((options?.scaleReads ?? "master") !== "master") {
+    throw new SealdexError(
+      "not_supported",
+      "storage location redis: expected a Cluster whose scaleReads is master; a replica may not have yet what was just written",
+    );
+  }
+  // The first answer comes when a cluster's nodes are known.
+  const first = await infoOf(client);
+  if (allowEviction) return;
+  const others = nodes === undefined ? [] : await Promise.all(nodes.call(client, "master").map(infoOf));
+  for (const info of [first, ...others]) {
+    const [, policy] = evictingPolicy.exec(info) ?? [];
+    if (policy === undefined) continue;
+    throw new SealdexError(
+      "not_supported",
+      `storage location redis: expected a server that keeps what it is given, got maxmemory-policy ${policy}, which deletes ` +
+        "parts of an index when memory runs short; set noeviction, or give allowEviction: true if losing the index is acceptable",
+    );
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Blobs in Redis, single or cluster.
+ *
+ * A key belongs to one of 64 buckets, chosen by its first two parts, so that an index lies in one bucket and
+ * indexes spread over a cluster. A bucket has a hash tag, which keeps in one slot what changes together:
+ *
+ *     sealdex:{<bucket>}:<key>    16 characters that name the create which made it, then the blob
+ *     sealdex:{<bucket>}          a sorted set of the bucket's keys, all of score 0 and so in byte order
+ *
+ * Blob and entry change in one transaction. The 16 characters say who won even if a client of the caller's
+ * sent a create twice, and tell an empty blob from none.
+ */
+
+import { randomBytes } from "node:crypto";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "./blob-store.js";
+import { TimeoutError, unavailable, within } from "./failure.js";
+import { createGate } from "./gate.js";
+import { checkKey, checkPrefix } from "./key.js";
+import {
+  checkServers,
+  connect,
+  parseRedisAddress,
+  type RedisClient,
+  type RedisConnection,
+  useClient,
+} from "./redis-connection.js";
+
+const operationsMax = 64;
+const timeoutMsDefault = 30_000;
+const buckets = 64;
+const tokenCharacters = 16;
+/** A page of a list, or of keys deleted together: what a server is busy with in one go. */
+const keysAtOnce = 5_000;
+
+export interface RedisStoreOptions {
+  /** Needed unless there is a client. */
+  readonly connectionString?: unknown;
+  /** The caller's own, which stays open. */
+  readonly client?: RedisClient | undefined;
+  /** What the server's keys begin with. */
+  readonly path?: unknown;
+  readonly allowEviction?: boolean | undefined;
+  /** After which an operation is given up. */
+  readonly timeoutMs?: number;
+}
+
+/** Throws `invalid_request` for a connection string or a path that is none. Connects at the first call. */
+export function createRedisStore(options: RedisStoreOptions): BlobStore {
+  const { client, allowEviction = false, timeoutMs = timeoutMsDefault } = options;
+  const path = checkPath(options.path ?? "sealdex");
+  const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
+  const gate = createGate(operationsMax);
+  let opening: Promise<RedisConnection> | undefined;
+
+  async function open(): Promise<RedisConnection> {
+    const made = address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
+    try {
+      await within(timeoutMs, checkServers(made.client, allowEviction));
+      return made;
+    } catch (error) {
+      const reason = made.reasonFor(error);
+      await made.close();
+      throw reason;
+    }
+  }
+
+  /** One connection for all calls. Where making it failed or it has ended, the next call makes another. */
+  async function connected(): Promise<RedisConnection> {
+    const current = (opening ??= open());
+    const made = await current.catch((error: unknown) => error);
+    if (isConnection(made) && !made.hasEnded()) return made;
+    if (opening === current) opening = undefined;
+    if (isConnection(made)) return connected();
+    throw made;
+  }
+
+  function run<T>(operation: string, work: (client: RedisClient) => Promise<T>): Promise<T> {
+    return gate(async () => {
+      const used: { connection?: RedisConnection } = {};
+      const working = async () => {
+        used.connection = await connected();
+        return work(used.connection.client);
+      };
+      try {
+        return await within(timeoutMs, working());
+      } catch (error) {
+        if (error instanceof TimeoutError) used.connection?.giveUp();
+        throw unavailable("redis", operation, used.connection?.reasonFor(error) ?? error, meanings);
+      }
+    });
+  }
+
+  const nameOf = (bucket: number, key: string) => `${path}:{${bucket}}:${key}`;
+  const setOf = (bucket: number) => `${path}:{${bucket}}`;
+
+  /** The first `limit` keys of a bucket, read page by page. */
+  async function listBucket(from: RedisClient, bucket: number, range: LexRange): Promise<string[]> {
+    const keys: string[] = [];
+    for (let { min } = range; keys.length < range.limit;) {
+      const count = Math.min(range.limit - keys.length, keysAtOnce);
+      const page = await from.zrangebylex(setOf(bucket), min, range.max, "LIMIT", 0, count);
+      for (const key of page) keys.push(key);
+      if (page.length < count) break;
+      min = `(${page[page.length - 1]}`;
+    }
+    return keys;
+  }
+
+  return {
+    read(key, range) {
+      return run(`read ${key}`, async (from) => {
+        checkKey(key);
+        const name = nameOf(bucketOf(key), key);
+        if (range === undefined) {
+          const value = await from.getBuffer(name);
+          return value === null ? null : plain(value).subarray(tokenCharacters);
+        }
+        const start = tokenCharacters + range.offset;
+        const [size, part] = await transact(from, [
+          ["strlen", name],
+          ["getrangeBuffer", name, start, start + range.length - 1],
+        ]);
+        return size === 0 ? null : plain(part as Uint8Array);
+      });
+    },
+
+    create(key, bytes) {
+      return run(`create ${key}`, async (to) => {
+        checkKey(key);
+        const bucket = bucketOf(key);
+        const name = nameOf(bucket, key);
+        const token = randomBytes((tokenCharacters * 3) / 4).toString("base64url");
+        const results = await transact(to, [
+          ["set", name, Buffer.concat([Buffer.from(token), bytes]), "NX"],
+          ["zadd", setOf(bucket), 0, key],
+          ["getrange", name, 0, tokenCharacters - 1],
+        ]);
+        return results[2] === token;
+      });
+    },
+
+    list(prefix, { limit = Infinity, after = "" } = {}) {
+      return run(`list ${prefix}`, async (from) => {
+        checkPrefix(prefix);
+        const range: LexRange = {
+          min: after >= prefix && after !== "" ? `(${after}` : `[${prefix}`,
+          // "~" comes after every character of a key.
+          max: `(${prefix}~`,
+          limit,
+        };
+        const lists = await Promise.all(bucketsOf(prefix).map((bucket) => listBucket(from, bucket, range)));
+        const keys = lists.length === 1 ? lists[0] : lists.flat().sort();
+        return keys.slice(0, limit);
+      });
+    },
+
+    async delete(keys) {
+      keys.forEach(checkKey);
+      for (const { bucket, keys: together } of runsOf(keys)) {
+        await run(`delete ${together[0]}`, (from) =>
+          transact(from, [
+            ["unlink", ...together.map((key) => nameOf(bucket, key))],
+            ["zrem", setOf(bucket), ...together],
+          ]),
+        );
+      }
+    },
+
+    async close() {
+      await opening?.then(
+        (made) => made.close(),
+        () => undefined, // It never opened; whoever called it knows.
+      );
+    },
+  };
+}
+
+interface LexRange {
+  readonly min: string;
+  readonly max: string;
+  readonly limit: number;
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  CLUSTERDOWN: "the cluster has no master for some of its slots",
+  LOADING: "the server is still reading its data",
+  MISCONF: "the server cannot write to its disk",
+  NOAUTH: "the server wants credentials",
+  NOPERM: "the user may not run a command that is needed",
+  OOM: "the server's memory is full",
+  READONLY: "this is a replica; writes go to its master",
+  WRONGPASS: "the server refused the credentials",
+};
+
+function checkPath(path: unknown): string {
+  // No braces: they would be taken for the hash tag.
+  if (typeof path === "string" && /^[\w.:/-]{1,200}$/.test(path)) return path;
+  throw new SealdexError(
+    "invalid_request",
+    "storage location redis: expected path to be 1 to 200 letters, digits and _ . : / -",
+  );
+}
+
+function isConnection(value: unknown): value is RedisConnection {
+  return typeof value === "object" && value !== null && "hasEnded" in value;
+}
+
+/** Results of commands that run as one. */
+async function transact(client: RedisClient, commands: unknown[][]): Promise<unknown[]> {
+  const results = await client.multi(commands).exec();
+  if (results === null) throw new Error("a transaction was discarded");
+  return results.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+}
+
+/** Where a key or, if it has that many parts, a prefix lies: FNV-1a over the first two parts. */
+function bucketOf(key: string): number {
+  const [group] = /^[^/]*(\/[^/]*)?/.exec(key) as RegExpExecArray;
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < group.length; i++) hash = Math.imul(hash ^ group.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % buckets;
+}
+
+/** Buckets in which there may be keys with this prefix: one where its first two parts are whole. */
+function bucketsOf(prefix: string): number[] {
+  if (prefix.split("/").length > 2) return [bucketOf(prefix)];
+  return Array.from({ length: buckets }, (_, bucket) => bucket);
+}
+
+/** Neighbours of one bucket, in order, that can go in one transaction. */
+function runsOf(keys: readonly string[]): { readonly bucket: number; readonly keys: string[] }[] {
+  const runs: { readonly bucket: number; readonly keys: string[] }[] = [];
+  for (const key of keys) {
+    const bucket = bucketOf(key);
+    const last = runs.at(-1);
+    if (last?.bucket === bucket && last.keys.length < keysAtOnce) last.keys.push(key);
+    else runs.push({ bucket, keys: [key] });
+  }
+  return runs;
+}
+
+/** A Buffer's `slice` shares its memory; that of what a store returns must not. */
+function plain(buffer: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
+}

@@ -1,0 +1,8 @@
+/** Every server that tests can use. */
+
+import { postgres } from "./postgres.js";
+import { redis } from "./redis.js";
+import { redisCluster } from "./redis-cluster.js";
+import type { TestServer } from "./test-server.js";
+
+export const testServers: readonly TestServer[] = [redis, redisCluster, postgres];
