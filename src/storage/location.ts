@@ -2,10 +2,14 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
+import { checkBucketLocation } from "./bucket-location.js";
+import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
 import { createMemoryStore } from "./memory.js";
+import { probedBeforeWriting } from "./probe.js";
+import { createS3Store, type S3ClientLike } from "./s3.js";
 
-/** Where blobs are kept. The fields are the specification's; this version has drivers for `memory` and `local`. */
+/** Where blobs are kept. The fields are the specification's, and `client`. */
 export interface StorageLocation {
   /**
    * `memory` forgets everything when the process ends; `local` is a folder of the file system; `redis`,
@@ -18,16 +22,27 @@ export interface StorageLocation {
   readonly connectionString?: string;
   /** `s3` and `gcs`. */
   readonly bucket?: string;
-  /** `s3` and `gcs`. Never printed. */
+  /**
+   * `s3`: with `secretKey`; default: what the AWS SDK finds in the environment, in its files or on the machine. `gcs`:
+   * the access id of an HMAC key, required. Never printed.
+   */
   readonly accessKey?: string;
   /** `s3` and `gcs`. Never printed. */
   readonly secretKey?: string;
-  /** `s3` and `gcs`. */
+  /** `s3` and `gcs`. Default: `s3` what the AWS SDK finds, or "us-east-1" where there is an endpoint; `gcs` "auto". */
   readonly region?: string;
-  /** The URL of an S3-compatible service. */
+  /** `s3` and `gcs`: the URL of another service than AWS or Google, such as "https://minio.example:9000". */
   readonly endpoint?: string;
-  /** The folder, made if absent; relative to the working directory. Required by `local`. */
+  /**
+   * `local`: the folder, made if absent; relative to the working directory; required. `s3` and `gcs`: what the names of
+   * objects begin with, for several stores in one bucket; default: nothing.
+   */
   readonly path?: string;
+  /**
+   * A client that the caller has, used as it is configured and never closed. `s3`: an `S3Client` of
+   * `@aws-sdk/client-s3`, instead of region, endpoint and keys.
+   */
+  readonly client?: S3ClientLike;
 }
 
 const methods = ["read", "create", "list", "delete"] as const satisfies readonly (keyof BlobStore)[];
@@ -52,12 +67,14 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
       return createLocalStore({ path: checkPath(location.path) });
     case "redis":
     case "postgres":
-    case "s3":
-    case "gcs":
       throw new SealdexError(
         "not_supported",
-        `storage location ${location.location}: this version has memory and local`,
+        `storage location ${location.location}: this version has memory, local, s3 and gcs`,
       );
+    case "s3":
+      return probedBeforeWriting(openS3(location), "s3 storage");
+    case "gcs":
+      return probedBeforeWriting(openGcs(location), "gcs storage");
     default:
       // What came instead is not shown: it could be a connection string in the wrong place.
       throw new SealdexError(
@@ -65,6 +82,34 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
       );
   }
+}
+
+function openS3(location: StorageLocation): BlobStore {
+  const checked = checkBucketLocation(location);
+  const { client } = location;
+  if (client === undefined) return createS3Store(checked);
+  if (typeof client?.send !== "function" || typeof client.destroy !== "function") {
+    throw new SealdexError(
+      "invalid_request",
+      "storage location s3: expected client to be an S3Client of @aws-sdk/client-s3",
+    );
+  }
+  if (checked.credentials ?? checked.endpoint ?? checked.region) {
+    throw new SealdexError(
+      "invalid_request",
+      "storage location s3: expected a client, or region, endpoint and keys to make one with, not both",
+    );
+  }
+  return createS3Store(checked, client);
+}
+
+function openGcs(location: StorageLocation): BlobStore {
+  const { credentials, ...checked } = checkBucketLocation(location);
+  if (credentials !== undefined && location.client === undefined)
+    return createGcsStore({ ...checked, credentials });
+  const expected =
+    credentials === undefined ? "accessKey and secretKey of an HMAC key" : "no client: none is needed";
+  throw new SealdexError("invalid_request", `storage location gcs: expected ${expected}`);
 }
 
 function checkPath(path: unknown): string {
