@@ -23,6 +23,8 @@ export interface GcsEmulatorOptions {
   readonly buckets: Map<string, Bucket>;
   /** Most names that a page of a list has; the service's is 1,000. */
   readonly pageMax?: number;
+  /** Ignores the condition of a write, as the service itself does with the other dialect's. */
+  readonly isCareless?: boolean;
 }
 
 export interface GcsEmulator {
@@ -43,6 +45,7 @@ export async function startGcsEmulator({
   keys,
   buckets,
   pageMax = 1000,
+  isCareless = false,
 }: GcsEmulatorOptions): Promise<GcsEmulator> {
   let generations = 0;
   let connections = 0;
@@ -93,7 +96,7 @@ export async function startGcsEmulator({
     if (length === undefined)
       return error(411, "MissingContentLength", "You must provide the Content-Length header.");
     const condition = headers["x-goog-if-generation-match"];
-    if (condition !== undefined) {
+    if (condition !== undefined && !isCareless) {
       if (!/^\d+$/.test(String(condition))) return error(400, "InvalidArgument", "Invalid argument.");
       if ((bucket.get(name)?.generation ?? 0) !== Number(condition)) {
         return error(
