@@ -6,7 +6,7 @@
  *     file:./data                               file:///var/lib/sealdex
  *     redis://user:password@host:6379/0         rediss://…
  *     postgres://user:password@host/database?tableName=sealdex
- *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix
+ *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix?endpoint=…
  *     {"location":"s3","bucket":"…","accessKey":"…","secretKey":"…"}
  *
  * Buckets take `accessKey:secretKey@` before their name, percent-encoded.
@@ -95,7 +95,8 @@ function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefi
   const path = decodeURIComponent(url.pathname.replace(/^\//, ""));
   const region = url.searchParams.get("region");
   const endpoint = url.searchParams.get("endpoint");
-  if (url.hostname === "") return undefined;
+  const isKnown = [...url.searchParams.keys()].every((name) => name === "region" || name === "endpoint");
+  if (url.hostname === "" || !isKnown) return undefined;
   return {
     location,
     bucket: url.hostname,

@@ -11,7 +11,7 @@ import { canonicalQuery, type HmacKey, signed } from "./goog4.js";
 import { collect } from "./object-body.js";
 import { requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
-import { ServiceError } from "./service-error.js";
+import { codeFrom, ServiceError } from "./service-error.js";
 
 export interface Answer {
   readonly status: number;
@@ -86,7 +86,8 @@ export function createConnection({
       } catch (error) {
         if (error instanceof ServiceError) throw error;
         // A system error's message may name hosts; its code is enough.
-        const code = error instanceof Error && "code" in error ? String(error.code) : "an unexpected error";
+        const code =
+          error instanceof Error && "code" in error ? codeFrom(String(error.code)) : "an unexpected error";
         throw new ServiceError({ reason: code });
       }
     },

@@ -9,7 +9,7 @@ import type { BucketLocation } from "./bucket-location.js";
 import { type Answer, createConnection } from "./gcs-connection.js";
 import { checkPart } from "./object-body.js";
 import { createObjectStore, type ObjectService } from "./object-store.js";
-import { ServiceError } from "./service-error.js";
+import { codeFrom, ServiceError } from "./service-error.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
 
 const endpointDefault = "https://storage.googleapis.com";
@@ -109,7 +109,7 @@ export function createGcsStore(
 
 function codeOf({ body }: Answer): string {
   const root = tryParse(body);
-  return root?.name === "Error" ? (childText(root, "Code") ?? "") : "";
+  return root?.name === "Error" ? codeFrom(childText(root, "Code") ?? "") : "";
 }
 
 function tryParse(body: Uint8Array): XmlElement | undefined {

@@ -111,8 +111,8 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
             }
             last = name;
             const key = name.slice(root.length);
-            // Whatever else lies here is not ours.
-            if (isKey(key)) keys.push(key);
+            // Whatever else lies here is not ours, and a service may send more than was asked for.
+            if (isKey(key) && keys.length < limit) keys.push(key);
           }
           if (!isTruncated) break;
           if (names.length === 0) {

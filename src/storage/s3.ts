@@ -14,7 +14,7 @@ import type { BucketLocation } from "./bucket-location.js";
 import { checkPart, collect } from "./object-body.js";
 import { createObjectStore, type ObjectService, requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
-import { ServiceError } from "./service-error.js";
+import { codeFrom, ServiceError } from "./service-error.js";
 
 /** An `S3Client` of `@aws-sdk/client-s3`: as much of it as is needed to be told from anything else. */
 export interface S3ClientLike {
@@ -203,7 +203,7 @@ function describe(error: unknown): ServiceError {
   };
   const status = $metadata?.httpStatusCode;
   if (message === "Region is missing") return new ServiceError({ reason: "NoRegion", isRefusal: true });
-  const reason = String((status === undefined ? code : Code) ?? name);
+  const reason = codeFrom(String((status === undefined ? code : Code) ?? name));
   // The client has read the service's clock by now.
   const isRefusal =
     reason === "RequestTimeTooSkewed" ? false : name === "CredentialsProviderError" || undefined;

@@ -4,7 +4,7 @@
  */
 
 export interface Failure {
-  /** The service's or the system's own code, or words of ours. */
+  /** Words of ours, or a code from outside that went through `codeFrom`. */
   readonly reason: string;
   /** The status of the HTTP answer, if one came. */
   readonly status?: number;
@@ -34,19 +34,22 @@ export class ServiceError extends Error {
   readonly isRefusal: boolean;
 
   constructor({ reason, status, isRefusal }: Failure) {
-    // A service chooses its codes; one that is not just a word is not repeated.
-    const shown = /^[\w .-]{1,64}$/.test(reason) ? reason : "an unreadable code";
-    const hint = hints[shown];
+    const hint = Object.hasOwn(hints, reason) ? hints[reason] : undefined;
     const details = [
       ...(status === undefined ? [] : [`status ${status}`]),
       ...(hint === undefined ? [] : [hint]),
     ];
-    super(details.length === 0 ? shown : `${shown} (${details.join("; ")})`);
-    this.code = shown;
+    super(details.length === 0 ? reason : `${reason} (${details.join("; ")})`);
+    this.code = reason;
     this.status = status;
     this.isRefusal =
       isRefusal ?? (status !== undefined && status >= 400 && status < 500 && !isPassing(status));
   }
+}
+
+/** The code of a service or of the system, which chose it: what is not just a word is not repeated. */
+export function codeFrom(outside: string): string {
+  return /^[A-Za-z]\w{0,63}$/.test(outside) ? outside : "an unreadable code";
 }
 
 /** Statuses below 500 that say "not now". */
