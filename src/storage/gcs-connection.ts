@@ -25,6 +25,7 @@ export interface Request {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Connection {
@@ -51,7 +52,7 @@ export function createConnection({
   const sockets = { keepAlive: true, maxSockets: requestsMax, timeout: silenceMsMax };
   const agent = isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets);
 
-  async function exchange({ method, path, query, headers, body }: Request): Promise<Answer> {
+  async function exchange({ method, path, query, headers, body, signal }: Request): Promise<Answer> {
     const hash = await payloadHash(body ?? new Uint8Array(0));
     const withHost = { ...headers, host };
     const unsigned = { method, path, query, headers: withHost, payloadHash: hash };
@@ -59,6 +60,7 @@ export function createConnection({
     const options = {
       method,
       agent,
+      signal,
       // An IPv6 address stands in brackets in a URL, and without them everywhere else.
       hostname: hostname.replace(/^\[|\]$/g, ""),
       port,

@@ -6,7 +6,7 @@
 
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { type Answer, createConnection } from "./gcs-connection.js";
+import { type Answer, createConnection, type Request } from "./gcs-connection.js";
 import { checkPart } from "./object-body.js";
 import { createObjectStore, type ObjectService } from "./object-store.js";
 import { codeFrom, ServiceError } from "./service-error.js";
@@ -29,7 +29,7 @@ export function createGcsStore(
     method: string,
     name: string,
     expected: readonly (number | string)[],
-    rest: { query?: Record<string, string>; headers?: Record<string, string>; body?: Uint8Array } = {},
+    rest: Partial<Request>,
   ): Promise<Answer & { readonly code: string }> {
     const path = name === "" ? `/${bucket}` : `/${bucket}/${name}`;
     const answer = await connection.send({ method, path, query: {}, headers: {}, ...rest });
@@ -47,24 +47,24 @@ export function createGcsStore(
   const service: ObjectService = {
     title: "gcs storage",
 
-    async get(name, range) {
+    async get(name, range, signal) {
       const headers: Record<string, string> = {};
       if (range) headers.range = `bytes=${range.offset}-${range.offset + range.length - 1}`;
       const expected = range ? [200, 206, 416, "NoSuchKey"] : [200, "NoSuchKey"];
-      const { status, code, headers: found, body } = await send("GET", name, expected, { headers });
+      const { status, code, headers: found, body } = await send("GET", name, expected, { headers, signal });
       if (code === "NoSuchKey") return null;
       if (status === 416) return new Uint8Array(0);
       return checkPart(body, range, status === 206 ? String(found["content-range"]) : undefined);
     },
 
-    async tokenOf(name) {
-      const { status, headers } = await send("HEAD", name, [200, 404]);
+    async tokenOf(name, signal) {
+      const { status, headers } = await send("HEAD", name, [200, 404], { signal });
       if (status === 404) return null;
       const token = headers[tokenHeader];
       return typeof token === "string" ? token : undefined;
     },
 
-    async put(name, bytes, token) {
+    async put(name, bytes, token, signal) {
       const headers = {
         // What anyone may read, Google's caches would keep for an hour otherwise.
         "cache-control": "private, no-store",
@@ -72,19 +72,19 @@ export function createGcsStore(
         "x-goog-if-generation-match": "0",
         [tokenHeader]: token,
       };
-      const { status } = await send("PUT", name, [200, 409, 412], { headers, body: bytes });
+      const { status } = await send("PUT", name, [200, 409, 412], { headers, body: bytes, signal });
       if (status === 200) return "created";
       return status === 412 ? "taken" : "conflict";
     },
 
-    async list(prefix, after, limit) {
+    async list(prefix, after, limit, signal) {
       const query = {
         "list-type": "2",
         "max-keys": String(limit),
         ...(prefix !== "" && { prefix }),
         ...(after !== "" && { "start-after": after }),
       };
-      const { body } = await send("GET", "", [200], { query });
+      const { body } = await send("GET", "", [200], { query, signal });
       const root = tryParse(body);
       if (root?.name !== "ListBucketResult") {
         throw new ServiceError({ reason: "a list that cannot be read", isRefusal: true });
@@ -96,8 +96,8 @@ export function createGcsStore(
       };
     },
 
-    async remove(name) {
-      await send("DELETE", name, [200, 204, "NoSuchKey"]);
+    async remove(name, signal) {
+      await send("DELETE", name, [200, 204, "NoSuchKey"], { signal });
     },
 
     async close() {

@@ -30,9 +30,9 @@ export function probedBeforeWriting(store: BlobStore, title: string): BlobStore 
 
   return {
     ...store,
-    async create(key, bytes) {
+    async create(key, bytes, options) {
       await probeOnce();
-      return store.create(key, bytes);
+      return store.create(key, bytes, options);
     },
   };
 }

@@ -7,12 +7,13 @@
 
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
+import { addAbortSignal, type Readable } from "node:stream";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
 import { checkPart, collect } from "./object-body.js";
-import { createObjectStore, type ObjectService, requestsMax } from "./object-store.js";
+import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
 
@@ -45,14 +46,15 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     return { sdk, s3: (client as Sdk.S3Client | undefined) ?? newClient(sdk, location) };
   }
 
-  /** Null where the answer is one of those expected. */
+  /** What was sent for, or the error, where it is one of those expected. Throws any other as a ServiceError. */
   async function request<T>(
-    send: (sdk: typeof Sdk, s3: Sdk.S3Client) => Promise<T>,
+    signal: Signal,
+    send: (sdk: typeof Sdk, s3: Sdk.S3Client, options: { readonly abortSignal?: AbortSignal }) => Promise<T>,
     isExpected: (error: ServiceError) => boolean,
   ): Promise<T | ServiceError> {
     try {
       const { sdk, s3 } = await (opened ??= open());
-      return await send(sdk, s3);
+      return await send(sdk, s3, signal === undefined ? {} : { abortSignal: signal });
     } catch (error) {
       if (error instanceof SealdexError) throw error;
       const failure = error instanceof ServiceError ? error : describe(error);
@@ -64,9 +66,10 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
   const service: ObjectService = {
     title: "s3 storage",
 
-    async get(name, range) {
+    async get(name, range, signal) {
       const answer = await request(
-        async (sdk, s3) => {
+        signal,
+        async (sdk, s3, options) => {
           const last = range && range.offset + range.length - 1;
           const { Body, ContentRange } = await s3.send(
             new sdk.GetObjectCommand({
@@ -74,7 +77,10 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
               Key: name,
               ...(range && { Range: `bytes=${range.offset}-${last}` }),
             }),
+            options,
           );
+          // The client lets go of the signal when the body begins.
+          if (signal !== undefined) addAbortSignal(signal, Body as Readable);
           const bytes = await collect(Body as unknown as AsyncIterable<Uint8Array>);
           return checkPart(bytes, range, ContentRange);
         },
@@ -84,18 +90,20 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
       return answer.code === "NoSuchKey" ? null : new Uint8Array(0);
     },
 
-    async tokenOf(name) {
+    async tokenOf(name, signal) {
       const answer = await request(
-        (sdk, s3) => s3.send(new sdk.HeadObjectCommand({ Bucket: bucket, Key: name })),
+        signal,
+        (sdk, s3, options) => s3.send(new sdk.HeadObjectCommand({ Bucket: bucket, Key: name }), options),
         ({ status }) => status === 404,
       );
       return answer instanceof ServiceError ? null : answer.Metadata?.[tokenField];
     },
 
-    async put(name, bytes, token) {
+    async put(name, bytes, token, signal) {
       const hash = await payloadHash(bytes);
       const answer = await request(
-        (sdk, s3) => {
+        signal,
+        (sdk, s3, options) => {
           const command = new sdk.PutObjectCommand({
             Bucket: bucket,
             Key: name,
@@ -114,7 +122,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
             },
             { step: "build", name: "sealdexPayloadHash" },
           );
-          return s3.send(command);
+          return s3.send(command, options);
         },
         ({ status }) => status === 412 || status === 409 || status === 501,
       );
@@ -127,9 +135,10 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
       );
     },
 
-    async list(prefix, after, limit) {
+    async list(prefix, after, limit, signal) {
       const answer = await request(
-        (sdk, s3) =>
+        signal,
+        (sdk, s3, options) =>
           s3.send(
             new sdk.ListObjectsV2Command({
               Bucket: bucket,
@@ -137,6 +146,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
               MaxKeys: limit,
               ...(after !== "" && { StartAfter: after }),
             }),
+            options,
           ),
         () => false,
       );
@@ -145,9 +155,10 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
       return { names, isTruncated: answer.IsTruncated === true };
     },
 
-    async remove(name) {
+    async remove(name, signal) {
       await request(
-        (sdk, s3) => s3.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: name })),
+        signal,
+        (sdk, s3, options) => s3.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: name }), options),
         ({ code }) => code === "NoSuchKey",
       );
     },

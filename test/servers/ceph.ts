@@ -6,13 +6,28 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { access, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 
-export const install = "apt-get install -y --no-install-recommends radosgw ceph-mon ceph-osd ceph-common";
+const packages = ["radosgw", "ceph-mon", "ceph-osd", "ceph-common"];
+export const install = `apt-get install -y --no-install-recommends ${packages.join(" ")}`;
+
+/** As every server for tests is described. Its address has the credentials of its one user. */
+export const ceph = {
+  name: "s3",
+  variable: "SEALDEX_TEST_S3_URL",
+  packages,
+  isInstalled: () => programs.every(isInstalled),
+  async start(): Promise<{ readonly address: string; stop(): Promise<void> }> {
+    const server = await startCeph();
+    if (server === null) throw new Error(`ceph: not installed; ${install}`);
+    return { address: server.env[ceph.variable], stop: () => server.stop() };
+  },
+};
 
 const programs = ["ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin"];
 const startMsMax = 60_000;
@@ -31,7 +46,7 @@ export interface Ceph {
 
 /** Null where Ceph is not installed. `durable`: data in a file, so that it outlives the daemons. */
 export async function startCeph({ durable = false } = {}): Promise<Ceph | null> {
-  if (!(await Promise.all(programs.map(isInstalled))).every(Boolean)) return null;
+  if (!ceph.isInstalled()) return null;
   const folder = await mkdtemp(join(tmpdir(), "sealdex-ceph-"));
   const [monitorV2, monitorV1, gatewayPort] = await freePorts(3);
   const secrets = { accessKey: randomBytes(10).toString("hex"), secretKey: randomBytes(20).toString("hex") };
@@ -135,9 +150,7 @@ export async function startCeph({ durable = false } = {}): Promise<Ceph | null> 
     ...secrets,
     endpoint,
     env: {
-      SEALDEX_TEST_S3_ENDPOINT: endpoint,
-      SEALDEX_TEST_S3_ACCESS_KEY: secrets.accessKey,
-      SEALDEX_TEST_S3_SECRET_KEY: secrets.secretKey,
+      [ceph.variable]: endpoint.replace("//", `//${secrets.accessKey}:${secrets.secretKey}@`),
     },
     async restartGateway(whileDown) {
       await kill("radosgw");
@@ -216,17 +229,9 @@ rgw dns name = localhost
 `;
 }
 
-async function isInstalled(program: string): Promise<boolean> {
-  const places = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, program));
-  const found = await Promise.all(
-    places.map((path) =>
-      access(path).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  return found.includes(true);
+function isInstalled(program: string): boolean {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.some((folder) => existsSync(join(folder, program)));
 }
 
 async function freePorts(count: number): Promise<number[]> {

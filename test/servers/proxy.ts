@@ -24,8 +24,13 @@ export interface ProxyAnswer {
   readonly body?: Buffer | string;
 }
 
-/** What becomes of a request; "cut": the connection ends without an answer; "halve": in the middle of the answer. */
-export type Behaviour = (request: ProxyRequest) => Promise<ProxyAnswer | "cut" | { halve: ProxyAnswer }>;
+/**
+ * What becomes of a request. "cut": the connection ends without an answer. "halve": in the middle of the answer; or
+ * there it stays, and something else happens then.
+ */
+export type Behaviour = (
+  request: ProxyRequest,
+) => Promise<ProxyAnswer | "cut" | { halve: ProxyAnswer; meanwhile?: () => void }>;
 
 export interface Proxy {
   readonly endpoint: string;
@@ -77,7 +82,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     );
     if (!("halve" in answer)) return void response.end(isHead ? undefined : bytes);
     response.write(bytes.subarray(0, bytes.length >> 1));
-    setTimeout(() => response.destroy(), 20);
+    setTimeout("meanwhile" in answer && answer.meanwhile ? answer.meanwhile : () => response.destroy(), 20);
   }
 
   const server = createServer((incoming, response) => {

@@ -276,6 +276,49 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       await here.close();
     });
 
+    test("an aborted operation ends at once, with the signal's reason, and so does its request", async () => {
+      await store.create("a", randomBytes(200_000));
+      const reason = new Error("no longer wanted");
+      const held: (() => void)[] = [];
+      const hold = () => new Promise<void>((resolve) => held.push(resolve));
+      const operations: Record<string, (signal: AbortSignal) => Promise<unknown>> = {
+        read: (signal) => store.read("a", undefined, { signal }),
+        "read a range": (signal) => store.read("a", { offset: 5, length: 5 }, { signal }),
+        create: (signal) => store.create("b", one, { signal }),
+        list: (signal) => store.list("", { signal }),
+        delete: (signal) => store.delete(["a"], { signal }),
+      };
+      for (const [name, operation] of Object.entries(operations)) {
+        await expect(operation(AbortSignal.abort(reason)), name).rejects.toBe(reason);
+        const controller = new AbortController();
+        let came: () => void;
+        const arrival = new Promise<void>((resolve) => (came = resolve));
+        proxy.behaviour = async () => {
+          came();
+          await hold();
+          return "cut";
+        };
+        const rejection = expect(operation(controller.signal), name).rejects.toBe(reason);
+        await arrival;
+        controller.abort(reason);
+        await rejection;
+      }
+      for (const release of held) release();
+      proxy.behaviour = passOn;
+      expect(await store.list("")).toEqual(["a", "first"]);
+    });
+
+    test("a body that is aborted in the middle is left there", async () => {
+      await store.create("a", randomBytes(200_000));
+      const controller = new AbortController();
+      const reason = new Error("no longer wanted");
+      proxy.behaviour = async (request) => ({
+        halve: await request.forward(),
+        meanwhile: () => controller.abort(reason),
+      });
+      await expect(store.read("a", undefined, { signal: controller.signal })).rejects.toBe(reason);
+    });
+
     test("connections are used again, and closed with the store", async () => {
       await proxy.stop();
       proxy = await startProxy(server.location.endpoint as string);
