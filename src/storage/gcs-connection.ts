@@ -77,7 +77,11 @@ export function createConnection({
       outgoing.end(body);
     });
     const status = answer.statusCode ?? 0;
-    const bytes = await collect(answer, status < 400 ? undefined : errorBytesMax);
+    const stated = method === "HEAD" ? undefined : answer.headers["content-length"];
+    const bytes = await collect(answer, {
+      length: stated === undefined ? undefined : Number(stated),
+      ...(status >= 400 && { bytesMax: errorBytesMax }),
+    });
     return { status, headers: answer.headers, body: bytes };
   }
 

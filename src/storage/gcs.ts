@@ -35,11 +35,7 @@ export function createGcsStore(
     const answer = await connection.send({ method, path, query: {}, headers: {}, ...rest });
     const code = answer.status < 400 ? "" : codeOf(answer);
     if (!expected.includes(answer.status) && !expected.includes(code)) {
-      throw new ServiceError({
-        reason: code || "an unexpected answer",
-        status: answer.status,
-        ...(code === "RequestTimeTooSkewed" && { isRefusal: false }),
-      });
+      throw new ServiceError({ reason: code || "an unexpected answer", status: answer.status });
     }
     return { ...answer, code };
   }

@@ -3,23 +3,38 @@
 import type { ByteRange } from "./blob-store.js";
 import { ServiceError } from "./service-error.js";
 
-/** The whole body, in memory of its own. Throws a ServiceError if it is longer than `bytesMax`. */
+/** As much as is set aside on the word of a header alone. */
+const trustedBytesMax = 1024 * 1024 * 1024;
+
+/**
+ * The whole body, in memory of its own. `length`: what the answer says; with it, parts are put in place as they come,
+ * and not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
+ */
 export async function collect(
   body: AsyncIterable<Uint8Array>,
-  bytesMax = Number.POSITIVE_INFINITY,
+  { length, bytesMax = trustedBytesMax }: { readonly length: number | undefined; readonly bytesMax?: number },
 ): Promise<Uint8Array> {
+  const isKnown = length !== undefined && length <= bytesMax;
   const parts: Uint8Array[] = [];
-  let length = 0;
+  let bytes = new Uint8Array(isKnown ? length : 0);
+  let end = 0;
   for await (const part of body) {
-    length += part.length;
-    if (length > bytesMax) throw new ServiceError({ reason: "an answer that is too long" });
-    parts.push(part);
+    if (end + part.length > (isKnown ? length : bytesMax)) {
+      throw new ServiceError({ reason: "an answer that is too long" });
+    }
+    if (isKnown) bytes.set(part, end);
+    else parts.push(part);
+    end += part.length;
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
+  if (isKnown) {
+    if (end < length) throw new ServiceError({ reason: "an answer that is too short" });
+    return bytes;
+  }
+  bytes = new Uint8Array(end);
+  end = 0;
   for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
+    bytes.set(part, end);
+    end += part.length;
   }
   return bytes;
 }

@@ -47,9 +47,9 @@ async function probe(store: BlobStore, title: string): Promise<void> {
       `${title}: this service cannot hold an index safely, and nothing was written: ${finding}`,
     );
   const contents = Array.from({ length: creates }, () => randomBytes(64));
+  // Asked for before it is there: a cache that remembers the answer would hide it later.
+  if ((await store.read(key)) !== null) throw refuse("it has what was never written");
   try {
-    // Asked for before it is there: a cache that remembers the answer would hide it later.
-    if ((await store.read(key)) !== null) throw refuse("it has what was never written");
     const results = await Promise.all(contents.map((bytes) => store.create(key, bytes)));
     const winners = contents.filter((_, i) => results[i]);
     if (winners.length !== 1) {
@@ -78,8 +78,11 @@ async function probe(store: BlobStore, title: string): Promise<void> {
     if (listed.join() !== key || rest.join() !== later) {
       throw refuse("a list lacks what was just created, or is out of order");
     }
-  } finally {
-    await store.delete(keys);
+  } catch (error) {
+    // The first failure says more than one to tidy up; what is left then is small and harms nothing.
+    await store.delete(keys).catch(() => undefined);
+    throw error;
   }
+  await store.delete(keys);
   if ((await store.read(key)) !== null) throw refuse("what was deleted could still be read");
 }

@@ -71,7 +71,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
         signal,
         async (sdk, s3, options) => {
           const last = range && range.offset + range.length - 1;
-          const { Body, ContentRange } = await s3.send(
+          const { Body, ContentRange, ContentLength } = await s3.send(
             new sdk.GetObjectCommand({
               Bucket: bucket,
               Key: name,
@@ -81,7 +81,9 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
           );
           // The client lets go of the signal when the body begins.
           if (signal !== undefined) addAbortSignal(signal, Body as Readable);
-          const bytes = await collect(Body as unknown as AsyncIterable<Uint8Array>);
+          const bytes = await collect(Body as unknown as AsyncIterable<Uint8Array>, {
+            length: ContentLength,
+          });
           return checkPart(bytes, range, ContentRange);
         },
         ({ code, status }) => code === "NoSuchKey" || (range !== undefined && status === 416),

@@ -4,6 +4,7 @@
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Refusal, verify } from "./signature.js";
 
@@ -25,6 +26,8 @@ export interface GcsEmulatorOptions {
   readonly pageMax?: number;
   /** Ignores the condition of a write, as the service itself does with the other dialect's. */
   readonly isCareless?: boolean;
+  /** PEM; with it, connections are encrypted. */
+  readonly tls?: { readonly key: string; readonly cert: string };
 }
 
 export interface GcsEmulator {
@@ -46,6 +49,7 @@ export async function startGcsEmulator({
   buckets,
   pageMax = 1000,
   isCareless = false,
+  tls,
 }: GcsEmulatorOptions): Promise<GcsEmulator> {
   let generations = 0;
   let connections = 0;
@@ -198,15 +202,16 @@ export async function startGcsEmulator({
     return null;
   }
 
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     // A client that goes away in the middle of a request is nothing to us.
     handle(request, response).catch(() => response.destroy());
-  });
+  };
+  const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
   server.on("connection", () => connections++);
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const address = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    endpoint: `http${tls === undefined ? "" : "s"}://127.0.0.1:${address.port}`,
     port: address.port,
     connections: () => connections,
     answered,
