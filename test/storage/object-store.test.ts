@@ -9,6 +9,7 @@ import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
+import { isPassing } from "../../src/storage/object-store.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { s3UnderTest } from "../servers/bucket.js";
@@ -165,6 +166,18 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       });
       proxy.behaviour = passOn;
       expect(await store.read("a")).toEqual(one);
+    });
+
+    test("failures that may be over soon are told from those that somebody has to mend", async () => {
+      proxy.behaviour = async () => failing(503, "SlowDown");
+      expect(isPassing(await failure(store.read("a")))).toBe(true);
+      proxy.behaviour = async () => "cut";
+      expect(isPassing(await failure(store.delete(["a"])))).toBe(true);
+      proxy.behaviour = async () => failing(403, "AccessDenied");
+      proxy.methods.length = 0;
+      expect(isPassing(await failure(store.read("a")))).toBe(false);
+      expect(proxy.methods).toEqual(["GET"]);
+      expect(isPassing(new SealdexError("storage_unavailable", "another's"))).toBe(false);
     });
 
     test("a create that fails for good is sent four times", async () => {
