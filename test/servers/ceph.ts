@@ -66,6 +66,14 @@ export async function startCeph({ durable = false } = {}): Promise<Ceph | null> 
     const daemon = spawn(program, args, { env: environment, stdio: ["ignore", log.fd, log.fd] });
     await log.close();
     daemons.set(program, daemon);
+    // Ends it when this process is gone, however it went: then the pipe closes.
+    const script = 'read _; kill -9 "$1"';
+    const watch = spawn("sh", ["-c", script, "sh", String(daemon.pid)], {
+      stdio: ["pipe", "ignore", "ignore"],
+      detached: true,
+    });
+    watch.unref();
+    daemon.once("exit", () => watch.kill("SIGKILL"));
   }
 
   async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
