@@ -41,7 +41,7 @@ const table: Record<string, string> = {
   "errors.ts": "",
   "engine/": "errors.ts",
   "crypto/": "errors.ts node:crypto",
-  "storage/": "errors.ts node: ioredis pg",
+  "storage/": "errors.ts node: @aws-sdk/client-s3 ioredis pg",
   "given-values.ts": "engine/config.ts errors.ts vector-index.ts",
   "filter.ts": "errors.ts filter-match.ts",
   "filter-match.ts": "",
@@ -120,6 +120,13 @@ test("only one file touches ciphers, and it always fixes the tag length", () => 
   const calls = users[0].text.match(/create(C|Dec)ipheriv\("[^;]*;/g) ?? [];
   expect(calls.length).toBe(2);
   for (const call of calls) expect(call).toContain("authTagLength: tagBytes");
+});
+
+test("what storage/ hashes is requests, which services want signed, in two files", () => {
+  const users = all.filter(
+    ({ path, text }) => path.startsWith("storage/") && /createH(ash|mac)\b/.test(text),
+  );
+  expect(users.map(({ path }) => path).sort()).toEqual(["storage/goog4.ts", "storage/payload-hash.ts"]);
 });
 
 test("snake_case property names stay on the wire", () => {

@@ -7,7 +7,7 @@
  *     redis://user:password@host:6379/0         rediss://…, and host1:7001,host2:7002 for a cluster;
  *                                               ?path=…&allowEviction=true
  *     postgres://user:password@host/database?tableName=sealdex
- *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix
+ *     s3://bucket/prefix?region=…&endpoint=…    gs://bucket/prefix?endpoint=…
  *     {"location":"s3","bucket":"…","accessKey":"…","secretKey":"…"}
  *
  * Buckets take `accessKey:secretKey@` before their name, percent-encoded.
@@ -116,7 +116,8 @@ function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefi
   const path = decodeURIComponent(url.pathname.replace(/^\//, ""));
   const region = url.searchParams.get("region");
   const endpoint = url.searchParams.get("endpoint");
-  if (url.hostname === "") return undefined;
+  const isKnown = [...url.searchParams.keys()].every((name) => name === "region" || name === "endpoint");
+  if (url.hostname === "" || !isKnown) return undefined;
   return {
     location,
     bucket: url.hostname,

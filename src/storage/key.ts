@@ -11,7 +11,12 @@ const keyCharactersMax = 512;
 
 /** Throws `internal`. */
 export function checkKey(key: string): void {
-  if (key.length > keyCharactersMax || !keyPattern.test(key)) throw malformed("key", key);
+  if (!isKey(key)) throw malformed("key", key);
+}
+
+/** Whether a name that a service lists can be one of ours. */
+export function isKey(name: string): boolean {
+  return name.length <= keyCharactersMax && keyPattern.test(name);
 }
 
 /** Throws `internal` unless `prefix` is empty or some key could begin with it. */

@@ -2,11 +2,15 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
+import { checkBucketLocation } from "./bucket-location.js";
+import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
 import { createMemoryStore } from "./memory.js";
 import { createPostgresStore, type PostgresPool } from "./postgres.js";
+import { probedBeforeWriting } from "./probe.js";
 import { createRedisStore } from "./redis.js";
 import type { RedisClient } from "./redis-connection.js";
+import { createS3Store, type S3ClientLike } from "./s3.js";
 
 /** Where blobs are kept. The fields are the specification's, and `client` and `allowEviction`. docs/storage.md explains them. */
 export interface StorageLocation {
@@ -20,25 +24,30 @@ export interface StorageLocation {
   /** How to reach the server, with its credentials. `redis` and `postgres`. Never printed. */
   readonly connectionString?: string;
   /**
-   * A client that the caller has already, in place of a connection string: ioredis's `Redis` or `Cluster` for
-   * `redis`, pg's `Pool` for `postgres`. It stays open.
+   * A client that the caller has already, used as it is configured, and left open: ioredis's `Redis` or `Cluster` for
+   * `redis`, pg's `Pool` for `postgres`, in place of a connection string; an `S3Client` of `@aws-sdk/client-s3` for
+   * `s3`, in place of region, endpoint and keys.
    */
-  readonly client?: RedisClient | PostgresPool;
+  readonly client?: RedisClient | PostgresPool | S3ClientLike;
   /** Uses a server that may delete what it holds when its memory is full. `redis` only. Default: false. */
   readonly allowEviction?: boolean;
   /** `s3` and `gcs`. */
   readonly bucket?: string;
-  /** `s3` and `gcs`. Never printed. */
+  /**
+   * `s3`: with `secretKey`; default: what the AWS SDK finds in the environment, in its files or on the machine. `gcs`:
+   * the access id of an HMAC key, required. Never printed.
+   */
   readonly accessKey?: string;
   /** `s3` and `gcs`. Never printed. */
   readonly secretKey?: string;
-  /** `s3` and `gcs`. */
+  /** `s3` and `gcs`. Default: `s3` what the AWS SDK finds, or "us-east-1" where there is an endpoint; `gcs` "auto". */
   readonly region?: string;
-  /** The URL of an S3-compatible service. */
+  /** `s3` and `gcs`: the URL of another service than AWS or Google, such as "https://minio.example:9000". */
   readonly endpoint?: string;
   /**
    * `local`, required: the folder, made if absent; relative to the working directory. `redis`: what all keys
-   * begin with; default `sealdex`.
+   * begin with; default `sealdex`. `s3` and `gcs`: what the names of objects begin with, for several stores in one
+   * bucket; default: nothing.
    */
   readonly path?: string;
 }
@@ -65,20 +74,18 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
       return createLocalStore({ path: checkPath(location.path) });
     case "redis": {
       const { connectionString, path, allowEviction } = location;
-      const client = checkClient<RedisClient>(location, "multi", "a Redis or Cluster of ioredis");
+      const client = checkClient<RedisClient>(location, ["multi"], "a Redis or Cluster of ioredis");
       return createRedisStore({ connectionString, client, path, allowEviction });
     }
     case "postgres": {
       const { connectionString, tableName } = location;
-      const client = checkClient<PostgresPool>(location, "query", "a Pool of pg");
+      const client = checkClient<PostgresPool>(location, ["query"], "a Pool of pg");
       return createPostgresStore({ connectionString, client, tableName });
     }
     case "s3":
+      return probedBeforeWriting(openS3(location), "s3 storage");
     case "gcs":
-      throw new SealdexError(
-        "not_supported",
-        `storage location ${location.location}: this version has redis, postgres, memory and local`,
-      );
+      return probedBeforeWriting(openGcs(location), "gcs storage");
     default:
       // What came instead is not shown: it could be a connection string in the wrong place.
       throw new SealdexError(
@@ -86,6 +93,32 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
       );
   }
+}
+
+function openS3(location: StorageLocation): BlobStore {
+  const checked = checkBucketLocation(location);
+  if (location.client === undefined) return createS3Store(checked);
+  const client = checkClient<S3ClientLike>(
+    location,
+    ["send", "destroy"],
+    "an S3Client of @aws-sdk/client-s3",
+  );
+  if (checked.credentials ?? checked.endpoint ?? checked.region) {
+    throw new SealdexError(
+      "invalid_request",
+      "storage location s3: expected a client, or region, endpoint and keys to make one with, not both",
+    );
+  }
+  return createS3Store(checked, client);
+}
+
+function openGcs(location: StorageLocation): BlobStore {
+  const { credentials, ...checked } = checkBucketLocation(location);
+  if (credentials !== undefined && location.client === undefined)
+    return createGcsStore({ ...checked, credentials });
+  const expected =
+    credentials === undefined ? "accessKey and secretKey of an HMAC key" : "no client: none is needed";
+  throw new SealdexError("invalid_request", `storage location gcs: expected ${expected}`);
 }
 
 function checkPath(path: unknown): string {
@@ -97,15 +130,17 @@ function checkPath(path: unknown): string {
   );
 }
 
-/** Told from others by a method, since a caller's package may be another copy than ours. */
+/** Told from others by its methods, since a caller's package may be another copy than ours. */
 function checkClient<T>(
   { location, client, connectionString }: StorageLocation,
-  method: string,
+  methodNames: readonly string[],
   expected: string,
 ): T | undefined {
   if (client === undefined) return undefined;
   const isOne =
-    typeof client === "object" && client !== null && typeof Reflect.get(client, method) === "function";
+    typeof client === "object" &&
+    client !== null &&
+    methodNames.every((name) => typeof Reflect.get(client, name) === "function");
   if (isOne && connectionString === undefined) return client as T;
   const came = isOne ? "a connectionString beside it" : "something else";
   throw new SealdexError(

@@ -69,6 +69,16 @@ test.each([
     },
   ],
   ["gs://bucket/prefix", { location: "gcs", bucket: "bucket", path: "prefix" }],
+  [
+    "gs://GOOG1:se%2Bcret@my_bucket.example?endpoint=http%3A%2F%2F127.0.0.1%3A9000",
+    {
+      location: "gcs",
+      bucket: "my_bucket.example",
+      endpoint: "http://127.0.0.1:9000",
+      accessKey: "GOOG1",
+      secretKey: "se+cret",
+    },
+  ],
   ['{"location":"local","path":"x"}', { location: "local", path: "x" }],
   [
     '{"location":"postgres","connection_string":"c","tableName":"t"}',
@@ -89,6 +99,8 @@ test.each([
   "redis://saffron?saffron=1",
   '{"location":"redis","allowEviction":"saffron"}',
   "s3://saffron:%zz@bucket",
+  "s3://bucket?regoin=saffron",
+  "gs://saffron:secret@bucket?accessKey=saffron",
   '{"location":"saffron"}',
   '{"location":"local","saffron":"x"}',
   '{"location":"local","path":5}',

@@ -1,0 +1,102 @@
+/** Signed requests to Google Cloud Storage over sockets that are kept and used again. */
+
+import {
+  Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestHttp,
+} from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { canonicalQuery, type HmacKey, signed } from "./goog4.js";
+import { collect } from "./object-body.js";
+import { requestsMax } from "./object-store.js";
+import { payloadHash } from "./payload-hash.js";
+import { codeFrom, ServiceError } from "./service-error.js";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}
+
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Connection {
+  /** Any answer resolves; none, or half of one, rejects with a ServiceError. */
+  send(request: Request): Promise<Answer>;
+  close(): void;
+}
+
+/** An answer of an error says little; one that is longer is not from this service. */
+const errorBytesMax = 256 * 1024;
+
+/** `silenceMsMax`: how long nothing may be heard, also while connecting. */
+export function createConnection({
+  endpoint,
+  key,
+  silenceMsMax,
+}: {
+  readonly endpoint: string;
+  readonly key: HmacKey;
+  readonly silenceMsMax: number;
+}): Connection {
+  const { protocol, hostname, host, port } = new URL(endpoint);
+  const isSecure = protocol === "https:";
+  const sockets = { keepAlive: true, maxSockets: requestsMax, timeout: silenceMsMax };
+  const agent = isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets);
+
+  async function exchange({ method, path, query, headers, body, signal }: Request): Promise<Answer> {
+    const hash = await payloadHash(body ?? new Uint8Array(0));
+    const withHost = { ...headers, host };
+    const unsigned = { method, path, query, headers: withHost, payloadHash: hash };
+    const search = canonicalQuery(query);
+    const options = {
+      method,
+      agent,
+      signal,
+      // An IPv6 address stands in brackets in a URL, and without them everywhere else.
+      hostname: hostname.replace(/^\[|\]$/g, ""),
+      port,
+      path: search === "" ? path : `${path}?${search}`,
+      headers: {
+        ...signed(unsigned, key, new Date()),
+        ...(body !== undefined && { "content-length": String(body.length) }),
+      },
+    };
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = (isSecure ? requestHttps : requestHttp)(options, resolve);
+      outgoing.on("error", reject);
+      outgoing.on("timeout", () => outgoing.destroy(new ServiceError({ reason: "no answer in time" })));
+      outgoing.end(body);
+    });
+    const status = answer.statusCode ?? 0;
+    const stated = method === "HEAD" ? undefined : answer.headers["content-length"];
+    const bytes = await collect(answer, {
+      length: stated === undefined ? undefined : Number(stated),
+      ...(status >= 400 && { bytesMax: errorBytesMax }),
+    });
+    return { status, headers: answer.headers, body: bytes };
+  }
+
+  return {
+    async send(request) {
+      try {
+        return await exchange(request);
+      } catch (error) {
+        if (error instanceof ServiceError) throw error;
+        // A system error's message may name hosts; its code is enough.
+        const code =
+          error instanceof Error && "code" in error ? codeFrom(String(error.code)) : "an unexpected error";
+        throw new ServiceError({ reason: code });
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}

@@ -1,0 +1,62 @@
+/** Bytes of an answer's body, held against what was asked for and what the answer says of itself. */
+
+import type { ByteRange } from "./blob-store.js";
+import { ServiceError } from "./service-error.js";
+
+/** As much as is set aside on the word of a header alone. */
+const trustedBytesMax = 1024 * 1024 * 1024;
+
+/**
+ * The whole body, in memory of its own. `length`: what the answer says; with it, parts are put in place as they come,
+ * and not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
+ */
+export async function collect(
+  body: AsyncIterable<Uint8Array>,
+  { length, bytesMax = trustedBytesMax }: { readonly length: number | undefined; readonly bytesMax?: number },
+): Promise<Uint8Array> {
+  const isKnown = length !== undefined && length <= bytesMax;
+  const parts: Uint8Array[] = [];
+  let bytes = new Uint8Array(isKnown ? length : 0);
+  let end = 0;
+  for await (const part of body) {
+    if (end + part.length > (isKnown ? length : bytesMax)) {
+      throw new ServiceError({ reason: "an answer that is too long" });
+    }
+    if (isKnown) bytes.set(part, end);
+    else parts.push(part);
+    end += part.length;
+  }
+  if (isKnown) {
+    if (end < length) throw new ServiceError({ reason: "an answer that is too short" });
+    return bytes;
+  }
+  bytes = new Uint8Array(end);
+  end = 0;
+  for (const part of parts) {
+    bytes.set(part, end);
+    end += part.length;
+  }
+  return bytes;
+}
+
+/**
+ * The part of an object that was asked for. `contentRange`: the header of that name; without one, the answer is the
+ * whole object, as a server may give it. Throws a ServiceError for a part other than the one asked for.
+ */
+export function checkPart(
+  bytes: Uint8Array,
+  range: ByteRange | undefined,
+  contentRange: string | undefined,
+): Uint8Array {
+  if (range === undefined) {
+    if (contentRange === undefined) return bytes;
+  } else if (contentRange === undefined) {
+    return bytes.slice(range.offset, range.offset + range.length);
+  } else {
+    const [, first, last, size] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(contentRange) ?? [];
+    const end = Math.min(range.offset + range.length, Number(size));
+    const isAsked = Number(first) === range.offset && Number(last) + 1 === end;
+    if (isAsked && bytes.length === end - range.offset) return bytes;
+  }
+  throw new ServiceError({ reason: "another part of the object" });
+}

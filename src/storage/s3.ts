@@ -1,0 +1,228 @@
+/**
+ * Blobs as objects of an S3 bucket, at AWS or at any service that honours `If-None-Match: *` on writes.
+ *
+ * Speaks through `@aws-sdk/client-s3`, which is loaded at the first request. Bodies are sent from memory, signed with
+ * their own hash, so that no service has to understand streams in signed chunks.
+ */
+
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { addAbortSignal, type Readable } from "node:stream";
+import type * as Sdk from "@aws-sdk/client-s3";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "./blob-store.js";
+import type { BucketLocation } from "./bucket-location.js";
+import { checkPart, collect } from "./object-body.js";
+import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
+import { payloadHash } from "./payload-hash.js";
+import { codeFrom, ServiceError } from "./service-error.js";
+
+/** An `S3Client` of `@aws-sdk/client-s3`: as much of it as is needed to be told from anything else. */
+export interface S3ClientLike {
+  send(command: never): Promise<unknown>;
+  destroy(): void;
+}
+
+/** The object's metadata under which the token of its create is kept. */
+const tokenField = "sealdex-create";
+const connectMsMax = 10_000;
+const silenceMsMax = 60_000;
+/** For services that do not care; AWS itself is always asked with the right one. */
+const regionDefault = "us-east-1";
+
+/** `client`: one that the caller has, and closes. It is used as it is configured; `location` then only names the bucket. */
+export function createS3Store(location: BucketLocation, client?: S3ClientLike): BlobStore {
+  const { bucket } = location;
+  if (bucket.endsWith("--x-s3")) {
+    throw new SealdexError(
+      "not_supported",
+      "storage location s3: expected a general purpose bucket; a directory bucket does not list in order",
+    );
+  }
+  let opened: Promise<{ sdk: typeof Sdk; s3: Sdk.S3Client }> | undefined;
+
+  async function open(): Promise<{ sdk: typeof Sdk; s3: Sdk.S3Client }> {
+    const sdk = await loadSdk();
+    return { sdk, s3: (client as Sdk.S3Client | undefined) ?? newClient(sdk, location) };
+  }
+
+  /** What was sent for, or the error, where it is one of those expected. Throws any other as a ServiceError. */
+  async function request<T>(
+    signal: Signal,
+    send: (sdk: typeof Sdk, s3: Sdk.S3Client, options: { readonly abortSignal?: AbortSignal }) => Promise<T>,
+    isExpected: (error: ServiceError) => boolean,
+  ): Promise<T | ServiceError> {
+    try {
+      const { sdk, s3 } = await (opened ??= open());
+      return await send(sdk, s3, signal === undefined ? {} : { abortSignal: signal });
+    } catch (error) {
+      if (error instanceof SealdexError) throw error;
+      const failure = error instanceof ServiceError ? error : describe(error);
+      if (isExpected(failure)) return failure;
+      throw failure;
+    }
+  }
+
+  const service: ObjectService = {
+    title: "s3 storage",
+
+    async get(name, range, signal) {
+      const answer = await request(
+        signal,
+        async (sdk, s3, options) => {
+          const last = range && range.offset + range.length - 1;
+          const { Body, ContentRange, ContentLength } = await s3.send(
+            new sdk.GetObjectCommand({
+              Bucket: bucket,
+              Key: name,
+              ...(range && { Range: `bytes=${range.offset}-${last}` }),
+            }),
+            options,
+          );
+          // The client lets go of the signal when the body begins.
+          if (signal !== undefined) addAbortSignal(signal, Body as Readable);
+          const bytes = await collect(Body as unknown as AsyncIterable<Uint8Array>, {
+            length: ContentLength,
+          });
+          return checkPart(bytes, range, ContentRange);
+        },
+        ({ code, status }) => code === "NoSuchKey" || (range !== undefined && status === 416),
+      );
+      if (!(answer instanceof ServiceError)) return answer;
+      return answer.code === "NoSuchKey" ? null : new Uint8Array(0);
+    },
+
+    async tokenOf(name, signal) {
+      const answer = await request(
+        signal,
+        (sdk, s3, options) => s3.send(new sdk.HeadObjectCommand({ Bucket: bucket, Key: name }), options),
+        ({ status }) => status === 404,
+      );
+      return answer instanceof ServiceError ? null : answer.Metadata?.[tokenField];
+    },
+
+    async put(name, bytes, token, signal) {
+      const hash = await payloadHash(bytes);
+      const answer = await request(
+        signal,
+        (sdk, s3, options) => {
+          const command = new sdk.PutObjectCommand({
+            Bucket: bucket,
+            Key: name,
+            Body: bytes,
+            ContentLength: bytes.length,
+            ContentType: "application/octet-stream",
+            IfNoneMatch: "*",
+            Metadata: { [tokenField]: token },
+          });
+          // Otherwise the client hashes the whole body at once, and nothing else has its turn meanwhile.
+          command.middlewareStack.add(
+            (next) => (step) => {
+              const { headers } = step.request as { headers: Record<string, string> };
+              headers["x-amz-content-sha256"] = hash;
+              return next(step);
+            },
+            { step: "build", name: "sealdexPayloadHash" },
+          );
+          return s3.send(command, options);
+        },
+        ({ status }) => status === 412 || status === 409 || status === 501,
+      );
+      if (!(answer instanceof ServiceError)) return "created";
+      if (answer.status !== 501) return answer.status === 412 ? "taken" : "conflict";
+      throw new SealdexError(
+        "not_supported",
+        "s3 storage: expected a service that honours If-None-Match on writes, by which exactly one of two creates wins; " +
+          "this one has not implemented it",
+      );
+    },
+
+    async list(prefix, after, limit, signal) {
+      const answer = await request(
+        signal,
+        (sdk, s3, options) =>
+          s3.send(
+            new sdk.ListObjectsV2Command({
+              Bucket: bucket,
+              Prefix: prefix,
+              MaxKeys: limit,
+              ...(after !== "" && { StartAfter: after }),
+            }),
+            options,
+          ),
+        () => false,
+      );
+      if (answer instanceof ServiceError) throw answer;
+      const names = (answer.Contents ?? []).map(({ Key }) => Key ?? "");
+      return { names, isTruncated: answer.IsTruncated === true };
+    },
+
+    async remove(name, signal) {
+      await request(
+        signal,
+        (sdk, s3, options) => s3.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: name }), options),
+        ({ code }) => code === "NoSuchKey",
+      );
+    },
+
+    async close() {
+      if (client === undefined && opened !== undefined) (await opened).s3.destroy();
+    },
+  };
+  return createObjectStore(service, location.path);
+}
+
+async function loadSdk(): Promise<typeof Sdk> {
+  try {
+    return await import("@aws-sdk/client-s3");
+  } catch (cause) {
+    throw new SealdexError(
+      "not_supported",
+      "storage location s3 needs a package that is not installed: npm install @aws-sdk/client-s3",
+      { cause },
+    );
+  }
+}
+
+function newClient(sdk: typeof Sdk, { region, endpoint, credentials }: BucketLocation): Sdk.S3Client {
+  const sockets = { keepAlive: true, maxSockets: requestsMax };
+  return new sdk.S3Client({
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: regionDefault }),
+    ...(region !== undefined && { region }),
+    ...(credentials && {
+      credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey },
+    }),
+    // The body's hash is signed; the newer checksums beside it are what other services than AWS stumble over.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    // What may be sent again, and when, is decided in object-store.ts.
+    maxAttempts: 1,
+    requestHandler: {
+      httpAgent: new HttpAgent(sockets),
+      httpsAgent: new HttpsAgent(sockets),
+      connectionTimeout: connectMsMax,
+      socketTimeout: silenceMsMax,
+    },
+  });
+}
+
+/** What the client threw, without what it holds. */
+function describe(error: unknown): ServiceError {
+  if (!(error instanceof Error)) return new ServiceError({ reason: "an unexpected error" });
+  const { name, message, code, Code, $metadata } = error as Error & {
+    readonly code?: unknown;
+    readonly Code?: unknown;
+    readonly $metadata?: { readonly httpStatusCode?: number };
+  };
+  const status = $metadata?.httpStatusCode;
+  if (message === "Region is missing") return new ServiceError({ reason: "NoRegion", isRefusal: true });
+  const reason = codeFrom(String((status === undefined ? code : Code) ?? name));
+  // The client has read the service's clock by now.
+  const isRefusal =
+    reason === "RequestTimeTooSkewed" ? false : name === "CredentialsProviderError" || undefined;
+  return new ServiceError({
+    reason,
+    ...(status !== undefined && { status }),
+    ...(isRefusal !== undefined && { isRefusal }),
+  });
+}
