@@ -3,6 +3,7 @@
 import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { holdsBytes } from "../storage/retrying.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
 import { manifestName, manifestPrefix, numberOf } from "./names.js";
 
@@ -72,9 +73,9 @@ export class ManifestLog {
     try {
       return await this.#store.create(name, next.bytes);
     } catch (error) {
-      const stored = await this.#store.read(name);
-      if (stored === null) throw error;
-      return Buffer.compare(stored, next.bytes) === 0;
+      const won = await holdsBytes(this.#store, name, next.bytes);
+      if (won === null) throw error;
+      return won;
     }
   }
 

@@ -17,7 +17,16 @@ export interface ByteRange {
   readonly length: number;
 }
 
-export interface ListOptions {
+/** What every operation can be given beside its own. */
+export interface OperationOptions {
+  /**
+   * Aborts when the caller no longer wants the result. A driver that can stop its work rejects then, with the signal's
+   * reason or another error; one that cannot may ignore it. An aborted `create` may or may not have created the blob.
+   */
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOptions extends OperationOptions {
   /** At most this many keys. Default: all. */
   readonly limit?: number;
   /** Only keys after this one, exclusive; it need not exist. */
@@ -29,21 +38,21 @@ export interface BlobStore {
    * The blob's bytes, or the given part of them; null if there is no such blob. A range that reaches past
    * the end gives what there is, possibly nothing. The result is the caller's to keep and to change.
    */
-  read(key: string, range?: ByteRange): Promise<Uint8Array | null>;
+  read(key: string, range?: ByteRange, options?: OperationOptions): Promise<Uint8Array | null>;
   /**
    * Creates a blob and returns true; if the key is taken, changes nothing and returns false. Atomic among
    * all processes: of concurrent creates exactly one wins, and a loser can read the winner's complete bytes
    * at once. Durable, as far as the location can be, when it resolves. When it rejects, the blob may or may
    * not exist: read it to find out. The bytes must not change before it settles, and may afterwards.
    */
-  create(key: string, bytes: Uint8Array): Promise<boolean>;
+  create(key: string, bytes: Uint8Array, options?: OperationOptions): Promise<boolean>;
   /**
    * Keys with this prefix, in byte order, including every blob created before the call. The prefix is empty
    * or the beginning of a key, not necessarily whole parts of it.
    */
   list(prefix: string, options?: ListOptions): Promise<string[]>;
   /** Deletes blobs, one after the other in the order given, as durably as `create`. Absent keys are ignored. */
-  delete(keys: readonly string[]): Promise<void>;
+  delete(keys: readonly string[], options?: OperationOptions): Promise<void>;
   /** Releases connections. No other method may be called afterwards. */
   close(): Promise<void>;
 }

@@ -3,7 +3,9 @@
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { createLocalStore } from "./local.js";
+import { isPassing } from "./local-files.js";
 import { createMemoryStore } from "./memory.js";
+import { withRetries } from "./retrying.js";
 
 /** Where blobs are kept. The fields are the specification's; this version has drivers for `memory` and `local`. */
 export interface StorageLocation {
@@ -40,16 +42,20 @@ export function isBlobStore(location: unknown): location is BlobStore {
 }
 
 /**
- * The store at a location; a caller's own store is returned as it is. Nothing is touched before the first
- * call of the store. Throws `invalid_request`, or `not_supported` for a location without a driver.
+ * The store at a location, with retries and time-outs (see retrying.ts); a caller's own store is returned as it is.
+ * Nothing is touched before the first call of the store. Throws `invalid_request`, or `not_supported` for a location
+ * without a driver.
  */
-export function openLocation(location: StorageLocation | BlobStore): BlobStore {
+export function openLocation(location: StorageLocation | BlobStore, timeoutMs: number): BlobStore {
   if (isBlobStore(location)) return location;
   switch (location?.location) {
     case "memory":
       return createMemoryStore();
     case "local":
-      return createLocalStore({ path: checkPath(location.path) });
+      return withRetries(createLocalStore({ path: checkPath(location.path) }), {
+        timeoutMs,
+        isTransient: isPassing,
+      });
     case "redis":
     case "postgres":
     case "s3":
