@@ -8,27 +8,33 @@ export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
-export type { BlobStore, ByteRange, ListOptions } from "./storage/blob-store.js";
+export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
 export type { StorageLocation } from "./storage/location.js";
+export { type RetryOptions, withRetries } from "./storage/retrying.js";
 export type {
   BatchQuery,
+  CallOptions,
   Client,
   CreateIndexOptions,
   EmbeddedClientOptions,
+  GetOptions,
   HttpClientOptions,
   IndexConfigInput,
   IndexDescription,
   IndexKey,
   Item,
   ItemField,
+  ListIdsOptions,
   Match,
   MatchField,
   Metadata,
   OpenIndexOptions,
   QueryOptions,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   Vector,
   VectorIndex,
 } from "./vector-index.js";

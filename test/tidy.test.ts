@@ -42,6 +42,7 @@ const table: Record<string, string> = {
   "engine/": "errors.ts",
   "crypto/": "errors.ts node:crypto",
   "storage/": "errors.ts node:",
+  "calls.ts": "errors.ts",
   "given-values.ts": "engine/config.ts errors.ts vector-index.ts",
   "filter.ts": "errors.ts filter-match.ts",
   "filter-match.ts": "",
@@ -50,10 +51,10 @@ const table: Record<string, string> = {
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts
-    filter.ts embedder.ts given-values.ts vector-index.ts errors.ts node:crypto node:util`,
+    filter.ts embedder.ts given-values.ts vector-index.ts calls.ts errors.ts node:crypto node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
-  "client/": "wire.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+  "client/": "wire.ts calls.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "core.ts": `client/client.ts encrypted-index/embedded-client.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
     storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts given-values.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/

@@ -15,13 +15,13 @@ import type { Predicate } from "../filter.js";
 import { blocksOfList, type CodeBlock } from "../segment/directory.js";
 import { recordMetadata } from "../segment/row.js";
 import type { OpenCodes } from "../segment/segment-reader.js";
-import type { ItemField, Match, MatchField } from "../vector-index.js";
+import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
 import { bySegment, type Hidden, type OpenSegment, type Snapshot } from "./snapshot.js";
 
 /** A query with every default filled in and every value checked. */
-export interface CheckedQuery {
+export interface CheckedQuery extends CallOptions {
   readonly topK: number;
   /** 0: as many as training found to be needed. */
   readonly nProbes: number;
@@ -35,7 +35,6 @@ export interface CheckedQuery {
 interface Part {
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
-  readonly hidden: Hidden;
   /** From the query to the list's centroid; undefined where the rows are not grouped by the current model. */
   readonly distance?: number;
   /** No row of it has a smaller score. */
@@ -55,6 +54,7 @@ export async function query(
 ): Promise<Match[][]> {
   const results: Match[][] = [];
   for (let start = 0; start < vectors.length; start += dimension) {
+    options.signal?.throwIfAborted();
     const vector = vectors.subarray(start, start + dimension);
     results.push(await queryOne(index, snapshot, vector, options));
   }
@@ -69,16 +69,17 @@ async function queryOne(
 ): Promise<Match[]> {
   if (options.topK === 0 || snapshot.segments.length === 0) return [];
   const { metric } = index.config;
+  snapshot.prefetchHidden();
   const { first, rest, scanner } = await plan(index, snapshot, vector, options);
   const search = new Search(scanner, options.topK);
   const scanned: Part[] = [];
   let candidates: Candidate[];
   try {
-    await scanParts(search, first, scanned, options);
+    await scanParts(search, snapshot, first, scanned, options);
     for (const part of rest) {
       // Ascending by floor: where one part cannot hold a nearer row, none after it can.
       if (part.floor > search.threshold) break;
-      await scanParts(search, [part], scanned, options);
+      await scanParts(search, snapshot, [part], scanned, options);
     }
   } finally {
     candidates = search.finish();
@@ -114,25 +115,20 @@ async function plan(
   const grouped: OpenSegment[] = [];
   for (const segment of snapshot.segments) {
     if (model !== undefined && segment.ref.model === snapshot.manifest.model?.name) grouped.push(segment);
-    else {
-      const hidden = await snapshot.hiddenIn(segment);
-      for (const block of segment.reader.directory.codes) first.push({ segment, block, hidden, floor: 0 });
-    }
+    else for (const block of segment.reader.directory.codes) first.push({ segment, block, floor: 0 });
   }
   if (model === undefined) return { scanner: index.scanner(vector, undefined), first, rest };
 
-  const hiddens = await Promise.all(grouped.map((segment) => snapshot.hiddenIn(segment)));
   return index.withQuantizer(model, (quantizer) => {
     const lists = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
     const { nearest, distances } = quantizer.probe(toListSpace(metric, vector, model.dimension), lists);
-    grouped.forEach((segment, i) => {
+    grouped.forEach((segment) => {
       const { codes } = segment.reader.directory;
       const part = (block: CodeBlock): Part => {
         const distance = distances[block.list];
         return {
           segment,
           block,
-          hidden: hiddens[i],
           distance,
           floor: greedy ? scoreFloor(metric, model.dimension, distance, block.radius) : 0,
         };
@@ -154,6 +150,7 @@ async function plan(
 /** Scans parts, opening as many at a time as the memory for one query allows. */
 async function scanParts(
   search: Search,
+  snapshot: Snapshot,
   parts: Part[],
   scanned: Part[],
   options: CheckedQuery,
@@ -162,7 +159,8 @@ async function scanParts(
     let bytes = 0;
     let end = start;
     while (end < parts.length && (end === start || bytes < heldBytesMax)) bytes += parts[end++].block.length;
-    await scanHeld(search, parts.slice(start, end), scanned, options);
+    options.signal?.throwIfAborted();
+    await scanHeld(search, snapshot, parts.slice(start, end), scanned, options);
     start = end;
   }
 }
@@ -170,24 +168,30 @@ async function scanParts(
 /** A part whose codes are in memory, with the test for the metadata of its rows. */
 interface OpenPart {
   readonly codes: OpenCodes;
+  readonly hidden: Hidden;
   readonly matchesRow?: (row: number) => boolean;
 }
 
 /** Opens the parts, all at once, and scans them in their order. */
 async function scanHeld(
   search: Search,
+  snapshot: Snapshot,
   parts: readonly Part[],
   scanned: Part[],
   { matches }: CheckedQuery,
 ): Promise<void> {
   const open = new Map<Part, OpenPart>();
   const pinned: { reader: OpenSegment["reader"]; blocks: CodeBlock[] }[] = [];
-  const opening = Array.from(bySegment(parts), async ([{ reader }, group]) => {
+  const opening = Array.from(bySegment(parts), async ([segment, group]) => {
+    const { reader } = segment;
     const blocks = group.map(({ block }) => block);
+    // Begun now, so that storage is waited for once.
+    const reading = Promise.all([snapshot.hiddenIn(segment), matches && metadataTests(group, matches)]);
+    reading.catch(ignore);
     const codes = await reader.pinCodes(blocks);
     pinned.push({ reader, blocks });
-    const tests = matches && (await metadataTests(group, matches));
-    group.forEach((part, i) => open.set(part, { codes: codes[i], matchesRow: tests?.[i] }));
+    const [hidden, tests] = await reading;
+    group.forEach((part, i) => open.set(part, { codes: codes[i], hidden, matchesRow: tests?.[i] }));
   });
   try {
     // Settled rather than raced: whatever was pinned must be known before it is unpinned.
@@ -195,15 +199,19 @@ async function scanHeld(
       if (result.status === "rejected") throw result.reason;
     }
     for (const part of parts) {
-      const { codes, matchesRow } = open.get(part) as OpenPart;
+      const openPart = open.get(part) as OpenPart;
+      const { codes } = openPart;
       scanned.push(part);
-      const accept = acceptor(part, codes, matchesRow);
+      const accept = acceptor(openPart);
       search.scan(scanned.length - 1, codes.codes, part.distance, codes.fingerprints, accept);
     }
   } finally {
     for (const { reader, blocks } of pinned) reader.unpin(blocks);
   }
 }
+
+/** For promises that are awaited later. */
+function ignore(): void {}
 
 /** For each part, whether the metadata of one of its rows match. Reads the records of all rows. */
 async function metadataTests(
@@ -219,11 +227,7 @@ async function metadataTests(
   );
 }
 
-function acceptor(
-  { hidden }: Part,
-  { fingerprints }: OpenCodes,
-  matchesRow: ((row: number) => boolean) | undefined,
-): (row: number) => boolean {
+function acceptor({ hidden, codes: { fingerprints }, matchesRow }: OpenPart): (row: number) => boolean {
   return (row) => {
     const words = wordsAt(fingerprints + 16 * row, 4);
     return !hidden(words[0], words[1], words[2], words[3]) && (matchesRow === undefined || matchesRow(row));

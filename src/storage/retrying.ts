@@ -83,9 +83,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
 
     delete(keys, { signal } = {}) {
       const what = `delete ${keys.length} keys`;
-      return run(what, deleteMsPerKey * keys.length, signal, async (attempt) =>
-        store.delete(keys, attempt),
-      );
+      return run(what, deleteMsPerKey * keys.length, signal, async (attempt) => store.delete(keys, attempt));
     },
 
     close: () => store.close(),

@@ -19,7 +19,11 @@ const bytes = (text: string) => new Uint8Array(Buffer.from(text));
 type Method = "read" | "create" | "list" | "delete";
 
 /** Calls `fault` before or after each call of `store`, with the call's number for its method, from 1. */
-function faulty(store: BlobStore, when: "before" | "after", fault: (method: Method, call: number) => unknown) {
+function faulty(
+  store: BlobStore,
+  when: "before" | "after",
+  fault: (method: Method, call: number) => unknown,
+) {
   const calls = { read: 0, create: 0, list: 0, delete: 0 };
   const wrap =
     <A extends unknown[], T>(method: Method, run: (...given: A) => Promise<T>) =>
