@@ -4,6 +4,8 @@ import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
 import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
+export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
+export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export { type ErrorCode, SealdexError } from "./errors.js";

@@ -50,12 +50,13 @@ const table: Record<string, string> = {
   "embedder.ts": "errors.ts lexical.ts",
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts
+  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts storage/gate.ts
     filter.ts embedder.ts given-values.ts vector-index.ts calls.ts errors.ts node:crypto node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
   "client/": "wire.ts calls.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
-  "core.ts": `client/client.ts encrypted-index/embedded-client.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
+  "core.ts": `client/client.ts encrypted-index/embedded-client.ts
+    encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
     storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts given-values.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/
     node:crypto node:util`,

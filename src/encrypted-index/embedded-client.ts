@@ -16,6 +16,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
+import type { Place } from "./copy-objects.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, openRecord } from "./index-record.js";
@@ -135,11 +136,29 @@ export class EmbeddedClient implements Client {
     await Promise.all(this.#owned.map((store) => store.close()));
   }
 
+  /** For work on the stores themselves. */
+  get place(): Place {
+    return { indexStore: this.#indexStore, configStore: this.#configStore };
+  }
+
+  /** Runs `work` as a call of this client. */
+  during<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    return this.#calls.change(signal, work);
+  }
+
   [inspect.custom](): string {
     return "EmbeddedClient";
   }
 
-  async #load({ indexName, indexKey }: OpenIndexOptions): Promise<OpenIndex> {
+  async #load(options: OpenIndexOptions): Promise<OpenIndex> {
+    return (await this.open(options)).index;
+  }
+
+  /** The index, and the record that opened it, as stored under `name`. */
+  async open({
+    indexName,
+    indexKey,
+  }: OpenIndexOptions): Promise<{ index: OpenIndex; record: Uint8Array; name: string }> {
     checkIndexName(indexName);
     const key = parseIndexKey(indexKey);
     // The first version is nearly always the only one: read while the list is asked for, it is there at once.
@@ -148,7 +167,8 @@ export class EmbeddedClient implements Client {
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    return this.#open(indexName, openRecord(key, name, indexName, bytes));
+    const index = this.#open(indexName, openRecord(key, name, indexName, bytes));
+    return { index, record: bytes, name };
   }
 
   #open(indexName: string, record: ReturnType<typeof openRecord>): OpenIndex {

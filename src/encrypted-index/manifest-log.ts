@@ -33,6 +33,11 @@ export class ManifestLog {
     this.#indexName = indexName;
   }
 
+  /** The newest manifest as it is stored, also where it says that the index was deleted. */
+  newestSealed(): Promise<SealedManifest> {
+    return this.#advance();
+  }
+
   /**
    * The newest manifest that is known here, which may be behind; asks storage only where none is known. For what is
    * checked again when it is committed.
