@@ -42,7 +42,7 @@ export class Calls {
 
 /** Settles as the promise does, or rejects with the signal's reason when that comes first. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined || typeof signal !== "object") return promise;
+  if (!(signal instanceof AbortSignal)) return promise;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     const settle = <V>(give: (value: V) => void, value: V) => {

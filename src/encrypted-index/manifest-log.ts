@@ -33,6 +33,11 @@ export class ManifestLog {
     this.#indexName = indexName;
   }
 
+  /** The newest manifest that is known here, without asking; undefined where none is, or the index was deleted. */
+  get known(): Manifest | undefined {
+    return this.#known?.manifest.dropped ? undefined : this.#known?.manifest;
+  }
+
   /** The newest manifest as it is stored, also where it says that the index was deleted. */
   newestSealed(): Promise<SealedManifest> {
     return this.#advance();

@@ -58,6 +58,9 @@ export class OpenIndex {
 
   /** The index as of now: every change acknowledged before this call is in it. */
   async snapshot(): Promise<Snapshot> {
+    // Most often nothing was written in the meantime: what is known is opened while storage is asked.
+    const { known } = this.log;
+    if (known !== undefined && this.#snapshot === undefined) this.#at(known).catch(() => undefined);
     return this.#at(await this.log.newest());
   }
 
@@ -76,9 +79,9 @@ export class OpenIndex {
     return this.log.recent();
   }
 
-  /** The index as known here: for writers, who find out when they commit whether it has changed. */
-  async recentSnapshot(): Promise<Snapshot> {
-    return this.#at(await this.log.recent());
+  /** The model of new segments, as of a manifest. */
+  async modelOf({ model }: Manifest): Promise<Model | undefined> {
+    return model && this.#model(model);
   }
 
   /** Whether training or compaction runs in this process; it runs once at a time. */

@@ -186,7 +186,7 @@ export async function commitRewrite(
     garbage.filter(({ since }) => Date.now() - since > graceMs).map(({ name }) => name),
   );
   // Deleted before the manifest forgets them: a crash in between repeats the deletion instead of losing it.
-  await index.store.delete([...expired]);
+  if (expired.size > 0) await index.store.delete([...expired]);
   const committed = await index.log.commit((latest) => {
     const draft = change(latest);
     return draft && { ...draft, garbage: draft.garbage.filter(({ name }) => !expired.has(name)) };

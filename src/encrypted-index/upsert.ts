@@ -21,7 +21,9 @@ export async function upsert(
 ): Promise<void> {
   if (packed.rows.length === 0) return;
   for (;;) {
-    const { manifest, model } = await index.recentSnapshot();
+    // What is known here will do: the commit finds out whether it has changed.
+    const manifest = await index.recent();
+    const model = await index.modelOf(manifest);
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, packed.dimension);
     const stored = await index.withEncoding(packed.dimension, model, (encoding) =>
