@@ -287,9 +287,9 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
     fault: (store) => ({
       async create(key, bytes, { signal } = {}) {
         const half = signal?.aborted === true;
-        const created = await store.create(key, half ? bytes.slice(0, bytes.length >> 1) : bytes);
+        const isNew = await store.create(key, half ? bytes.slice(0, bytes.length >> 1) : bytes);
         if (half) throw signal.reason;
-        return created;
+        return isNew;
       },
     }),
     caught: [aborts],
