@@ -58,7 +58,12 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       const dimension = index.dimension(await index.recent());
-      const packed = await packItems(items, index.keys, dimension, this.#embedder());
+      const packing = packItems(items, index.keys, dimension, this.#embedder());
+      const packed = await packing.catch(async (error: unknown) => {
+        // What is known here may be behind: that the index was deleted is the better answer.
+        await index.log.newest();
+        throw error;
+      });
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
       await upsert(index, packed, signal);

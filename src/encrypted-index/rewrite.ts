@@ -116,7 +116,7 @@ export async function rewrite(
     }
     if (rows.length > 0 || buried.length > 0) await flush();
   } catch (error) {
-    await index.store.delete(stored.map(({ name }) => name));
+    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
     throw error;
   }
   return stored;

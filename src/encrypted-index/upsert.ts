@@ -83,6 +83,6 @@ export async function storePacked(
   const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = results.find((result) => result.status === "rejected");
   if (failed === undefined) return stored;
-  await index.store.delete(stored.map(({ name }) => name));
+  if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
   throw failed.reason;
 }
