@@ -24,7 +24,10 @@ export class Connection {
     if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
       throw invalid("apiKey: expected printable ASCII characters without spaces");
     }
-    if (timeoutMs !== undefined && !(timeoutMs >= 1 && timeoutMs <= timeoutMsMax)) {
+    if (
+      timeoutMs !== undefined &&
+      !(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= timeoutMsMax)
+    ) {
       throw invalid(`timeoutMs: expected a number from 1 to ${timeoutMsMax}`);
     }
     this.#timeoutMs = timeoutMs;

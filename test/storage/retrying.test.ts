@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createClient } from "../../src/core.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore, OperationOptions } from "../../src/storage/blob-store.js";
 import { storageConformance } from "../../src/storage/conformance.js";
@@ -188,4 +189,13 @@ test("the local store's lasting failures are not repeated", async () => {
   expect(performance.now() - started).toBeLessThan(10_000);
   await store.close();
   await rm(folder, { recursive: true });
+});
+
+test("time-outs that are none are refused", () => {
+  const memory = { location: "memory" } as const;
+  for (const timeoutMs of [0, -1, NaN, Infinity, 2 ** 40, "1" as unknown as number]) {
+    const invalid = expect.objectContaining({ code: "invalid_request" });
+    expect(() => createClient({ indexLocation: memory, storageTimeoutMs: timeoutMs })).toThrow(invalid);
+    expect(() => createClient({ baseUrl: "http://127.0.0.1:1", timeoutMs })).toThrow(invalid);
+  }
 });
