@@ -6,7 +6,7 @@ import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { checkVectorShape, invalid } from "../given-values.js";
-import { Calls } from "../calls.js";
+import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
   CallOptions,
