@@ -4,31 +4,39 @@ import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
 import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
+export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
+export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
-export type { BlobStore, ByteRange, ListOptions } from "./storage/blob-store.js";
+export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
 export type { StorageLocation } from "./storage/location.js";
+export { type RetryOptions, withRetries } from "./storage/retrying.js";
 export type {
   BatchQuery,
+  CallOptions,
   Client,
   CreateIndexOptions,
   EmbeddedClientOptions,
+  GetOptions,
   HttpClientOptions,
   IndexConfigInput,
   IndexDescription,
   IndexKey,
   Item,
   ItemField,
+  ListIdsOptions,
   Match,
   MatchField,
   Metadata,
   OpenIndexOptions,
   QueryOptions,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   Vector,
   VectorIndex,
 } from "./vector-index.js";

@@ -43,7 +43,16 @@ export interface Match extends StoredItem {
   readonly distance?: number;
 }
 
-export interface QueryOptions {
+/** What every call can be given. */
+export interface CallOptions {
+  /**
+   * Ends the call when it aborts: the call rejects with the signal's reason. A call that changes something has then
+   * changed nothing; one whose change is already being made goes on, and settles as if nothing had happened.
+   */
+  readonly signal?: AbortSignal;
+}
+
+export interface QueryOptions extends CallOptions {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /** Inverted lists to probe; 0 lets the index choose. Default 1. */
@@ -68,6 +77,23 @@ export interface BatchQuery extends QueryOptions {
   readonly queryVectors: readonly Vector[];
 }
 
+export interface GetOptions extends CallOptions {
+  /** Default: all fields. */
+  readonly include?: readonly ItemField[];
+}
+
+/** What to delete: the items with these ids, or those whose metadata match. */
+export type Selection = { readonly ids: readonly string[] } | { readonly filter: Filter };
+
+export interface ListIdsOptions extends CallOptions {
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+export interface TrainOptions extends CallOptions {
+  readonly nLists?: number;
+}
+
 export interface IndexDescription {
   readonly indexName: string;
   readonly type: IndexType;
@@ -88,20 +114,25 @@ export interface IndexDescription {
 export interface VectorIndex {
   readonly indexName: string;
   /** Stores the items, replacing those with the same id; of equal ids in one call the last wins. */
-  upsert(items: readonly Item[]): Promise<void>;
+  upsert(items: readonly Item[], options?: CallOptions): Promise<void>;
   /** The nearest items, ascending by distance: one list for one query, a list of lists for a batch. */
   query(query: SingleQuery | TextQuery): Promise<Match[]>;
   query(query: BatchQuery): Promise<Match[][]>;
   /** The items with these ids, in the order asked for; unknown ids are left out. Default: all fields. */
-  get(ids: readonly string[], options?: { readonly include?: readonly ItemField[] }): Promise<StoredItem[]>;
+  get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]>;
   /** Deletes by id (unknown ids are fine) or by filter. */
-  delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void>;
+  delete(selection: Selection, options?: CallOptions): Promise<void>;
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
-  listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]>;
-  count(): Promise<number>;
+  listIds(options?: ListIdsOptions): Promise<string[]>;
+  count(options?: CallOptions): Promise<number>;
   /** Clusters the items into inverted lists. `nLists` is honoured, and must not exceed the item count. */
-  train(options?: { readonly nLists?: number }): Promise<void>;
-  describe(): Promise<IndexDescription>;
+  train(options?: TrainOptions): Promise<void>;
+  /**
+   * Merges the segments into as few as their size allows, without what was deleted or replaced, so that queries read
+   * less. Writers do the same bit by bit; after a large ingest or deletion this does all of it.
+   */
+  compact(options?: CallOptions): Promise<void>;
+  describe(options?: CallOptions): Promise<IndexDescription>;
 }
 
 export interface IndexConfigInput {
@@ -115,7 +146,7 @@ export interface IndexConfigInput {
   readonly pqBits?: number;
 }
 
-export interface CreateIndexOptions {
+export interface CreateIndexOptions extends CallOptions {
   /** 1 to 128 bytes of UTF-8 without control characters. Not secret. */
   readonly indexName: string;
   readonly indexKey: IndexKey;
@@ -127,7 +158,7 @@ export interface CreateIndexOptions {
   readonly embeddingModel?: string;
 }
 
-export interface OpenIndexOptions {
+export interface OpenIndexOptions extends CallOptions {
   readonly indexName: string;
   readonly indexKey: IndexKey;
 }
@@ -139,10 +170,13 @@ export interface Client {
   /** Throws `not_found`, or `wrong_index_key`. */
   loadIndex(options: OpenIndexOptions): Promise<VectorIndex>;
   /** Names of all indexes, in the order of string comparison. */
-  listIndexes(): Promise<string[]>;
+  listIndexes(options?: CallOptions): Promise<string[]>;
   /** Deletes the index and everything in it. Throws as `loadIndex`. */
   deleteIndex(options: OpenIndexOptions): Promise<void>;
-  /** Releases what the client opened. */
+  /**
+   * Waits for the calls under way and releases what the client opened; what the caller gave it, a store or a database
+   * client, stays open. Calls that come later reject.
+   */
   close(): Promise<void>;
 }
 
@@ -153,6 +187,12 @@ export interface EmbeddedClientOptions {
   readonly configLocation?: StorageLocation | BlobStore;
   /** Limit of decrypted blocks kept in memory, in bytes. Default 512 MiB. */
   readonly cacheBytesMax?: number;
+  /**
+   * How long one read or write of storage may take, with its retries, before it is reported as
+   * `storage_unavailable`; large ones have a second more for each MiB. Default 60,000. For locations; a `BlobStore` of
+   * the caller's own is used as it is (`withRetries` gives it the same).
+   */
+  readonly storageTimeoutMs?: number;
 }
 
 export interface HttpClientOptions {
@@ -160,4 +200,9 @@ export interface HttpClientOptions {
   readonly baseUrl: string;
   /** Sent as `X-API-Key`. */
   readonly apiKey?: string;
+  /**
+   * How long one request may take before it is reported as `storage_unavailable`. Mind that training answers when it is
+   * done. Default: no limit but the platform's.
+   */
+  readonly timeoutMs?: number;
 }

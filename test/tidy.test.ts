@@ -42,6 +42,7 @@ const table: Record<string, string> = {
   "engine/": "errors.ts",
   "crypto/": "errors.ts node:crypto",
   "storage/": "errors.ts node: @aws-sdk/client-s3 ioredis pg",
+  "calls.ts": "errors.ts",
   "given-values.ts": "engine/config.ts errors.ts vector-index.ts",
   "filter.ts": "errors.ts filter-match.ts",
   "filter-match.ts": "",
@@ -49,13 +50,14 @@ const table: Record<string, string> = {
   "embedder.ts": "errors.ts lexical.ts",
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
-    given-values.ts vector-index.ts errors.ts node:crypto node:util`,
+  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts storage/gate.ts
+    filter.ts embedder.ts given-values.ts vector-index.ts calls.ts errors.ts node:crypto node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
-  "client/": "wire.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
-  "core.ts": `client/client.ts encrypted-index/embedded-client.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
-    storage/location.ts vector-index.ts filter.ts errors.ts`,
+  "client/": "wire.ts calls.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+  "core.ts": `client/client.ts encrypted-index/embedded-client.ts
+    encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
+    storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts given-values.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/
     node:crypto node:util`,
   "index.ts": "core.ts langchain/",

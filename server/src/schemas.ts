@@ -101,6 +101,13 @@ export const trainIndex = post("indexes", "Clusters the items into inverted list
   n_lists: optional(Type.Integer()),
 });
 
+export const compactIndex = post(
+  "indexes",
+  "Merges segments, without what was deleted or replaced, so that queries read less.",
+  done,
+  address,
+);
+
 export const listIndexes = {
   tags: ["indexes"],
   summary: "Names of all indexes.",

@@ -1,6 +1,7 @@
 /** `sealdex/client`: indexes on a Sealdex service. Needs `fetch` and nothing else, so it runs in browsers too. */
 
 import type {
+  CallOptions,
   Client,
   CreateIndexOptions,
   HttpClientOptions,
@@ -16,22 +17,27 @@ export { type ErrorCode, SealdexError } from "../errors.js";
 export type { Filter } from "../filter.js";
 export type {
   BatchQuery,
+  CallOptions,
   Client,
   CreateIndexOptions,
+  GetOptions,
   HttpClientOptions,
   IndexConfigInput,
   IndexDescription,
   IndexKey,
   Item,
   ItemField,
+  ListIdsOptions,
   Match,
   MatchField,
   Metadata,
   OpenIndexOptions,
   QueryOptions,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   Vector,
   VectorIndex,
 } from "../vector-index.js";
@@ -53,24 +59,33 @@ class RemoteClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    await this.#connection.post("/v1/indexes/create", encodeCreateIndex(options));
+    const { calls } = this.#connection;
+    await calls.change(options.signal, () =>
+      this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), options.signal),
+    );
     return new RemoteIndex(this.#connection, options);
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
     const index = new RemoteIndex(this.#connection, options);
-    await index.describe();
+    await index.describe(options);
     return index;
   }
 
-  async listIndexes(): Promise<string[]> {
-    return decodeNames(await this.#connection.get("/v1/indexes/list"), "indexes");
+  listIndexes({ signal }: CallOptions = {}): Promise<string[]> {
+    return this.#connection.calls.change(signal, async () =>
+      decodeNames(await this.#connection.get("/v1/indexes/list", signal), "indexes"),
+    );
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    await this.#connection.post("/v1/indexes/delete", encodeAddress(options));
+    await this.#connection.calls.change(options.signal, () =>
+      this.#connection.post("/v1/indexes/delete", encodeAddress(options), options.signal),
+    );
   }
 
-  /** Does nothing: no connection is held open. */
-  async close(): Promise<void> {}
+  /** As the interface says; no connection is held open. */
+  close(): Promise<void> {
+    return this.#connection.calls.close();
+  }
 }

@@ -1,38 +1,62 @@
 /**
  * Requests to a Sealdex service. Rejects with the `SealdexError` that the service answered, or with
- * `storage_unavailable` where no answer came: from here, the service is where the index is stored. API key and bodies
- * appear in no error.
+ * `storage_unavailable` where no answer came, or not in time: from here, the service is where the index is stored. API
+ * key and bodies appear in no error.
  */
 
+import { Calls } from "../calls.js";
 import { SealdexError } from "../errors.js";
+import { invalid } from "../given-values.js";
 import type { HttpClientOptions } from "../vector-index.js";
 import { decodeError } from "../wire.js";
 
+const timeoutMsMax = 24 * 60 * 60 * 1000;
+
 export class Connection {
+  /** The calls of the client; each may need several requests. */
+  readonly calls = new Calls();
   readonly #baseUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #timeoutMs: number | undefined;
 
-  constructor({ baseUrl, apiKey }: HttpClientOptions) {
+  constructor({ baseUrl, apiKey, timeoutMs }: HttpClientOptions) {
     this.#baseUrl = parseBaseUrl(baseUrl);
     if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
-      throw new SealdexError("invalid_request", "apiKey: expected printable ASCII characters without spaces");
+      throw invalid("apiKey: expected printable ASCII characters without spaces");
     }
+    if (
+      timeoutMs !== undefined &&
+      !(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= timeoutMsMax)
+    ) {
+      throw invalid(`timeoutMs: expected a number from 1 to ${timeoutMsMax}`);
+    }
+    this.#timeoutMs = timeoutMs;
     this.#headers = {
       "Content-Type": "application/json",
       ...(apiKey !== undefined && { "X-API-Key": apiKey }),
     };
   }
 
-  get(path: string): Promise<unknown> {
-    return this.#send("GET", path);
+  get(path: string, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#send("GET", path, signal);
   }
 
   /** `body`: JSON text, or a value to make it from. */
-  post(path: string, body: object | string): Promise<unknown> {
-    return this.#send("POST", path, typeof body === "string" ? body : JSON.stringify(body));
+  post(path: string, body: object | string, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#send("POST", path, signal, typeof body === "string" ? body : JSON.stringify(body));
   }
 
-  async #send(method: string, path: string, body?: string): Promise<unknown> {
+  async #send(
+    method: string,
+    path: string,
+    signal: AbortSignal | undefined,
+    body?: string,
+  ): Promise<unknown> {
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    signal?.addEventListener("abort", abort);
+    const timer = this.#timeoutMs === undefined ? undefined : setTimeout(abort, this.#timeoutMs);
     let status: number;
     let text: string;
     try {
@@ -42,13 +66,19 @@ export class Connection {
         headers: this.#headers,
         body,
         redirect: "manual",
+        signal: controller.signal,
       });
       status = response.status;
       text = await response.text();
     } catch (cause) {
-      throw new SealdexError("storage_unavailable", `${method} ${path}: the service did not answer`, {
+      if (signal?.aborted) throw signal.reason;
+      const when = controller.signal.aborted ? ` within ${this.#timeoutMs} ms` : "";
+      throw new SealdexError("storage_unavailable", `${method} ${path}: the service did not answer${when}`, {
         cause,
       });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
     }
     const json = parseJson(text);
     if (status !== 200 || json === undefined) throw decodeError(status, json);
@@ -60,8 +90,7 @@ export class Connection {
 function parseBaseUrl(baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
-    throw new SealdexError(
-      "invalid_request",
+    throw invalid(
       "baseUrl: expected an http or https URL without user name and password, such as http://127.0.0.1:8000",
     );
   }

@@ -5,15 +5,20 @@ import type { Filter } from "../filter.js";
 import { invalid } from "../given-values.js";
 import type {
   BatchQuery,
+  CallOptions,
+  GetOptions,
   IndexDescription,
   Item,
   ItemField,
+  ListIdsOptions,
   Match,
   MatchField,
   OpenIndexOptions,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   VectorIndex,
 } from "../vector-index.js";
 import {
@@ -54,7 +59,11 @@ export class RemoteIndex implements VectorIndex {
    * stored whole or not at all: where one fails, those before it stay. What can be checked without the service is
    * checked of all items before the first request.
    */
-  async upsert(items: readonly Item[]): Promise<void> {
+  upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
+    return this.#connection.calls.change(signal, () => this.#upsert(items, signal));
+  }
+
+  async #upsert(items: readonly Item[], signal: AbortSignal | undefined): Promise<void> {
     if (!Array.isArray(items)) throw invalid("items: expected an array");
     const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
     const open = `${JSON.stringify(encodeAddress(this.#address)).slice(0, -1)},"items":[`;
@@ -65,19 +74,24 @@ export class RemoteIndex implements VectorIndex {
       const text = JSON.stringify(item);
       const length = utf8Length(text) + ",".length;
       if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
-        await this.#upsertPart(open, texts, i - texts.length);
+        await this.#upsertPart(open, texts, i - texts.length, signal);
         texts = [];
         bytes = 0;
       }
       texts.push(text);
       bytes += length;
     }
-    await this.#upsertPart(open, texts, items.length - texts.length);
+    await this.#upsertPart(open, texts, items.length - texts.length, signal);
   }
 
-  async #upsertPart(open: string, texts: readonly string[], start: number): Promise<void> {
+  async #upsertPart(
+    open: string,
+    texts: readonly string[],
+    start: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     try {
-      await this.#connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`);
+      await this.#connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
     } catch (error) {
       throw start === 0 ? error : shiftPosition(error, start);
     }
@@ -91,6 +105,11 @@ export class RemoteIndex implements VectorIndex {
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     if (typeof request !== "object" || request === null) throw invalid("query: expected an object");
+    return this.#connection.calls.change(request.signal, () => this.#query(request));
+  }
+
+  async #query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
+    const { signal } = request;
     const { include = ["distance"] } = request;
     if (!Array.isArray(include)) throw invalid("include: expected an array");
     const later = include.filter(isFetched);
@@ -100,14 +119,18 @@ export class RemoteIndex implements VectorIndex {
     });
     const isBatch = "queryVectors" in request && Array.isArray(request.queryVectors);
     if (isBatch && request.queryVectors.length === 0) return [];
-    const lists = decodeResults(await this.#connection.post("/v1/vectors/query", body), isBatch);
-    const completed = later.length === 0 ? lists : await this.#complete(lists, later);
+    const lists = decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), isBatch);
+    const completed = later.length === 0 ? lists : await this.#complete(lists, later, signal);
     return isBatch ? completed : completed[0];
   }
 
-  async #complete(lists: readonly (readonly Match[])[], fields: readonly ItemField[]): Promise<Match[][]> {
+  async #complete(
+    lists: readonly (readonly Match[])[],
+    fields: readonly ItemField[],
+    signal: AbortSignal | undefined,
+  ): Promise<Match[][]> {
     const ids = new Set(lists.flat().map(({ id }) => id));
-    const items = await this.get([...ids], { include: fields });
+    const items = await this.#get([...ids], { include: fields, signal });
     const byId = new Map(items.map((item) => [item.id, item]));
     return lists.map((matches) =>
       matches.flatMap((match) => {
@@ -117,20 +140,25 @@ export class RemoteIndex implements VectorIndex {
     );
   }
 
-  async get(
-    ids: readonly string[],
-    options?: { readonly include?: readonly ItemField[] },
-  ): Promise<StoredItem[]> {
+  get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
+  }
+
+  async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
     const items: StoredItem[] = [];
     for (const part of slices(ids, idsPerGet)) {
-      const body = { ...encodeAddress(this.#address), ids: part, include: options?.include };
-      items.push(...decodeStoredItems(await this.#connection.post("/v1/vectors/get", body)));
+      const body = { ...encodeAddress(this.#address), ids: part, include };
+      items.push(...decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal)));
     }
     return items;
   }
 
   /** As the interface says, up to 10,000 ids; more are sent as several requests. */
-  async delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void> {
+  delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
+    return this.#connection.calls.change(signal, () => this.#delete(selection, signal));
+  }
+
+  async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
     const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
     if ((ids === undefined) === (filter === undefined)) {
       throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
@@ -140,27 +168,36 @@ export class RemoteIndex implements VectorIndex {
         ? [{ filter: filter as Filter }]
         : slices(ids, itemsMax).map((part) => ({ ids: part }));
     for (const part of parts) {
-      await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part));
+      await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part), signal);
     }
   }
 
-  async listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]> {
+  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
     const body = encodePage(this.#address, options);
-    return decodeNames(await this.#connection.post("/v1/vectors/list_ids", body), "ids");
+    return decodeNames(await this.#call("/v1/vectors/list_ids", body, options), "ids");
   }
 
-  async count(): Promise<number> {
-    return decodeCount(await this.#connection.post("/v1/vectors/num_vectors", encodeAddress(this.#address)));
+  async count(options: CallOptions = {}): Promise<number> {
+    return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeAddress(this.#address), options));
   }
 
-  async train(options?: { readonly nLists?: number }): Promise<void> {
-    await this.#connection.post("/v1/indexes/train", encodeTrain(this.#address, options));
+  /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
+  async train(options: TrainOptions = {}): Promise<void> {
+    await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 
-  async describe(): Promise<IndexDescription> {
-    return decodeDescription(
-      await this.#connection.post("/v1/indexes/describe", encodeAddress(this.#address)),
-    );
+  /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
+  async compact(options: CallOptions = {}): Promise<void> {
+    await this.#call("/v1/indexes/compact", encodeAddress(this.#address), options);
+  }
+
+  async describe(options: CallOptions = {}): Promise<IndexDescription> {
+    return decodeDescription(await this.#call("/v1/indexes/describe", encodeAddress(this.#address), options));
+  }
+
+  /** A call that is one request. */
+  #call(path: string, body: object, { signal }: CallOptions): Promise<unknown> {
+    return this.#connection.calls.change(signal, () => this.#connection.post(path, body, signal));
   }
 }
 

@@ -7,9 +7,10 @@ export function breathe(): Promise<void> {
   });
 }
 
-/** Drives a generator to its end, letting other work run between its pieces. */
-export async function drive<T>(work: Generator<void, T>): Promise<T> {
+/** Drives a generator to its end, letting other work run between its pieces, unless the signal aborts. */
+export async function drive<T>(work: Generator<void, T>, signal?: AbortSignal): Promise<T> {
   for (;;) {
+    signal?.throwIfAborted();
     const step = work.next();
     if (step.done) return step.value;
     await breathe();

@@ -7,7 +7,11 @@ import type { OpenIndex } from "./open-index.js";
 import type { Snapshot } from "./snapshot.js";
 
 /** Deletes those of the ids that exist. */
-export async function deleteIds(index: OpenIndex, ids: readonly string[]): Promise<void> {
+export async function deleteIds(
+  index: OpenIndex,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const fingerprints = [...new Set(ids)].map((id) => fingerprint(index.keys.id, id));
   const snapshot = await index.snapshot();
   const places = await snapshot.find(fingerprints);
@@ -15,22 +19,28 @@ export async function deleteIds(index: OpenIndex, ids: readonly string[]): Promi
     index,
     snapshot,
     fingerprints.filter((_, i) => places[i] !== null),
+    signal,
   );
 }
 
 /** Deletes every item whose metadata match, as of one moment. */
-export async function deleteMatching(index: OpenIndex, matches: Predicate): Promise<void> {
+export async function deleteMatching(
+  index: OpenIndex,
+  matches: Predicate,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   for (;;) {
     const snapshot = await index.snapshot();
     const found: Uint8Array[] = [];
     for await (const records of snapshot.liveRecords()) {
+      signal?.throwIfAborted();
       for (const record of records) {
         if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
       }
     }
     // What was written in the meantime may have changed which items match.
     const unchanged = snapshot.manifest.version;
-    if (await bury(index, snapshot, found, unchanged)) return;
+    if (await bury(index, snapshot, found, signal, unchanged)) return;
   }
 }
 
@@ -39,18 +49,20 @@ async function bury(
   index: OpenIndex,
   { manifest }: Snapshot,
   deleted: readonly Uint8Array[],
+  signal: AbortSignal | undefined,
   onlyAt?: number,
 ): Promise<boolean> {
   const dimension = index.dimension(manifest);
   if (deleted.length === 0 || dimension === undefined) return true;
   const batch = { dimension, rows: [], vectors: new Float32Array(0), deleted };
   const stored = await index.withEncoding(dimension, undefined, (encoding) =>
-    index.storeSegment(batch, encoding, undefined),
+    index.storeSegment(batch, encoding, undefined, signal),
   );
   const committed = await index.log.commit((latest) => {
-    if (onlyAt !== undefined && latest.version !== onlyAt) return null;
+    if (signal?.aborted || (onlyAt !== undefined && latest.version !== onlyAt)) return null;
     return { ...latest, segments: [...latest.segments, { ...stored, sequence: latest.version + 1 }] };
   });
   if (committed === null) await index.store.delete([stored.name]);
+  if (committed === null) signal?.throwIfAborted();
   return committed !== null;
 }

@@ -6,20 +6,26 @@ import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { checkVectorShape, invalid } from "../given-values.js";
+import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
+  CallOptions,
+  GetOptions,
   IndexDescription,
   ItemField,
   Item,
+  ListIdsOptions,
   Match,
   MatchField,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   Vector,
   VectorIndex,
 } from "../vector-index.js";
-import { compactIfDue } from "./compact.js";
+import { compactAll, compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
@@ -39,18 +45,29 @@ const matchFields: readonly MatchField[] = ["distance", ...itemFields];
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
+  readonly #calls: Calls;
 
-  constructor(index: OpenIndex) {
+  /** `calls`: of the client that opened it. */
+  constructor(index: OpenIndex, calls: Calls) {
     this.indexName = index.indexName;
     this.#index = index;
+    this.#calls = calls;
   }
 
-  async upsert(items: readonly Item[]): Promise<void> {
+  async upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
     const index = this.#index;
-    const dimension = index.dimension(await index.log.newest());
-    const packed = await packItems(items, index.keys, dimension, this.#embedder());
-    await compactIfDue(index);
-    await upsert(index, packed);
+    await this.#calls.change(signal, async () => {
+      const dimension = index.dimension(await index.recent());
+      const packing = packItems(items, index.keys, dimension, this.#embedder());
+      const packed = await packing.catch(async (error: unknown) => {
+        // What is known here may be behind: that the index was deleted is the better answer.
+        await index.log.newest();
+        throw error;
+      });
+      await compactIfDue(index, signal);
+      signal?.throwIfAborted();
+      await upsert(index, packed, signal);
+    });
   }
 
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
@@ -69,63 +86,76 @@ export class EncryptedIndex implements VectorIndex {
       throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
     }
     const options = checkQuery(request);
+    const { signal } = options;
     if (queryVectors !== undefined && queryVectors !== null) {
       if (!Array.isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
       if (queryVectors.length > batchMax) {
         throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${queryVectors.length}`);
       }
-      return this.#search(queryVectors, (i) => `queryVectors[${i}]`, options);
+      return this.#calls.look(signal, () => this.#search(queryVectors, (i) => `queryVectors[${i}]`, options));
     }
-    const vector = queryVector ?? (await this.#embedQuery(queryContents));
-    const [matches] = await this.#search([vector], () => "queryVector", options);
-    return matches;
+    return this.#calls.look(signal, async () => {
+      const vector = queryVector ?? (await this.#embedQuery(queryContents));
+      const [matches] = await this.#search([vector], () => "queryVector", options);
+      return matches;
+    });
   }
 
-  async get(
-    ids: readonly string[],
-    options?: { readonly include?: readonly ItemField[] },
-  ): Promise<StoredItem[]> {
+  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const include = checkInclude(options?.include ?? itemFields, itemFields);
+    const include = checkInclude(options.include ?? itemFields, itemFields);
     const index = this.#index;
-    const snapshot = await index.snapshot();
-    const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));
-    return readItems(
-      places.filter((place) => place !== null),
-      include,
-    );
+    return this.#calls.look(options.signal, async () => {
+      const snapshot = await index.snapshot();
+      const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));
+      return readItems(
+        places.filter((place) => place !== null),
+        include,
+      );
+    });
   }
 
-  async delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void> {
+  async delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
     const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
     if ((ids === undefined) === (filter === undefined)) {
       throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
     }
     if (ids !== undefined) checkIds(ids, "ids");
     const matches = filter === undefined ? undefined : compileFilter(filter);
-    await compactIfDue(this.#index);
-    if (matches !== undefined) await deleteMatching(this.#index, matches);
-    else await deleteIds(this.#index, ids ?? []);
+    const index = this.#index;
+    await this.#calls.change(signal, async () => {
+      await compactIfDue(index, signal);
+      signal?.throwIfAborted();
+      if (matches !== undefined) await deleteMatching(index, matches, signal);
+      else await deleteIds(index, ids ?? [], signal);
+    });
   }
 
-  async listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]> {
-    const { limit = Number.MAX_SAFE_INTEGER, after } = options ?? {};
+  async listIds(options?: ListIdsOptions): Promise<string[]> {
+    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options ?? {};
     checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
     if (after !== undefined) checkIdText(after, "after");
-    return listIds(this.#index, limit, after);
+    return this.#calls.look(signal, () => listIds(this.#index, limit, after, signal));
   }
 
-  async count(): Promise<number> {
-    return (await this.#index.snapshot()).count();
+  count({ signal }: CallOptions = {}): Promise<number> {
+    return this.#calls.look(signal, async () => (await this.#index.snapshot()).count());
   }
 
-  async train(options?: { readonly nLists?: number }): Promise<void> {
-    const nLists = options?.nLists;
+  async train({ nLists, signal }: TrainOptions = {}): Promise<void> {
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-    await train(this.#index, nLists);
+    await this.#calls.change(signal, () => train(this.#index, nLists, signal));
   }
 
-  async describe(): Promise<IndexDescription> {
+  async compact({ signal }: CallOptions = {}): Promise<void> {
+    await this.#calls.change(signal, () => compactAll(this.#index, signal));
+  }
+
+  describe({ signal }: CallOptions = {}): Promise<IndexDescription> {
+    return this.#calls.look(signal, () => this.#describe());
+  }
+
+  async #describe(): Promise<IndexDescription> {
     const { config, embeddingModel } = this.#index;
     const { manifest, model } = await this.#index.snapshot();
     const dimension = this.#index.dimension(manifest);
@@ -180,12 +210,19 @@ export class EncryptedIndex implements VectorIndex {
 }
 
 function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery {
-  const { topK = 100, nProbes = 1, greedy = false, filters, include = ["distance"] } = request;
+  const { topK = 100, nProbes = 1, greedy = false, filters, include = ["distance"], signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   const matches = filters === undefined || filters === null ? undefined : compileFilter(filters);
-  return { topK, nProbes, greedy, include: checkInclude(include, matchFields), ...(matches && { matches }) };
+  return {
+    topK,
+    nProbes,
+    greedy,
+    include: checkInclude(include, matchFields),
+    ...(matches && { matches }),
+    ...(signal && { signal }),
+  };
 }
 
 function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {

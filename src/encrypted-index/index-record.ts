@@ -47,16 +47,11 @@ export function createRecord(
   definition: IndexDefinition,
 ): { bytes: Uint8Array; opened: OpenedRecord } {
   const indexId = randomBytes(idBytes);
-  const salt = randomSalt();
-  const caller = deriveCallerKeys(indexKey, salt, indexId);
   const rootSecret = randomBytes(keyBytes);
   // Bytes, not text: only bytes can be zeroed once they are used.
   const plaintext = Buffer.concat([rootSecret, Buffer.from(JSON.stringify(definition), "utf8")]);
-  const sealed = sealObject(caller.keyEncryption, keysetContext(indexId, name), plaintext);
-  plaintext.fill(0);
-  const body = Buffer.concat([magic, indexId, salt, caller.keyCheck, sealed]);
-  const opened = { indexId, keys: deriveIndexKeys(rootSecret, indexId), definition };
-  return { bytes: Buffer.concat([body, checksum(body)]), opened };
+  const bytes = sealRecord(indexKey, indexId, name, plaintext);
+  return { bytes, opened: { indexId, keys: deriveIndexKeys(rootSecret, indexId), definition } };
 }
 
 /** Throws `corrupt` where the record is damaged, `wrong_index_key` where the key is another. */
@@ -66,6 +61,51 @@ export function openRecord(
   indexName: string,
   bytes: Uint8Array,
 ): OpenedRecord {
+  const { indexId, plaintext } = unsealRecord(indexKey, name, indexName, bytes);
+  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
+  // Zeroes the secret, which is all of the plaintext that must not stay.
+  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
+  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
+}
+
+/** The record of the same index, to be stored under `newName`. Throws as `openRecord`. */
+export function renameRecord(
+  indexKey: KeyObject,
+  name: string,
+  indexName: string,
+  bytes: Uint8Array,
+  newName: string,
+): Uint8Array {
+  const { indexId, plaintext } = unsealRecord(indexKey, name, indexName, bytes);
+  return sealRecord(indexKey, indexId, newName, plaintext);
+}
+
+/** The id of the index whose record this is; not authenticated. Undefined where the record is damaged. */
+export function claimedIndexId(bytes: Uint8Array): Uint8Array | undefined {
+  return bytes.length < sealedAt ? undefined : bytes.slice(magic.length, saltAt);
+}
+
+/** Zeroes the plaintext. */
+function sealRecord(
+  indexKey: KeyObject,
+  indexId: Uint8Array,
+  name: string,
+  plaintext: Uint8Array,
+): Uint8Array {
+  const salt = randomSalt();
+  const caller = deriveCallerKeys(indexKey, salt, indexId);
+  const sealed = sealObject(caller.keyEncryption, keysetContext(indexId, name), plaintext);
+  plaintext.fill(0);
+  const body = Buffer.concat([magic, indexId, salt, caller.keyCheck, sealed]);
+  return Buffer.concat([body, checksum(body)]);
+}
+
+function unsealRecord(
+  indexKey: KeyObject,
+  name: string,
+  indexName: string,
+  bytes: Uint8Array,
+): { indexId: Uint8Array; plaintext: Uint8Array } {
   const body = bytes.subarray(0, Math.max(0, bytes.length - checksumBytes));
   if (
     bytes.length < sealedAt + checksumBytes ||
@@ -80,10 +120,7 @@ export function openRecord(
   const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
   checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
   const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
-  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
-  // Zeroes the secret, which is all of the plaintext that must not stay.
-  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
-  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
+  return { indexId, plaintext };
 }
 
 function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {

@@ -4,9 +4,15 @@ import { recordId } from "../segment/row.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** At most `limit` ids after `after`. Reads the records of the whole index. */
-export async function listIds(index: OpenIndex, limit: number, after: string | undefined): Promise<string[]> {
+export async function listIds(
+  index: OpenIndex,
+  limit: number,
+  after: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
   const ids: string[] = [];
   for await (const records of (await index.snapshot()).liveRecords()) {
+    signal?.throwIfAborted();
     for (const record of records) {
       const id = recordId(record);
       if (after === undefined || id > after) ids.push(id);

@@ -3,6 +3,7 @@
 import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { holdsBytes } from "../storage/retrying.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
 import { manifestName, manifestPrefix, numberOf } from "./names.js";
 
@@ -12,6 +13,8 @@ export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"
 /** Steps forward one by one before asking for the newest at once. */
 const stepsMax = 4;
 const contentionPauseMsMax = 50;
+/** How long a commit may build on what is known without asking. Far below the time that old manifests are kept. */
+const freshMs = 10_000;
 
 export class ManifestLog {
   readonly #store: BlobStore;
@@ -19,6 +22,8 @@ export class ManifestLog {
   readonly #indexId: Uint8Array;
   readonly #indexName: string;
   #known: SealedManifest | undefined;
+  /** When it was found to be the newest; milliseconds of this process's clock. */
+  #knownAt = -Infinity;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(store: BlobStore, keys: IndexKeys, indexId: Uint8Array, indexName: string) {
@@ -28,11 +33,29 @@ export class ManifestLog {
     this.#indexName = indexName;
   }
 
+  /** The newest manifest that is known here, without asking; undefined where none is, or the index was deleted. */
+  get known(): Manifest | undefined {
+    return this.#known?.manifest.dropped ? undefined : this.#known?.manifest;
+  }
+
+  /** The newest manifest as it is stored, also where it says that the index was deleted. */
+  newestSealed(): Promise<SealedManifest> {
+    return this.#advance();
+  }
+
+  /**
+   * The newest manifest that is known here, which may be behind; asks storage only where none is known. For what is
+   * checked again when it is committed.
+   */
+  async recent(): Promise<Manifest> {
+    return this.#live(this.#known ?? (await this.#advance()));
+  }
+
   /** Stores version 1 of a new index. */
   async begin(): Promise<void> {
     const first = sealManifest(this.#keys, this.#indexId, emptyManifest);
     await this.#store.create(manifestName(this.#indexId, 1), first.bytes);
-    this.#known = first;
+    this.#know(first);
   }
 
   /** The newest manifest: every commit acknowledged before this call is in it. Throws `not_found` if dropped. */
@@ -52,17 +75,20 @@ export class ManifestLog {
   }
 
   async #commit(change: Change): Promise<Manifest | null> {
+    // Most often nobody else has written since: then creating the next manifest is all it takes.
+    let latest = this.#fresh() ?? (await this.#advance());
     for (let lost = 0; ; lost++) {
-      const latest = await this.#advance();
       const draft = change(this.#live(latest));
       if (draft === null) return null;
       const version = latest.manifest.version + 1;
       const next = sealManifest(this.#keys, this.#indexId, { ...draft, version, previous: latest.digest });
       if (await this.#create(next)) {
-        this.#known = next;
+        this.#know(next);
         return next.manifest;
       }
-      await pause(Math.random() * Math.min(contentionPauseMsMax, 2 ** lost));
+      // The first time the manifest that came first is just there to be read.
+      if (lost > 0) await pause(Math.random() * Math.min(contentionPauseMsMax, 2 ** lost));
+      latest = await this.#advance();
     }
   }
 
@@ -72,23 +98,36 @@ export class ManifestLog {
     try {
       return await this.#store.create(name, next.bytes);
     } catch (error) {
-      const stored = await this.#store.read(name);
-      if (stored === null) throw error;
-      return Buffer.compare(stored, next.bytes) === 0;
+      const won = await holdsBytes(this.#store, name, next.bytes);
+      if (won === null) throw error;
+      return won;
     }
   }
 
   async #advance(): Promise<SealedManifest> {
-    let known = this.#known ?? (await this.#first());
+    // The list holds every manifest that was created before the call: nothing newer needs to be asked for.
+    if (this.#known === undefined) return this.#know(await this.#first());
+    let known = this.#known;
     for (let steps = 0; ; steps++) {
       const next = await this.#read(known.manifest.version + 1);
       if (next === null) break;
       known = steps < stepsMax ? next : await this.#first();
     }
-    // Another call may have come further in the meantime.
-    if (this.#known === undefined || known.manifest.version > this.#known.manifest.version)
-      this.#known = known;
+    return this.#know(known);
+  }
+
+  /** What is known to be the newest now: another call may have come further in the meantime. */
+  #know(manifest: SealedManifest): SealedManifest {
+    if (this.#known === undefined || manifest.manifest.version >= this.#known.manifest.version) {
+      this.#known = manifest;
+      this.#knownAt = performance.now();
+    }
     return this.#known;
+  }
+
+  /** The known manifest, where it was the newest a short while ago. */
+  #fresh(): SealedManifest | undefined {
+    return performance.now() - this.#knownAt < freshMs ? this.#known : undefined;
   }
 
   /** The first of the list, which is the newest. */

@@ -1,5 +1,6 @@
 /** One index, open in this process: what every verb works on. */
 
+import { untilAborted } from "../calls.js";
 import type { IndexKeys } from "../crypto/keys.js";
 import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
 import { chooseCodec } from "../engine/choose-codec.js";
@@ -56,9 +57,30 @@ export class OpenIndex {
 
   /** The index as of now: every change acknowledged before this call is in it. */
   async snapshot(): Promise<Snapshot> {
-    const manifest = await this.log.newest();
-    if (this.#snapshot?.manifest.version !== manifest.version) this.#snapshot = await this.#open(manifest);
-    return this.#snapshot;
+    // Most often nothing was written in the meantime: what is known is opened while storage is asked.
+    const { known } = this.log;
+    if (known !== undefined && this.#snapshot === undefined) this.#at(known).catch(() => undefined);
+    return this.#at(await this.log.newest());
+  }
+
+  async #at(manifest: Manifest): Promise<Snapshot> {
+    if (this.#snapshot?.manifest.version === manifest.version) return this.#snapshot;
+    const snapshot = await this.#open(manifest);
+    // A call that was slower may not take the place of one that came further.
+    if (this.#snapshot === undefined || this.#snapshot.manifest.version < manifest.version) {
+      this.#snapshot = snapshot;
+    }
+    return snapshot;
+  }
+
+  /** The manifest as known here, without asking storage; see `ManifestLog.recent`. */
+  recent(): Promise<Manifest> {
+    return this.log.recent();
+  }
+
+  /** The model of new segments, as of a manifest. */
+  async modelOf({ model }: Manifest): Promise<Model | undefined> {
+    return model && this.#model(model);
   }
 
   /** Whether training or compaction runs in this process; it runs once at a time. */
@@ -66,8 +88,13 @@ export class OpenIndex {
     return this.#rewriting !== undefined;
   }
 
-  async whileRewriting(work: () => Promise<void>): Promise<void> {
-    while (this.#rewriting !== undefined) await this.#rewriting.catch(() => undefined);
+  async whileRewriting(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+    while (this.#rewriting !== undefined) {
+      await untilAborted(
+        this.#rewriting.catch(() => undefined),
+        signal,
+      );
+    }
     this.#rewriting = work();
     try {
       await this.#rewriting;
@@ -110,12 +137,13 @@ export class OpenIndex {
     batch: Batch,
     encoding: Encoding,
     modelName: string | undefined,
+    signal?: AbortSignal,
   ): Promise<StoredSegment> {
     const name = randomObjectName(this.indexId, "segment");
     const context = { kind: "segment", indexId: this.indexId, name } as const;
     const writing = writeSegment(this.keys.data, context, batch, encoding);
-    const { bytes, header, blocks, directoryLength } = await drive(writing);
-    await this.#create(name, bytes);
+    const { bytes, header, blocks, directoryLength } = await drive(writing, signal);
+    await this.#create(name, bytes, signal);
     return {
       name,
       header: Buffer.from(header).toString("base64"),
@@ -128,7 +156,7 @@ export class OpenIndex {
     };
   }
 
-  async storeModel(model: Model): Promise<ObjectRef> {
+  async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
     const name = randomObjectName(this.indexId, "model");
     const head = Buffer.alloc(modelHeadBytes);
     const { dimension, autoProbes, rotationSeed } = model;
@@ -138,7 +166,7 @@ export class OpenIndex {
     const { buffer, byteOffset, byteLength } = model.centroids;
     const plaintext = Buffer.concat([head, new Uint8Array(buffer, byteOffset, byteLength)]);
     const bytes = sealObject(this.keys.data, { kind: "model", indexId: this.indexId, name }, plaintext);
-    await this.#create(name, bytes);
+    await this.#create(name, bytes, signal);
     return {
       name,
       header: Buffer.from(bytes.subarray(0, headerBytes)).toString("base64"),
@@ -146,8 +174,8 @@ export class OpenIndex {
     };
   }
 
-  async #create(name: string, bytes: Uint8Array): Promise<void> {
-    if (!(await this.store.create(name, bytes))) {
+  async #create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+    if (!(await this.store.create(name, bytes, { signal }))) {
       throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
     }
   }
@@ -175,7 +203,8 @@ export class OpenIndex {
 
   #model(ref: ObjectRef): Promise<Model> {
     return remember(this.#models, ref.name, async () => {
-      const bytes = await this.store.read(ref.name);
+      // The length is known: it tells how long reading may take.
+      const bytes = await this.store.read(ref.name, { offset: 0, length: ref.length });
       if (bytes === null) throw new SealdexError("missing_object", `stored object ${ref.name}: it is gone`);
       if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
         throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);

@@ -11,14 +11,14 @@ import { distanceOf, scoreFloor } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
 import type { Predicate } from "../filter.js";
-import type { ItemField, Match, MatchField } from "../vector-index.js";
+import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
 import { scanParts } from "./scan-parts.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** A query with every default filled in and every value checked. */
-export interface CheckedQuery {
+export interface CheckedQuery extends CallOptions {
   readonly topK: number;
   /** 0: as many as training found to be needed. */
   readonly nProbes: number;
@@ -57,6 +57,7 @@ export async function query(
   const ask = async (quantizer: CoarseQuantizer | undefined) => {
     const results: Match[][] = [];
     for (let start = 0; start < vectors.length; start += dimension) {
+      options.signal?.throwIfAborted();
       const vector = vectors.subarray(start, start + dimension);
       results.push(await queryOne(index, snapshot, quantizer, vector, options));
     }
@@ -95,6 +96,7 @@ async function queryOne(
       for (const { part, floor } of left) {
         // Where one part cannot hold a nearer row, none after it can.
         if (floor > search.threshold) break;
+        options.signal?.throwIfAborted();
         await scan([part]);
       }
     }

@@ -13,46 +13,55 @@ import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/** Live rows of some segments with their vectors, block by block, oldest first. */
+/** Segment by segment, oldest first; or list by list, for segments that are grouped by the same lists. */
+export type BlockOrder = "by segment" | "by list";
+
+/** Live rows of some segments with their vectors, block by block. */
 export async function* liveBlocks(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
+  order: BlockOrder = "by segment",
 ): AsyncGenerator<{
   segment: OpenSegment;
+  list: number;
   rows: number[];
   fingerprints: Uint8Array[];
   vectors: Float32Array;
 }> {
-  for (const segment of segments) {
+  const blocks = segments.flatMap((segment) =>
+    segment.reader.directory.codes.map((block) => ({ segment, block })),
+  );
+  if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
+  for (const { segment, block } of blocks) {
     const { reader } = segment;
     const { dimension } = reader.directory;
     const hidden = await snapshot.hiddenIn(segment);
-    for (const block of reader.directory.codes) {
-      const { fingerprints, vectors } = await reader.readCodes(block);
-      const kept: number[] = [];
-      for (let row = 0; row < block.rows; row++) {
-        const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
-        if (!hidden(w0, w1, w2, w3)) kept.push(row);
-      }
-      if (kept.length === 0) continue;
-      const live = new Float32Array(kept.length * dimension);
-      kept.forEach((row, at) =>
-        live.set(vectors.subarray(row * dimension, (row + 1) * dimension), at * dimension),
-      );
-      yield {
-        segment,
-        rows: kept.map((row) => block.firstRow + row),
-        fingerprints: kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16)),
-        vectors: live,
-      };
-      await breathe();
+    const { fingerprints, vectors } = await reader.readCodes(block);
+    const kept: number[] = [];
+    for (let row = 0; row < block.rows; row++) {
+      const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
+      if (!hidden(w0, w1, w2, w3)) kept.push(row);
     }
+    if (kept.length === 0) continue;
+    const live = new Float32Array(kept.length * dimension);
+    kept.forEach((row, at) =>
+      live.set(vectors.subarray(row * dimension, (row + 1) * dimension), at * dimension),
+    );
+    yield {
+      segment,
+      list: block.list,
+      rows: kept.map((row) => block.firstRow + row),
+      fingerprints: kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16)),
+      vectors: live,
+    };
+    await breathe();
   }
 }
 
 /**
  * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
- * has about `segmentBytes` of vectors and texts, which are in memory up to three times: read, sealed, and joined.
+ * has about `segmentBytes` of vectors and texts, which are in memory up to three times: read, sealed, and joined. In
+ * the order of lists, a list goes into one segment, unless it is larger than two. Where it fails, nothing of it stays.
  */
 export async function rewrite(
   index: OpenIndex,
@@ -62,6 +71,8 @@ export async function rewrite(
   model: { readonly model?: Model; readonly name?: string },
   deleted: readonly Uint8Array[],
   segmentBytes: number,
+  signal: AbortSignal | undefined,
+  order: BlockOrder = "by segment",
 ): Promise<StoredSegment[]> {
   const stored: StoredSegment[] = [];
   let rows: Row[] = [];
@@ -78,27 +89,36 @@ export async function rewrite(
         await breathe();
       }
       const batch = { dimension, rows, vectors, deleted: buried };
-      stored.push(await index.storeSegment(batch, encoding, model.name));
+      stored.push(await index.storeSegment(batch, encoding, model.name, signal));
       [rows, parts, bytes, buried] = [[], [], 0, []];
     });
-  let segment: OpenSegment | undefined;
-  let readers: ReturnType<SegmentReader["forward"]>[] = [];
-  for await (const block of liveBlocks(snapshot, segments)) {
-    if (block.segment !== segment) {
-      segment = block.segment;
-      readers = [segment.reader.forward("records"), segment.reader.forward("contents")];
+  const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
+  let list: number | undefined;
+  try {
+    for await (const block of liveBlocks(snapshot, segments, order)) {
+      signal?.throwIfAborted();
+      const { reader } = block.segment;
+      const mayFlush = order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes;
+      if (bytes >= segmentBytes && mayFlush) await flush();
+      list = block.list;
+      // What was read ahead of the segments before is not needed any more.
+      if (order === "by segment" && !readers.has(block.segment)) readers.clear();
+      const forward = readers.get(block.segment) ?? [reader.forward("records"), reader.forward("contents")];
+      readers.set(block.segment, forward);
+      const [records, contents] = await Promise.all(forward.map((read) => read(block.rows)));
+      block.fingerprints.forEach((fingerprint, i) => {
+        const record = records[i] as Uint8Array;
+        rows.push({ fingerprint, record, contents: contents[i] });
+        bytes += record.length + (contents[i]?.length ?? 0);
+      });
+      parts.push(block.vectors);
+      bytes += block.vectors.byteLength;
     }
-    const [records, contents] = await Promise.all(readers.map((read) => read(block.rows)));
-    block.fingerprints.forEach((fingerprint, i) => {
-      const record = records[i] as Uint8Array;
-      rows.push({ fingerprint, record, contents: contents[i] });
-      bytes += record.length + (contents[i]?.length ?? 0);
-    });
-    parts.push(block.vectors);
-    bytes += block.vectors.byteLength;
-    if (bytes >= segmentBytes) await flush();
+    if (rows.length > 0 || buried.length > 0) await flush();
+  } catch (error) {
+    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
+    throw error;
   }
-  if (rows.length > 0 || buried.length > 0) await flush();
   return stored;
 }
 
@@ -166,7 +186,7 @@ export async function commitRewrite(
     garbage.filter(({ since }) => Date.now() - since > graceMs).map(({ name }) => name),
   );
   // Deleted before the manifest forgets them: a crash in between repeats the deletion instead of losing it.
-  await index.store.delete([...expired]);
+  if (expired.size > 0) await index.store.delete([...expired]);
   const committed = await index.log.commit((latest) => {
     const draft = change(latest);
     return draft && { ...draft, garbage: draft.garbage.filter(({ name }) => !expired.has(name)) };

@@ -108,17 +108,13 @@ export class Snapshot {
 
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
   async find(fingerprints: readonly Uint8Array[]): Promise<(RowPlace | null)[]> {
-    const places: (RowPlace | null)[] = fingerprints.map(() => null);
-    let open = fingerprints.map((_, i) => i);
-    for (const segment of this.segments.toReversed()) {
-      if (open.length === 0) break;
-      const rows = await segment.reader.find(open.map((i) => fingerprints[i]));
-      rows.forEach((row, at) => {
-        if (row !== -1 && row !== tombstone) places[open[at]] = { segment, row };
-      });
-      open = open.filter((_, at) => rows[at] === -1);
-    }
-    return places;
+    // All segments at once: one wait for storage, whichever of them speak of the items.
+    const rows = await Promise.all(this.segments.map(({ reader }) => reader.find(fingerprints)));
+    return fingerprints.map((_, i) => {
+      const newest = rows.findLastIndex((found) => found[i] !== -1);
+      if (newest === -1 || rows[newest][i] === tombstone) return null;
+      return { segment: this.segments[newest], row: rows[newest][i] };
+    });
   }
 
   /** How many items there are. Reads the id tables; the result is kept. */
@@ -132,10 +128,9 @@ export class Snapshot {
 
   async #countRows(): Promise<number> {
     const oldest = this.segments[0]?.ref.sequence;
-    let live = 0;
-    for (const segment of this.segments) {
-      live += segment.ref.rows;
-      if (segment.ref.sequence === oldest) continue;
+    const counts = this.segments.map(async (segment) => {
+      let live = segment.ref.rows;
+      if (segment.ref.sequence === oldest) return live;
       // A hidden row is counted once: by the newest segment that speaks of its item.
       const hidden = await this.hiddenIn(segment);
       const last: Uint8Array[] = [];
@@ -143,11 +138,12 @@ export class Snapshot {
         if (!hidden(w0, w1, w2, w3)) last.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
       });
       const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
-      for (const { reader } of older) {
-        for (const row of await reader.find(last)) if (row !== -1 && row !== tombstone) live--;
+      for (const rows of await Promise.all(older.map(({ reader }) => reader.find(last)))) {
+        for (const row of rows) if (row !== -1 && row !== tombstone) live--;
       }
-    }
-    return live;
+      return live;
+    });
+    return (await Promise.all(counts)).reduce((sum, live) => sum + live, 0);
   }
 
   /** The records (see segment/row.ts) of all rows that no newer segment hides, a batch at a time. */

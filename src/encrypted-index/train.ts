@@ -20,15 +20,20 @@ const segmentBytes = 128 * 1024 * 1024;
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it.
  * Throws `invalid_request` where there are fewer rows than lists.
  */
-export async function train(index: OpenIndex, nLists: number | undefined): Promise<void> {
+export async function train(
+  index: OpenIndex,
+  nLists: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   if (index.config.type !== "ivfflat") {
     throw new SealdexError(
       "not_supported",
       `train: this version trains indexes of type ivfflat, not ${index.config.type}`,
     );
   }
-  await index.whileRewriting(async () => {
-    for (let attempt = 1; attempt <= attemptsMax; attempt++) if (await trainOnce(index, nLists)) return;
+  await index.whileRewriting(signal, async () => {
+    for (let attempt = 1; attempt <= attemptsMax; attempt++)
+      if (await trainOnce(index, nLists, signal)) return;
     throw new SealdexError(
       "storage_unavailable",
       `train: other processes rewrote the index ${attemptsMax} times meanwhile`,
@@ -37,7 +42,11 @@ export async function train(index: OpenIndex, nLists: number | undefined): Promi
 }
 
 /** False where another process rewrote segments at the same time: nothing was changed then. */
-async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<boolean> {
+async function trainOnce(
+  index: OpenIndex,
+  nLists: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const snapshot = await index.snapshot();
   const dimension = index.dimension(snapshot.manifest);
   const rows = await snapshot.count();
@@ -51,11 +60,11 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
     );
   }
   const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
-  const sample = await takeSample(snapshot, dimension, rows, lists);
+  const sample = await takeSample(snapshot, dimension, rows, lists, signal);
   const points = toListSpace(index.config.metric, sample, dimension);
-  const model = await drive(trainModel(points, dimension, lists, seed));
+  const model = await drive(trainModel(points, dimension, lists, seed), signal);
 
-  const modelRef = await index.storeModel(model);
+  const modelRef = await index.storeModel(model, signal);
   const stored = await rewrite(
     index,
     snapshot,
@@ -64,13 +73,15 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
     { model, name: modelRef.name },
     [],
     segmentBytes,
+    signal,
   );
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
-    const replaced = replaceSegments(latest, snapshot.manifest.segments, stored);
+    const replaced = signal?.aborted ? null : replaceSegments(latest, snapshot.manifest.segments, stored);
     if (replaced === null) return null;
     const garbage = [...replaced.garbage, ...drop(latest.model ? [latest.model] : [])];
     return { ...latest, segments: replaced.segments, garbage, model: modelRef };
   });
+  if (committed === null) signal?.throwIfAborted();
   return committed !== null;
 }
 
@@ -80,6 +91,7 @@ async function takeSample(
   dimension: number,
   rows: number,
   lists: number,
+  signal: AbortSignal | undefined,
 ): Promise<Float32Array> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
   const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
@@ -88,6 +100,7 @@ async function takeSample(
   let seen = 0;
   let taken = 0;
   for await (const { vectors } of liveBlocks(snapshot, snapshot.segments)) {
+    signal?.throwIfAborted();
     const n = vectors.length / dimension;
     for (; taken < size && positions[taken] < seen + n; taken++) {
       const start = (positions[taken] - seen) * dimension;

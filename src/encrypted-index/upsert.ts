@@ -1,7 +1,8 @@
 /** Stores items: segments first, then the one commit that makes all of them visible at once. */
 
 import { SealdexError } from "../errors.js";
-import type { Encoding } from "../segment/segment-writer.js";
+import type { Batch, Encoding } from "../segment/segment-writer.js";
+import { createGate } from "../storage/gate.js";
 import { checkDimensionFits } from "./definition.js";
 import type { Manifest } from "./manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
@@ -9,19 +10,28 @@ import type { PackedItems } from "./pack-items.js";
 
 /** Vectors and texts of one segment; bounds what sealing holds in memory. */
 const segmentBytesMax = 32 * 1024 * 1024;
+/** Segments of one upsert that are sealed and stored at a time. */
+const storingMax = 4;
 
 /** Throws `dimension_mismatch` where another writer has meanwhile decided on another dimension. */
-export async function upsert(index: OpenIndex, packed: PackedItems): Promise<void> {
+export async function upsert(
+  index: OpenIndex,
+  packed: PackedItems,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   if (packed.rows.length === 0) return;
   for (;;) {
-    const { manifest, model } = await index.snapshot();
+    // What is known here will do: the commit finds out whether it has changed.
+    const manifest = await index.recent();
+    const model = await index.modelOf(manifest);
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, packed.dimension);
     const stored = await index.withEncoding(packed.dimension, model, (encoding) =>
-      storePacked(index, packed, encoding, modelName),
+      storePacked(index, packed, encoding, modelName, signal),
     );
     const committed = await index.log.commit((latest) => {
       checkDimension(index, latest, packed.dimension);
+      if (signal?.aborted) return null;
       // Trained in the meantime: the rows are grouped by lists that are no longer the index's.
       if (latest.model?.name !== modelName) return null;
       const sequence = latest.version + 1;
@@ -30,6 +40,7 @@ export async function upsert(index: OpenIndex, packed: PackedItems): Promise<voi
     });
     if (committed !== null) return;
     await index.store.delete(stored.map(({ name }) => name));
+    signal?.throwIfAborted();
   }
 }
 
@@ -44,14 +55,15 @@ function checkDimension(index: OpenIndex, manifest: Manifest, dimension: number)
   }
 }
 
-/** Writes rows as segments of bounded size. */
+/** Writes rows as segments of bounded size, sealing one while those before it are stored. All or, in the end, none. */
 export async function storePacked(
   index: OpenIndex,
   { rows, vectors, dimension }: PackedItems,
   encoding: Encoding,
   modelName: string | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<StoredSegment[]> {
-  const stored: StoredSegment[] = [];
+  const batches: Batch[] = [];
   for (let start = 0; start < rows.length;) {
     let bytes = 0;
     let end = start;
@@ -60,9 +72,17 @@ export async function storePacked(
       bytes += 4 * dimension + record.length + (contents?.length ?? 0);
     }
     const slice = vectors.subarray(start * dimension, end * dimension);
-    const batch = { dimension, rows: rows.slice(start, end), vectors: slice, deleted: [] };
-    stored.push(await index.storeSegment(batch, encoding, modelName));
+    batches.push({ dimension, rows: rows.slice(start, end), vectors: slice, deleted: [] });
     start = end;
   }
-  return stored;
+  const inTurn = createGate(storingMax);
+  const storing = batches.map((batch) =>
+    inTurn(() => index.storeSegment(batch, encoding, modelName, signal)),
+  );
+  const results = await Promise.allSettled(storing);
+  const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed === undefined) return stored;
+  if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
+  throw failed.reason;
 }

@@ -54,6 +54,8 @@ interface IdPage extends CachedBlock {
 
 /** Neighbouring blocks are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
+/** A segment up to this long is read whole when it is opened: a second request would take longer than the bytes. */
+const wholeBytesMax = 256 * 1024;
 
 export class SegmentReader {
   readonly directory: Directory;
@@ -62,6 +64,8 @@ export class SegmentReader {
   readonly #opener: ObjectOpener;
   readonly #store: BlobStore;
   readonly #cache: BlockCache;
+  /** The object as stored, where it is short. */
+  readonly #whole: Uint8Array | undefined;
   #entries: Promise<Uint32Array> | undefined;
 
   private constructor(
@@ -71,6 +75,7 @@ export class SegmentReader {
     opener: ObjectOpener,
     store: BlobStore,
     cache: BlockCache,
+    whole: Uint8Array | undefined,
   ) {
     this.directory = directory;
     this.codec = codec;
@@ -78,9 +83,10 @@ export class SegmentReader {
     this.#opener = opener;
     this.#store = store;
     this.#cache = cache;
+    this.#whole = whole;
   }
 
-  /** Reads the directory. Throws `missing_object` or `corrupt`. */
+  /** Reads the directory, or all of a short segment. Throws `missing_object` or `corrupt`. */
   static async open(
     key: KeyObject,
     location: SegmentLocation,
@@ -90,10 +96,12 @@ export class SegmentReader {
   ): Promise<SegmentReader> {
     const { context, header, length, blocks, directoryLength } = location;
     const opener = new ObjectOpener(key, context, header);
-    const block = { number: blocks - 1, offset: length - directoryLength, length: directoryLength };
-    const sealed = await readRange(store, context.name, block.offset, block.length);
-    const directory = decodeDirectory(opener.open(block.number, sealed));
-    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache);
+    const start = length <= wholeBytesMax ? 0 : length - directoryLength;
+    const read = await readRange(store, context.name, start, length - start);
+    const sealed = read.subarray(read.length - directoryLength);
+    const directory = decodeDirectory(opener.open(blocks - 1, sealed));
+    const whole = start === 0 ? read : undefined;
+    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache, whole);
   }
 
   /**
@@ -294,7 +302,9 @@ export class SegmentReader {
     const read = requests.map(async (request) => {
       const start = request[0].offset;
       const last = request[request.length - 1];
-      const bytes = await readRange(this.#store, name, start, last.offset + last.length - start);
+      const end = last.offset + last.length;
+      const bytes =
+        this.#whole?.subarray(start, end) ?? (await readRange(this.#store, name, start, end - start));
       return request.map((block) => {
         const from = block.offset - start;
         return this.#opener.open(block.number, bytes.subarray(from, from + block.length));

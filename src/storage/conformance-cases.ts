@@ -262,6 +262,33 @@ export const cases: Record<string, ConformanceCase> = {
     }
   },
 
+  async "leaves a blob whole or absent when its create is aborted, and goes on working"(open) {
+    const store = await open();
+    await store.create("key", sample(1000));
+    const delays = [undefined, 0, 1, 3, 10];
+    for (const [i, delayMs] of delays.entries()) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      if (delayMs === undefined) controller.abort();
+      else setTimeout(() => controller.abort(), delayMs);
+      const bytes = sample(4 * mebibyte, i);
+      const [read, listed, created] = await Promise.allSettled([
+        store.read("key", undefined, { signal }),
+        store.list("key", { signal }),
+        store.create(`aborted/${i}`, bytes, { signal }),
+        store.delete(["absent"], { signal }),
+      ]);
+      if (read.status === "fulfilled") expectBytes(read.value, sample(1000));
+      if (listed.status === "fulfilled") deepStrictEqual(listed.value, ["key"]);
+      const found = await store.read(`aborted/${i}`);
+      if (created.status === "fulfilled") strictEqual(created.value, true);
+      if (created.status === "fulfilled" || found !== null) expectBytes(found, bytes, "an aborted create");
+      expectBytes(await store.read("key"), sample(1000));
+    }
+    strictEqual(await store.create("after", sample(10)), true);
+    expectBytes(await store.read("after"), sample(10));
+  },
+
   async "takes thousands of calls at once"(open) {
     const store = await open();
     const bytes = sample(4000);

@@ -93,6 +93,13 @@ export async function closing<T>(file: FileHandle, use: () => Promise<T>): Promi
   }
 }
 
+/** Whether what the local store reports may be over soon: too many open files, a busy device. */
+export function isPassing(error: unknown): boolean {
+  return (
+    error instanceof SealdexError && hasCode(error.cause, "EMFILE", "ENFILE", "EAGAIN", "EBUSY", "ETIMEDOUT")
+  );
+}
+
 /** Null where there is no such file. That the store's own folder is a file is an error all the same. */
 export async function unlessAbsent<T>(root: string, operation: Promise<T>): Promise<T | null> {
   try {

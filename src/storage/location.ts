@@ -5,12 +5,15 @@ import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
 import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
+import { isPassing } from "./local-files.js";
 import { createMemoryStore } from "./memory.js";
+import { isPassing as mayPassAtService } from "./object-store.js";
 import { createPostgresStore, type PostgresPool } from "./postgres.js";
 import { probedBeforeWriting } from "./probe.js";
 import { createRedisStore } from "./redis.js";
 import type { RedisClient } from "./redis-connection.js";
 import { createS3Store, type S3ClientLike } from "./s3.js";
+import { storageTimeoutMsDefault, withRetries } from "./retrying.js";
 
 /** Where blobs are kept. The fields are the specification's, and `client` and `allowEviction`. docs/storage.md explains them. */
 export interface StorageLocation {
@@ -62,30 +65,37 @@ export function isBlobStore(location: unknown): location is BlobStore {
 }
 
 /**
- * The store at a location; a caller's own store is returned as it is. Nothing is touched before the first
- * call of the store. Throws `invalid_request`, or `not_supported` for a location without a driver.
+ * The store at a location, with retries and time-outs (see retrying.ts); a caller's own store is returned as it is.
+ * Nothing is touched before the first call of the store. Throws `invalid_request`, or `not_supported` for a location
+ * without a driver.
  */
-export function openLocation(location: StorageLocation | BlobStore): BlobStore {
+export function openLocation(
+  location: StorageLocation | BlobStore,
+  timeoutMs = storageTimeoutMsDefault,
+): BlobStore {
   if (isBlobStore(location)) return location;
   switch (location?.location) {
     case "memory":
       return createMemoryStore();
     case "local":
-      return createLocalStore({ path: checkPath(location.path) });
+      return withRetries(createLocalStore({ path: checkPath(location.path) }), {
+        timeoutMs,
+        isTransient: isPassing,
+      });
     case "redis": {
       const { connectionString, path, allowEviction } = location;
       const client = checkClient<RedisClient>(location, ["multi"], "a Redis or Cluster of ioredis");
-      return createRedisStore({ connectionString, client, path, allowEviction });
+      return withRetries(createRedisStore({ connectionString, client, path, allowEviction }), { timeoutMs });
     }
     case "postgres": {
       const { connectionString, tableName } = location;
       const client = checkClient<PostgresPool>(location, ["query"], "a Pool of pg");
-      return createPostgresStore({ connectionString, client, tableName });
+      return withRetries(createPostgresStore({ connectionString, client, tableName }), { timeoutMs });
     }
     case "s3":
-      return probedBeforeWriting(openS3(location), "s3 storage");
+      return retriedService(openS3(location), "s3 storage", timeoutMs);
     case "gcs":
-      return probedBeforeWriting(openGcs(location), "gcs storage");
+      return retriedService(openGcs(location), "gcs storage", timeoutMs);
     default:
       // What came instead is not shown: it could be a connection string in the wrong place.
       throw new SealdexError(
@@ -93,6 +103,10 @@ export function openLocation(location: StorageLocation | BlobStore): BlobStore {
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
       );
   }
+}
+
+function retriedService(driver: BlobStore, what: string, timeoutMs: number): BlobStore {
+  return withRetries(probedBeforeWriting(driver, what), { timeoutMs, isTransient: mayPassAtService });
 }
 
 function openS3(location: StorageLocation): BlobStore {

@@ -46,6 +46,7 @@ const deletes = "deletes what is there and ignores what is not";
 const order = "deletes in the order given";
 const anew = "creates a deleted key anew";
 const handles = "shows every change to other handles at once";
+const aborts = "leaves a blob whole or absent when its create is aborted, and goes on working";
 const crowd = "takes thousands of calls at once";
 
 /** Replaces what the memory store holds, in one step. */
@@ -282,6 +283,17 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
     },
     caught: [crowd],
   },
+  "leaves half a blob when its create is aborted": {
+    fault: (store) => ({
+      async create(key, bytes, { signal } = {}) {
+        const half = signal?.aborted === true;
+        const isNew = await store.create(key, half ? bytes.slice(0, bytes.length >> 1) : bytes);
+        if (half) throw signal.reason;
+        return isNew;
+      },
+    }),
+    caught: [aborts],
+  },
   "creates nothing": {
     fault: () => ({ create: async () => true }),
     caught: [
@@ -298,6 +310,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
       deletes,
       anew,
       handles,
+      aborts,
       crowd,
     ],
   },

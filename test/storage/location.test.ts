@@ -10,7 +10,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 
 function refusal(location: unknown): SealdexError {
   try {
-    openLocation(location as StorageLocation);
+    openLocation(location as StorageLocation, 60_000);
   } catch (error) {
     expect(error).toBeInstanceOf(SealdexError);
     return error as SealdexError;
@@ -21,7 +21,7 @@ function refusal(location: unknown): SealdexError {
 test("memory and local open as stores", async () => {
   const path = await mkdtemp(join(tmpdir(), "sealdex-location-"));
   for (const location of [{ location: "memory" }, { location: "local", path }] as const) {
-    const store = openLocation(location);
+    const store = openLocation(location, 60_000);
     await store.create("a", Uint8Array.of(1));
     expect(await store.read("a")).toEqual(Uint8Array.of(1));
     await store.close();
@@ -31,7 +31,7 @@ test("memory and local open as stores", async () => {
 
 test("a caller's own store is used as it is, and told from a location", () => {
   const store = createMemoryStore();
-  expect(openLocation(store)).toBe(store);
+  expect(openLocation(store, 60_000)).toBe(store);
   expect(isBlobStore(store)).toBe(true);
   for (const other of [{ location: "memory" }, { ...store, list: undefined }, null, undefined, "memory", 1]) {
     expect(isBlobStore(other)).toBe(false);

@@ -23,6 +23,12 @@ export function addIndexRoutes(app: App, client: Client, indexes: OpenIndexes): 
     return { status: "success", message: `Index '${address.indexName}' trained successfully` };
   });
 
+  app.post("/v1/indexes/compact", { schema: schemas.compactIndex }, async ({ body }) => {
+    const address = decodeAddress(body);
+    await indexes.use(address, (index) => index.compact());
+    return { status: "success", message: `Index '${address.indexName}' compacted successfully` };
+  });
+
   app.post("/v1/indexes/delete", { schema: schemas.deleteIndex }, async ({ body }) => {
     const address = decodeAddress(body);
     await client.deleteIndex(address);

@@ -9,48 +9,63 @@ import {
   encodeStoredItem,
 } from "sealdex/wire";
 import type { App } from "../app.js";
+import { untilDisconnected } from "../disconnected.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
 
 export function addVectorRoutes(app: App, indexes: OpenIndexes): void {
-  app.post("/v1/vectors/query", { schema: schemas.query }, async ({ body }) => {
+  app.post("/v1/vectors/query", { schema: schemas.query }, async ({ body }, reply) => {
     const query = decodeQuery(body);
+    const signal = untilDisconnected(reply);
     return indexes.use(decodeAddress(body), async (index) => {
-      if ("queryVectors" in query) return { results: (await index.query(query)).map(encodeMatches) };
-      return { results: encodeMatches(await index.query(query)) };
+      if ("queryVectors" in query) {
+        return { results: (await index.query({ ...query, signal })).map(encodeMatches) };
+      }
+      return { results: encodeMatches(await index.query({ ...query, signal })) };
     });
   });
 
-  app.post("/v1/vectors/upsert", { schema: schemas.upsert }, async ({ body }) => {
+  app.post("/v1/vectors/upsert", { schema: schemas.upsert }, async ({ body }, reply) => {
     const items = body.items.map((item, i) => decodeItem(item, `items[${i}]`));
-    await indexes.use(decodeAddress(body), (index) => index.upsert(items));
+    await indexes.use(decodeAddress(body), (index) =>
+      index.upsert(items, { signal: untilDisconnected(reply) }),
+    );
     return { status: "success", message: `${count(items.length, "item")} upserted successfully` };
   });
 
-  app.post("/v1/vectors/get", { schema: schemas.getItems }, ({ body }) =>
+  app.post("/v1/vectors/get", { schema: schemas.getItems }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const items = await index.get(body.ids, { include: body.include ?? undefined });
+      const items = await index.get(body.ids, {
+        include: body.include ?? undefined,
+        signal: untilDisconnected(reply),
+      });
       return { results: items.map(encodeStoredItem) };
     }),
   );
 
-  app.post("/v1/vectors/delete", { schema: schemas.deleteItems }, async ({ body }) => {
+  app.post("/v1/vectors/delete", { schema: schemas.deleteItems }, async ({ body }, reply) => {
     const selection = decodeSelection(body);
-    await indexes.use(decodeAddress(body), (index) => index.delete(selection));
+    await indexes.use(decodeAddress(body), (index) =>
+      index.delete(selection, { signal: untilDisconnected(reply) }),
+    );
     const what = "ids" in selection ? count(selection.ids.length, "item") : "Matching items";
     return { status: "success", message: `${what} deleted successfully` };
   });
 
-  app.post("/v1/vectors/list_ids", { schema: schemas.listIds }, ({ body }) =>
+  app.post("/v1/vectors/list_ids", { schema: schemas.listIds }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const ids = await index.listIds({ limit: body.limit ?? undefined, after: body.after ?? undefined });
+      const ids = await index.listIds({
+        limit: body.limit ?? undefined,
+        after: body.after ?? undefined,
+        signal: untilDisconnected(reply),
+      });
       return { ids, count: ids.length };
     }),
   );
 
-  app.post("/v1/vectors/num_vectors", { schema: schemas.countItems }, ({ body }) =>
+  app.post("/v1/vectors/num_vectors", { schema: schemas.countItems }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const result = await index.count();
+      const result = await index.count({ signal: untilDisconnected(reply) });
       return { status: "success", message: `${result} vectors in index '${index.indexName}'`, result };
     }),
   );

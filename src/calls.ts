@@ -1,0 +1,64 @@
+/**
+ * The calls under way of one client: closing waits for them and admits no more, and an aborted one ends.
+ *
+ * Nothing of Node.js is used.
+ */
+
+import { SealdexError } from "./errors.js";
+
+export class Calls {
+  #running = 0;
+  #closed = false;
+  readonly #waiting: (() => void)[] = [];
+
+  /**
+   * Runs a call that changes something. `work` looks at the signal itself, where stopping leaves nothing half-done, so
+   * that a rejected call has changed nothing.
+   */
+  async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    if (this.#closed)
+      throw new SealdexError("invalid_request", "client: expected an open one, it was closed");
+    checkSignal(signal);
+    signal?.throwIfAborted();
+    this.#running++;
+    try {
+      return await work();
+    } finally {
+      if (--this.#running === 0) for (const resume of this.#waiting.splice(0)) resume();
+    }
+  }
+
+  /** Runs a call that only reads: it rejects as soon as the signal aborts, and what `work` still does is unheard. */
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    return untilAborted(this.change(signal, work), signal);
+  }
+
+  /** Refuses further calls, and resolves when none is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+/** Settles as the promise does, or rejects with the signal's reason when that comes first. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!(signal instanceof AbortSignal)) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    const settle = <V>(give: (value: V) => void, value: V) => {
+      signal.removeEventListener("abort", onAbort);
+      give(value);
+    };
+    promise.then(
+      (value) => settle(resolve, value),
+      (error: unknown) => settle(reject, error),
+    );
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort);
+  });
+}
+
+function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new SealdexError("invalid_request", `signal: expected an AbortSignal, got ${typeof signal}`);
+}

@@ -1,0 +1,128 @@
+/**
+ * Copies an index to another place, as backup or to move it.
+ *
+ * One manifest is copied with everything it names, so the copy is the index as of one moment, whoever writes to the
+ * source meanwhile. Objects come first, then the manifest, and the record, which makes the name, last: an interrupted
+ * copy is no index yet, and the next attempt goes on with what is there.
+ */
+
+import { parseIndexKey } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
+import { invalid } from "../given-values.js";
+import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
+import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
+import { EmbeddedClient } from "./embedded-client.js";
+import { claimedIndexId, renameRecord } from "./index-record.js";
+import { ManifestLog } from "./manifest-log.js";
+import {
+  checkIndexName,
+  indexNameOf,
+  manifestName,
+  manifestPrefix,
+  namesPrefix,
+  numberOf,
+  recordName,
+} from "./names.js";
+import type { OpenIndex } from "./open-index.js";
+
+export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
+  /** Locations, or an embedded client that is already there. */
+  readonly from: Client | EmbeddedClientOptions;
+  readonly to: Client | EmbeddedClientOptions;
+  /** The copy's name. Default: `indexName`. */
+  readonly newName?: string;
+  /** Called at the beginning of each phase, and after each object. */
+  readonly onProgress?: (progress: CopyProgress) => void;
+}
+
+/**
+ * Copies an index and verifies the copy, which has the same key. Throws as `loadIndex`; `already_exists` where the name
+ * is taken at `to`, or the place has the index under another name; `corrupt` or `missing_object` where the source is
+ * damaged. After a failure or an interruption, the same call goes on with what was copied before.
+ */
+export async function copyIndex(options: CopyIndexOptions): Promise<void> {
+  const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
+  checkIndexName(newName);
+  const key = parseIndexKey(indexKey);
+  const opened: EmbeddedClient[] = [];
+  const clientAt = (place: Client | EmbeddedClientOptions, where: string): EmbeddedClient => {
+    if (place instanceof EmbeddedClient) return place;
+    if (typeof place !== "object" || place === null || !("indexLocation" in place)) {
+      throw invalid(`${where}: expected storage locations or a client of them`);
+    }
+    const client = new EmbeddedClient(place);
+    opened.push(client);
+    return client;
+  };
+  try {
+    const from = clientAt(options.from, "from");
+    const to = clientAt(options.to, "to");
+    await from.during(signal, () =>
+      to.during(signal, async () => {
+        const { index, record, name } = await from.open({ indexName, indexKey });
+        const only = await checkPlace(index, to.place, newName);
+        const manifest = await copyObjects(index, from.place, to.place, { onProgress, signal, only });
+        await checkNewest(index, to.place, manifest.version);
+        signal?.throwIfAborted();
+        const renamed = recordName(newName, 1);
+        const isSame = newName === indexName;
+        const bytes = isSame ? record : renameRecord(key, name, indexName, record, renamed);
+        if (await to.place.configStore.create(isSame ? name : renamed, bytes)) return;
+        // Another copy, or an attempt whose end was not heard of, was first.
+        await checkPlace(index, to.place, newName);
+      }),
+    );
+  } finally {
+    await Promise.all(opened.map((client) => client.close()));
+  }
+}
+
+/**
+ * Throws `already_exists` unless the name is free, or is this index's, and no other name is. Gives the version of the
+ * copy that is there, complete, or undefined.
+ */
+async function checkPlace(
+  index: OpenIndex,
+  { configStore }: Place,
+  newName: string,
+): Promise<number | undefined> {
+  const keys = await configStore.list(namesPrefix);
+  const named = keys.filter((key) => indexNameOf(key) === newName);
+  const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
+  // Only a place that has something of the index can have it under another name.
+  const claims = await Promise.all(
+    (newest === undefined ? named : keys).map(async (key) => {
+      const record = await configStore.read(key);
+      const id = record === null ? undefined : claimedIndexId(record);
+      return { name: indexNameOf(key), isThis: id !== undefined && Buffer.compare(id, index.indexId) === 0 };
+    }),
+  );
+  for (const { name, isThis } of claims) {
+    if (name === newName && !isThis) {
+      throw new SealdexError(
+        "already_exists",
+        `index "${newName}": the name is taken where it should be copied to`,
+      );
+    }
+    if (name !== newName && isThis) {
+      throw new SealdexError("already_exists", `index "${newName}": it is there already, named "${name}"`);
+    }
+  }
+  if (newest === undefined) return undefined;
+  if (named.length > 0) return numberOf(newest);
+  // The index was there before and was deleted: its last manifest, which says so, has had its time.
+  const log = new ManifestLog(configStore, index.keys, index.indexId, newName);
+  const { manifest } = await log.newestSealed();
+  if (manifest.dropped) await configStore.delete([manifestName(index.indexId, manifest.version)]);
+  return undefined;
+}
+
+/** Throws `already_exists` where the place has a later state of the index than what was copied. */
+async function checkNewest(index: OpenIndex, { configStore }: Place, version: number): Promise<void> {
+  const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
+  if (newest === manifestName(index.indexId, version)) return;
+  throw new SealdexError(
+    "already_exists",
+    `index "${index.indexName}": the place it should be copied to has another state of it`,
+  );
+}

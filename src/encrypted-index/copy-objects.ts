@@ -1,0 +1,228 @@
+/**
+ * What a copy of an index carries over: the objects that one manifest names, as they are, sealed, and the manifest.
+ *
+ * Objects that are there already, from an attempt that was interrupted, are not read again from the source. Whatever is
+ * read, from here or there, is authenticated to the last byte before it counts.
+ */
+
+import { headerBytes, openObject } from "../crypto/sealed-object.js";
+import { SealdexError } from "../errors.js";
+import { verifySegment } from "../segment/verify.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { createGate } from "../storage/gate.js";
+import { drive } from "./breathe.js";
+import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
+import { indexPrefix, manifestName } from "./names.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** The stores of a client. */
+export interface Place {
+  readonly indexStore: BlobStore;
+  readonly configStore: BlobStore;
+}
+
+/** How far a copy has come. Every object counts twice: once copied, once verified in its new place. */
+export interface CopyProgress {
+  readonly phase: "copy" | "verify";
+  /** Objects and bytes of this phase that are done. */
+  readonly objectsDone: number;
+  readonly bytesDone: number;
+  /** The same for both phases; more when the source was rewritten meanwhile and the copy starts over. */
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+export interface CopyOptions {
+  readonly onProgress: ((progress: CopyProgress) => void) | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Only this version may be copied: the place already has a complete index of it, in which others may be reading. */
+  readonly only: number | undefined;
+}
+
+/** Parts of an object that are read at a time: a long object takes as long as its slowest part. */
+const partBytes = 8 * 1024 * 1024;
+const objectsAtOnce = 8;
+/** Objects in memory at a time, in bytes; a longer one is alone. */
+const heldBytesMax = 192 * 1024 * 1024;
+
+/**
+ * Copies what the newest manifest of `index` names, then that manifest. Throws `corrupt` or `missing_object` where the
+ * source is damaged, or something else is in the object's place. Gives the manifest.
+ */
+export async function copyObjects(
+  index: OpenIndex,
+  from: Place,
+  to: Place,
+  options: CopyOptions,
+): Promise<Manifest> {
+  for (;;) {
+    const { manifest, bytes } = await index.log.newestSealed();
+    if (options.only !== undefined && options.only !== manifest.version) {
+      throw new SealdexError(
+        "already_exists",
+        `index "${index.indexName}": the place it should be copied to has an earlier state of it`,
+      );
+    }
+    try {
+      await copyAll(index, manifest, from, to, options);
+    } catch (error) {
+      const isGone = error instanceof SealdexError && error.code === "missing_object";
+      // Rewritten by others while it was copied: the newer state takes its place, and keeps what it shares.
+      if (isGone && (await index.log.newest()).version !== manifest.version) continue;
+      throw error;
+    }
+    options.signal?.throwIfAborted();
+    await createSame(to.configStore, manifestName(index.indexId, manifest.version), bytes, options.signal);
+    return manifest;
+  }
+}
+
+async function copyAll(
+  index: OpenIndex,
+  manifest: Manifest,
+  from: Place,
+  to: Place,
+  options: CopyOptions,
+): Promise<void> {
+  const prefix = indexPrefix(index.indexId);
+  const there = new Set(await to.indexStore.list(prefix, { signal: options.signal }));
+  const objects: readonly (ObjectRef | SegmentRef)[] = [
+    ...(manifest.model ? [manifest.model] : []),
+    ...manifest.segments,
+  ];
+  await eachObject(objects, "copy", options, async (ref, signal) => {
+    if (there.has(ref.name)) return;
+    const bytes = await readVerified(index, from.indexStore, ref, signal);
+    // Taken by a copy that runs at the same time: what is there is verified below like the rest.
+    await to.indexStore.create(ref.name, bytes, { signal });
+  });
+  await eachObject(objects, "verify", options, async (ref, signal) => {
+    await readVerified(index, to.indexStore, ref, signal);
+  });
+}
+
+/** Works on all objects, some at a time; at the first failure the others are stopped, and it is thrown. */
+async function eachObject(
+  objects: readonly ObjectRef[],
+  phase: CopyProgress["phase"],
+  { onProgress, signal }: CopyOptions,
+  work: (ref: ObjectRef, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const bytes = objects.reduce((sum, { length }) => sum + length, 0);
+  const stop = new AbortController();
+  const onAbort = () => stop.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener("abort", onAbort);
+  const admit = byteGate(heldBytesMax);
+  const gate = createGate(objectsAtOnce);
+  let [objectsDone, bytesDone] = [0, 0];
+  const report = () => onProgress?.({ phase, objectsDone, bytesDone, objects: objects.length, bytes });
+  try {
+    report();
+    const works = objects.map((ref) =>
+      gate(async () => {
+        const release = await admit(ref.length);
+        try {
+          stop.signal.throwIfAborted();
+          await work(ref, stop.signal);
+          objectsDone++;
+          bytesDone += ref.length;
+          report();
+        } catch (error) {
+          stop.abort(error);
+          throw error;
+        } finally {
+          release();
+        }
+      }),
+    );
+    await Promise.allSettled(works);
+    stop.signal.throwIfAborted();
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Admits lengths while their sum is at most `bytesMax`, or alone; in order. What is admitted must be released. */
+function byteGate(bytesMax: number): (bytes: number) => Promise<() => void> {
+  const waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
+  let held = 0;
+  const next = () => {
+    while (waiting.length > 0 && (held === 0 || held + waiting[0].bytes <= bytesMax)) {
+      const { bytes, enter } = waiting.shift() as (typeof waiting)[number];
+      held += bytes;
+      enter();
+    }
+  };
+  return async (bytes) => {
+    await new Promise<void>((enter) => {
+      waiting.push({ bytes, enter });
+      next();
+    });
+    return () => {
+      held -= bytes;
+      next();
+    };
+  };
+}
+
+async function readVerified(
+  index: OpenIndex,
+  store: BlobStore,
+  ref: ObjectRef | SegmentRef,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const bytes = await readParts(store, ref, signal);
+  const { indexId, keys } = index;
+  if ("blocks" in ref) {
+    const header = Buffer.from(ref.header, "base64");
+    const context = { kind: "segment", indexId, name: ref.name } as const;
+    await drive(verifySegment(keys.data, { ...ref, context, header }, bytes), signal);
+  } else {
+    if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
+      throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);
+    }
+    openObject(keys.data, { kind: "model", indexId, name: ref.name }, bytes);
+  }
+  return bytes;
+}
+
+/** The object's bytes, read in parts, and whatever is beyond its length. */
+async function readParts(
+  store: BlobStore,
+  { name, length }: ObjectRef,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  const offsets = Array.from({ length: Math.ceil(length / partBytes) }, (_, i) => i * partBytes);
+  await Promise.all(
+    offsets.map(async (offset) => {
+      const wanted = Math.min(partBytes, length - offset);
+      // One byte more of the last part, to see that nothing follows.
+      const beyond = offset + wanted === length ? 1 : 0;
+      const part = await store.read(name, { offset, length: wanted + beyond }, { signal });
+      if (part === null) throw new SealdexError("missing_object", `stored object ${name}: it is gone`);
+      if (part.length !== wanted) {
+        throw new SealdexError(
+          "corrupt",
+          `stored object ${name}: expected ${length} bytes, it has more or fewer`,
+        );
+      }
+      bytes.set(part, offset);
+    }),
+  );
+  return bytes;
+}
+
+/** Creates the blob unless it is there with the same bytes. Throws `already_exists` where others are. */
+async function createSame(
+  store: BlobStore,
+  name: string,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (await store.create(name, bytes, { signal })) return;
+  const stored = await store.read(name, undefined, { signal });
+  if (stored !== null && Buffer.compare(stored, bytes) === 0) return;
+  throw new SealdexError("already_exists", `stored object ${name}: the place holds something else`);
+}

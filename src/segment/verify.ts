@@ -1,0 +1,33 @@
+/** Authenticates a whole segment: that every byte of it is the one that was sealed. */
+
+import type { KeyObject } from "node:crypto";
+import { headerBytes, ObjectOpener } from "../crypto/sealed-object.js";
+import { SealdexError } from "../errors.js";
+import { type Block, decodeDirectory } from "./directory.js";
+import type { SegmentLocation } from "./segment-reader.js";
+
+/** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
+export function* verifySegment(
+  key: KeyObject,
+  { context, header, length, blocks, directoryLength }: SegmentLocation,
+  bytes: Uint8Array,
+): Generator<void, void> {
+  const corrupt = (what: string) => new SealdexError("corrupt", `stored object ${context.name}: ${what}`);
+  if (bytes.length !== length) throw corrupt(`expected ${length} bytes, got ${bytes.length}`);
+  if (Buffer.compare(bytes.subarray(0, headerBytes), header) !== 0)
+    throw corrupt("it was replaced or damaged");
+  const opener = new ObjectOpener(key, context, header);
+  const directory = decodeDirectory(opener.open(blocks - 1, bytes.subarray(length - directoryLength)));
+  const sections = Object.values(directory).filter((section): section is readonly Block[] =>
+    Array.isArray(section),
+  );
+  let opened = 0;
+  for (const block of sections.flat()) {
+    opener.open(block.number, bytes.subarray(block.offset, block.offset + block.length));
+    opened++;
+    yield;
+  }
+  if (opened !== blocks - 1) {
+    throw new SealdexError("internal", `stored object ${context.name}: a part of it was not verified`);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * A store that tries again: what every operation of a location goes through, so that a dropped connection, a restarting
+ * server or a throttled request is waited out instead of reported.
+ *
+ * An attempt that does not answer in time counts as failed, and its driver is told to stop. Failed attempts are repeated
+ * after a random pause of up to twice the last (exponential backoff with full jitter: Brooker, "Exponential Backoff And
+ * Jitter", 2015), until the operation's own time is up. Reads, lists and deletes can be repeated as they are. A create
+ * that failed may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none, again.
+ */
+
+import { SealdexError } from "../errors.js";
+import type { BlobStore, OperationOptions } from "./blob-store.js";
+
+export interface RetryOptions {
+  /**
+   * How long one operation may take, with all its attempts; each attempt may take a quarter of it. A millisecond is
+   * added for each KiB that is read or written, and 20 for each key that is deleted. Default 60,000.
+   */
+  readonly timeoutMs?: number;
+  /** Whether to try again after this error. Default: after `SealdexError`s with the code `storage_unavailable`. */
+  readonly isTransient?: (error: unknown) => boolean;
+}
+
+export const storageTimeoutMsDefault = 60_000;
+const attemptShare = 1 / 4;
+const deleteMsPerKey = 20;
+const bytesPerMs = 1024;
+const firstPauseMs = 50;
+const pauseMsMax = 5000;
+
+/** `store` with time-outs, and with retries where they are safe. Closing it closes `store`. */
+export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
+  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
+
+  async function run<T>(
+    what: string,
+    extraMs: number,
+    signal: AbortSignal | undefined,
+    operation: (attempt: OperationOptions) => Promise<T>,
+  ): Promise<T> {
+    const deadline = performance.now() + timeoutMs + extraMs;
+    for (let failed = 0; ; failed++) {
+      try {
+        const attemptMs = Math.min(timeoutMs * attemptShare + extraMs, deadline - performance.now());
+        return await limited(what, attemptMs, signal, operation);
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        const pauseMs = Math.random() * Math.min(pauseMsMax, firstPauseMs * 2 ** failed);
+        if (!isTransient(error) && !timeouts.has(error as object)) throw error;
+        if (performance.now() + pauseMs >= deadline) throw error;
+        await pause(pauseMs, signal);
+      }
+    }
+  }
+
+  return {
+    read(key, range, { signal } = {}) {
+      const extraMs = (range?.length ?? 0) / bytesPerMs;
+      return run(`read ${key}`, extraMs, signal, async (attempt) => store.read(key, range, attempt));
+    },
+
+    create(key, bytes, { signal } = {}) {
+      let unknown = false;
+      return run(`create ${key}`, bytes.length / bytesPerMs, signal, async (attempt) => {
+        if (unknown) {
+          const won = await holdsBytes(store, key, bytes, attempt);
+          if (won !== null) return won;
+        }
+        const before = unknown;
+        unknown = true;
+        const created = await store.create(key, bytes, attempt);
+        // An earlier attempt may have got there in the meantime.
+        return created || (before && (await holdsBytes(store, key, bytes, attempt)) === true);
+      });
+    },
+
+    list(prefix, { limit, after, signal } = {}) {
+      const given = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
+      return run(`list ${prefix}`, 0, signal, async (attempt) =>
+        store.list(prefix, Object.assign(attempt, given)),
+      );
+    },
+
+    delete(keys, { signal } = {}) {
+      const what = `delete ${keys.length} keys`;
+      return run(what, deleteMsPerKey * keys.length, signal, async (attempt) => store.delete(keys, attempt));
+    },
+
+    close: () => store.close(),
+  };
+}
+
+/** Whether the blob is these bytes, or null if there is none: what became of a create that rejected. */
+export async function holdsBytes(
+  store: BlobStore,
+  key: string,
+  bytes: Uint8Array,
+  options?: OperationOptions,
+): Promise<boolean | null> {
+  const stored = await store.read(key, undefined, options);
+  return stored && Buffer.compare(stored, bytes) === 0;
+}
+
+/** Errors of attempts that were given up; they are transient whatever the driver's own are. */
+const timeouts = new WeakSet<object>();
+
+/** Runs one attempt; gives up when the time is over or the signal aborts. */
+function limited<T>(
+  what: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  operation: (attempt: OperationOptions) => Promise<T>,
+): Promise<T> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    let controller: AbortController | undefined;
+    let given: { readonly reason: unknown } | undefined;
+    const attempt = {
+      // Made only for drivers that look at it: it costs more than reading a small file.
+      get signal() {
+        controller ??= new AbortController();
+        if (given !== undefined) controller.abort(given.reason);
+        return controller.signal;
+      },
+    };
+    const settle = <V>(give: (value: V) => void, value: V) => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      give(value);
+    };
+    const giveUp = (reason: unknown) => {
+      given = { reason };
+      settle(reject, reason);
+      controller?.abort(reason);
+    };
+    const onAbort = () => giveUp(signal?.reason);
+    const timer = setTimeout(() => {
+      const error = new SealdexError(
+        "storage_unavailable",
+        `storage: ${what} had no answer in ${Math.round(timeoutMs)} ms`,
+      );
+      timeouts.add(error);
+      giveUp(error);
+    }, timeoutMs);
+    signal?.addEventListener("abort", onAbort);
+    operation(attempt).then(
+      (value) => settle(resolve, value),
+      (error: unknown) => settle(reject, error),
+    );
+  });
+}
+
+/** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof SealdexError && error.code === "storage_unavailable";
+}

@@ -1,0 +1,125 @@
+/** Closing a client: it waits for what runs, refuses what comes later, and holds nothing open. */
+
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createClient as createHttpClient } from "../../src/client/client.js";
+import { createClient, generateKey } from "../../src/core.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { startService } from "../http/service.js";
+
+const options = { indexName: "closed", indexKey: generateKey() };
+const closed = { code: "invalid_request", message: expect.stringContaining("it was closed") };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sealdex-close-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test("waits for the calls under way, and answers those that come later with an error", async () => {
+  const store = createMemoryStore();
+  let go = () => {};
+  const released = new Promise<void>((resolve) => (go = resolve));
+  let slow = false;
+  let storeClosed = false;
+  const create: BlobStore["create"] = async (key, bytes) => {
+    if (slow) await released;
+    return store.create(key, bytes);
+  };
+  const close = async () => void (storeClosed = true);
+  const client = createClient({ indexLocation: { ...store, create, close } });
+  const index = await client.createIndex(options);
+  slow = true;
+  let [stored, isClosed] = [false, false];
+  const upsert = index.upsert([{ id: "a", vector: [1] }]).then(() => (stored = true));
+  const closing = client.close().then(() => {
+    expect(stored).toBe(true);
+    isClosed = true;
+  });
+  for (const call of [
+    () => index.upsert([]),
+    () => index.query({ queryVector: [1] }),
+    () => index.get(["a"]),
+    () => index.delete({ ids: ["a"] }),
+    () => index.count(),
+    () => index.listIds(),
+    () => index.train(),
+    () => index.compact(),
+    () => index.describe(),
+    () => client.createIndex({ ...options, indexName: "other" }),
+    () => client.loadIndex(options),
+    () => client.listIndexes(),
+    () => client.deleteIndex(options),
+  ]) {
+    await expect(call()).rejects.toMatchObject(closed);
+  }
+  expect(isClosed).toBe(false);
+  go();
+  await upsert;
+  await closing;
+  await client.close();
+  // The caller's own store is the caller's to close.
+  expect(storeClosed).toBe(false);
+  expect(await (await createClient({ indexLocation: store }).loadIndex(options)).count()).toBe(1);
+});
+
+test("over HTTP the same", async () => {
+  const service = await startService();
+  const client = createHttpClient(service);
+  const index = await client.createIndex(options);
+  const upsert = index.upsert([{ id: "a", vector: [1] }]);
+  const closing = client.close();
+  await expect(index.count()).rejects.toMatchObject(closed);
+  await expect(client.listIndexes()).rejects.toMatchObject(closed);
+  await upsert;
+  await closing;
+  await service.close();
+});
+
+const work = `
+  const index = await client.createIndex({ indexName: "a", indexKey: generateKey() });
+  await index.upsert(Array.from({ length: 500 }, (_, i) => ({ id: String(i), vector: [i, 1], contents: "text" })));
+  await index.train({ nLists: 5 });
+  await index.query({ queryVector: [3, 1], include: ["contents"] });
+  await index.query({ queryVector: [3, 1], signal: new AbortController().signal });
+  const controller = new AbortController();
+  const aborted = index.count({ signal: controller.signal });
+  controller.abort();
+  await aborted.catch(() => undefined);
+  await index.compact();
+  await client.close();
+  // A turn for handles that are being closed.
+  await new Promise((resolve) => setImmediate(resolve));
+  // Standard streams are the test's own.
+  const held = process.getActiveResourcesInfo().filter((name) => !/^(PipeWrap|TTYWrap|Immediate)$/.test(name));
+  process.stdout.write(JSON.stringify({ held }));`;
+
+test.each(["local", "http"])(
+  "a process that closed its client holds nothing and ends by itself: %s",
+  async (kind) => {
+    const service = kind === "http" ? await startService() : undefined;
+    const where = service
+      ? { baseUrl: service.baseUrl, apiKey: service.apiKey }
+      : { indexLocation: { location: "local", path: folder } };
+    const program = `
+    const { createClient, generateKey } = await import("sealdex/core");
+    const client = createClient(${JSON.stringify(where)});
+    ${work}`;
+    const started = performance.now();
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+      timeout: 50_000,
+    });
+    const { held } = JSON.parse(stdout) as { held: string[] };
+    // The platform's fetch keeps idle connections for a while, which do not keep the process.
+    expect(
+      held.filter((name) => service === undefined || !/^(Timeout|TCPSocketWrap|TCPWrap)$/.test(name)),
+    ).toEqual([]);
+    expect(performance.now() - started).toBeLessThan(50_000);
+    await service?.close();
+  },
+);

@@ -1,0 +1,304 @@
+/** Copies of an index: from memory to disk and back, interrupted everywhere, damaged, and while others write. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  copyIndex,
+  type CopyProgress,
+  createClient,
+  generateKey,
+  type BlobStore,
+  type VectorIndex,
+} from "../../src/core.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+
+const options = { indexName: "books", indexKey: generateKey() };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sealdex-copy-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function items(count: number, from = 0) {
+  return Array.from({ length: count }, (_, i) => ({
+    id: `${from + i}`,
+    vector: [from + i, (7 * i) % 11, 1],
+    contents: `text ${from + i}`,
+    metadata: { n: from + i },
+  }));
+}
+
+/** Everything that can be asked of it. */
+async function contentsOf(index: VectorIndex) {
+  const ids = await index.listIds();
+  return {
+    items: await index.get(ids),
+    near: await index.query({
+      queryVector: [3, 4, 1],
+      topK: 50,
+      nProbes: 5,
+      include: ["distance", "metadata"],
+    }),
+    ...(await index.describe()),
+    indexName: "",
+  };
+}
+
+/** A trained index of several segments with deleted and replaced items. */
+async function makeIndex(store: BlobStore): Promise<VectorIndex> {
+  const index = await createClient({ indexLocation: store }).createIndex(options);
+  await index.upsert(items(60));
+  await index.train({ nLists: 5 });
+  await index.upsert(items(20, 50));
+  await index.delete({ ids: ["3", "55"] });
+  return index;
+}
+
+test("an index goes from memory to disk and back, whole, under another name if wanted", async () => {
+  const store = createMemoryStore();
+  const index = await makeIndex(store);
+  const disk = {
+    indexLocation: { location: "local" as const, path: join(folder, "index") },
+    configLocation: { location: "local" as const, path: join(folder, "config") },
+  };
+  const progress: CopyProgress[] = [];
+  const onProgress = (step: CopyProgress) => progress.push(step);
+  await copyIndex({ from: { indexLocation: store }, to: disk, ...options, newName: "backup", onProgress });
+  const backup = { indexName: "backup", indexKey: options.indexKey };
+  const client = createClient(disk);
+  expect(await client.listIndexes()).toEqual(["backup"]);
+  expect(await contentsOf(await client.loadIndex(backup))).toEqual(await contentsOf(index));
+  expect(progress.at(0)).toMatchObject({ phase: "copy", objectsDone: 0, bytesDone: 0 });
+  expect(progress.at(-1)).toMatchObject({ phase: "verify" });
+  const { objectsDone, objects, bytesDone, bytes } = progress.at(-1) as CopyProgress;
+  expect([objectsDone, bytesDone]).toEqual([objects, bytes]);
+
+  const memory = createClient({ indexLocation: { location: "memory" } });
+  await copyIndex({ from: client, to: memory, ...backup, newName: "books" });
+  const restored = await memory.loadIndex(options);
+  expect(await contentsOf(restored)).toEqual(await contentsOf(index));
+  // The copies go their own ways.
+  await restored.upsert(items(1, 1000));
+  await index.delete({ ids: ["0"] });
+  expect(await restored.count()).toBe((await index.count()) + 2);
+  await client.close();
+});
+
+test("nothing is overwritten, and a complete copy may be asked for again", async () => {
+  const store = createMemoryStore();
+  const index = await makeIndex(store);
+  const other = createMemoryStore();
+  const [from, to] = [{ indexLocation: store }, { indexLocation: other }];
+  const taken = { code: "already_exists" };
+  await expect(copyIndex({ from, to: from, ...options, newName: "alias" })).rejects.toMatchObject(taken);
+  await createClient(to).createIndex({ indexName: "taken", indexKey: generateKey() });
+  await expect(copyIndex({ from, to, ...options, newName: "taken" })).rejects.toMatchObject(taken);
+  await copyIndex({ from, to, ...options });
+  await copyIndex({ from, to, ...options });
+  await expect(copyIndex({ from, to, ...options, newName: "second" })).rejects.toMatchObject(taken);
+  const copied = await createClient(to).loadIndex(options);
+  const before = await contentsOf(copied);
+  await index.upsert(items(1, 500));
+  await expect(copyIndex({ from, to, ...options })).rejects.toMatchObject(taken);
+  expect(await contentsOf(copied)).toEqual(before);
+  // Written on both sides, the states have nothing to do with each other any more.
+  await copied.upsert(items(1, 600));
+  await expect(copyIndex({ from, to, ...options })).rejects.toMatchObject(taken);
+  // A copy that was deleted makes room for another.
+  await createClient(to).deleteIndex(options);
+  await copyIndex({ from, to, ...options });
+  expect(await contentsOf(await createClient(to).loadIndex(options))).toEqual(await contentsOf(index));
+});
+
+test("who has not the key, or names what is not there, copies nothing", async () => {
+  const store = createMemoryStore();
+  await makeIndex(store);
+  const other = createMemoryStore();
+  const [from, to] = [{ indexLocation: store }, { indexLocation: other }];
+  await expect(copyIndex({ from, to, ...options, indexKey: generateKey() })).rejects.toMatchObject({
+    code: "wrong_index_key",
+  });
+  await expect(copyIndex({ from, to, ...options, indexName: "none" })).rejects.toMatchObject({
+    code: "not_found",
+  });
+  const remote = createClient({ baseUrl: "http://127.0.0.1:1" });
+  await expect(copyIndex({ from: remote, to, ...options })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  expect(await other.list("")).toEqual([]);
+});
+
+/** A store whose calls from number `failing` on fail, after having been done or before. */
+function failingFrom(
+  store: BlobStore,
+  failing: number,
+  done: boolean,
+): { store: BlobStore; calls: () => number } {
+  let calls = 0;
+  const wrap =
+    <A extends unknown[], T>(run: (...given: A) => Promise<T>) =>
+    async (...given: A): Promise<T> => {
+      const fails = calls++ >= failing;
+      if (fails && !(done && calls === failing + 1)) throw new Error("the process died");
+      const result = await run(...given);
+      if (fails) throw new Error("the process died");
+      return result;
+    };
+  return {
+    calls: () => calls,
+    store: {
+      read: wrap(store.read),
+      create: wrap(store.create),
+      list: wrap(store.list),
+      delete: wrap(store.delete),
+      close: () => store.close(),
+    },
+  };
+}
+
+test("interrupted before or after any operation, it is no index yet or the whole one, and can be resumed", async () => {
+  const source = createMemoryStore();
+  const expected = await contentsOf(await makeIndex(source));
+  const from = { indexLocation: source };
+  let interrupted = 0;
+  for (const done of [false, true]) {
+    for (let failing = 0; ; failing++) {
+      const target = createMemoryStore();
+      const to = failingFrom(target, failing, done);
+      const outcome = await copyIndex({ from, to: { indexLocation: to.store }, ...options }).then(
+        () => "whole",
+        () => "interrupted",
+      );
+      const client = createClient({ indexLocation: target });
+      const names = await client.listIndexes();
+      if (names.length > 0) expect(await contentsOf(await client.loadIndex(options))).toEqual(expected);
+      if (outcome === "whole") break;
+      interrupted++;
+      const resumed = failingFrom(target, Infinity, false);
+      const written = (await target.list("index/")).length;
+      let copied = 0;
+      const counting: BlobStore = {
+        ...resumed.store,
+        create: (key, bytes) => {
+          copied++;
+          return resumed.store.create(key, bytes);
+        },
+      };
+      await copyIndex({ from, to: { indexLocation: counting }, ...options });
+      // Of what was there, only the manifest and the record are tried again.
+      expect(copied).toBeLessThanOrEqual((await target.list("index/")).length - written + 2);
+      expect(await contentsOf(await client.loadIndex(options))).toEqual(expected);
+    }
+  }
+  expect(interrupted).toBeGreaterThan(20);
+});
+
+test("an aborted copy ends with the signal's reason and can be resumed", async () => {
+  const source = createMemoryStore();
+  const expected = await contentsOf(await makeIndex(source));
+  const target = createMemoryStore();
+  const [from, to] = [{ indexLocation: source }, { indexLocation: target }];
+  const controller = new AbortController();
+  const reason = new Error("enough");
+  const onProgress = ({ objectsDone }: CopyProgress) => {
+    if (objectsDone === 1) controller.abort(reason);
+  };
+  await expect(copyIndex({ from, to, ...options, onProgress, signal: controller.signal })).rejects.toBe(
+    reason,
+  );
+  expect(await createClient(to).listIndexes()).toEqual([]);
+  await copyIndex({ from, to, ...options });
+  expect(await contentsOf(await createClient(to).loadIndex(options))).toEqual(expected);
+});
+
+test("damage anywhere in the source or on the way is found, and makes no index", async () => {
+  const source = createMemoryStore();
+  await makeIndex(source);
+  const clean = createMemoryStore();
+  await copyIndex({ from: { indexLocation: source }, to: { indexLocation: clean }, ...options });
+  const objects = (await clean.list("index/")).filter((key) => !key.includes("/manifest/"));
+  expect(objects.length).toBeGreaterThan(2);
+  for (const damaged of objects) {
+    for (const change of [
+      (bytes: Uint8Array) => {
+        bytes[bytes.length >> 1] ^= 1;
+        return bytes;
+      },
+      (bytes: Uint8Array) => bytes.subarray(0, bytes.length - 1),
+      (bytes: Uint8Array) => Buffer.concat([bytes, bytes.subarray(0, 1)]),
+      () => null,
+    ]) {
+      const read: BlobStore["read"] = async (key, range) => {
+        const bytes = await source.read(key);
+        const found = key === damaged ? bytes && change(bytes) : bytes;
+        return found && range ? found.subarray(range.offset, range.offset + range.length) : found;
+      };
+      const target = createMemoryStore();
+      const copying = copyIndex({
+        from: { indexLocation: { ...source, read } },
+        to: { indexLocation: target },
+        ...options,
+      });
+      await expect(copying).rejects.toMatchObject({
+        code: expect.stringMatching(/^(corrupt|missing_object)$/),
+      });
+      expect(await target.list("names/")).toEqual([]);
+    }
+  }
+  const lying = createMemoryStore();
+  const create: BlobStore["create"] = (key, bytes) => {
+    const altered = Uint8Array.from(bytes);
+    if (key.includes("/segment/")) altered[altered.length - 1] ^= 1;
+    return lying.create(key, altered);
+  };
+  const to = { indexLocation: { ...lying, create } };
+  await expect(copyIndex({ from: { indexLocation: source }, to, ...options })).rejects.toMatchObject({
+    code: "corrupt",
+  });
+  expect(await lying.list("names/")).toEqual([]);
+});
+
+test("while others write, compact and delete what it copies, the copy is one consistent state", async () => {
+  const store = createMemoryStore();
+  const writer = await createClient({ indexLocation: store }).createIndex(options);
+  const stamp = (round: number) => items(10).map((item) => ({ ...item, metadata: { round } }));
+  await writer.upsert(stamp(0));
+  let writing = true;
+  const writes = (async () => {
+    for (let round = 1; writing; round++) {
+      await writer.upsert(stamp(round));
+      if (round % 5 === 0) await writer.compact();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  })();
+  const deleted = new Set<string>();
+  for (let copy = 0; copy < 10; copy++) {
+    const target = createMemoryStore();
+    let reads = 0;
+    // Before the first reads everything that can be replaced is, and what was is deleted without any grace.
+    const read: BlobStore["read"] = async (key, range) => {
+      if (key.includes("/segment/") && reads++ < 2) {
+        const before = await store.list("index/");
+        await writer.upsert(stamp(1_000_000 + copy));
+        await writer.compact();
+        await store.delete([key].filter((name) => before.includes(name) && !deleted.has(name)));
+        deleted.add(key);
+      }
+      return store.read(key, range);
+    };
+    await copyIndex({
+      from: { indexLocation: { ...store, read } },
+      to: { indexLocation: target },
+      ...options,
+    });
+    const copied = await createClient({ indexLocation: target }).loadIndex(options);
+    const found = await copied.get(await copied.listIds(), { include: ["metadata"] });
+    expect(found).toHaveLength(10);
+    expect(new Set(found.map(({ metadata }) => metadata?.round)).size).toBe(1);
+  }
+  writing = false;
+  await writes;
+});

@@ -1,0 +1,142 @@
+/** How often each call waits for storage: round trips that follow one another, whatever runs at the same time. */
+
+import { describe, expect, test } from "vitest";
+import { type Client, createClient, generateKey, type Item, type VectorIndex } from "../../src/core.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+import { createWaveStore } from "./wave-store.js";
+
+const options = { indexName: "counted", indexKey: generateKey() };
+const d = 32;
+
+function items(count: number, from: number): Item[] {
+  return rowsOf(clustered(count, d, 10, from + 1), d).map((vector, i) => ({
+    id: `${from + i}`,
+    vector,
+    contents: `text ${from + i} `.repeat(10),
+    metadata: { n: from + i, even: i % 2 === 0 },
+  }));
+}
+
+/** `large`: segments too long to be read whole when they are opened. */
+async function fill(store: BlobStore, large: boolean, trained: boolean): Promise<void> {
+  const index = await createClient({ indexLocation: store }).createIndex(options);
+  const count = large ? 3000 : 50;
+  await index.upsert(items(count, 0));
+  if (trained) await index.train({ nLists: 10 });
+  for (let part = 1; part <= 2; part++) {
+    await index.upsert(items(count, part * count - 10));
+    await index.delete({ ids: [`${part}`] });
+  }
+}
+
+async function open(store: BlobStore) {
+  const waves = createWaveStore(store);
+  const client: Client = createClient({ indexLocation: waves.store });
+  return { ...waves, client, load: (): Promise<VectorIndex> => client.loadIndex(options) };
+}
+
+/** Fails with the operations in sight. */
+async function expectDepth(
+  most: number,
+  measure: (work: () => Promise<unknown>) => Promise<{ depth: number; operations: string[] }>,
+  work: () => Promise<unknown>,
+) {
+  const { depth, operations } = await measure(work);
+  expect(depth, operations.join("\n")).toBeLessThanOrEqual(most);
+}
+
+const queryVector = rowsOf(clustered(1, d, 10, 5), d)[0];
+const plain = { queryVector, topK: 10, nProbes: 3 };
+const everything = {
+  ...plain,
+  filters: { even: true },
+  include: ["distance", "metadata", "contents", "vector"] as const,
+};
+
+describe.each([
+  { large: false, trained: false },
+  { large: false, trained: true },
+  { large: true, trained: false },
+  { large: true, trained: true },
+])("an index with large segments: $large, trained: $trained", ({ large, trained }) => {
+  test("is opened and first queried in five, and one for the rows of large segments", async () => {
+    const store = createMemoryStore();
+    await fill(store, large, trained);
+    for (const query of [plain, everything]) {
+      const { load, measure } = await open(store);
+      await expectDepth(large ? 6 : 5, measure, async () => (await load()).query(query));
+    }
+  });
+
+  test("answers a warm query in one, and one for rows", async () => {
+    const store = createMemoryStore();
+    await fill(store, large, trained);
+    const { load, measure } = await open(store);
+    const index = await load();
+    await index.query({ ...everything, nProbes: 10, topK: 10_000 });
+    await expectDepth(1, measure, () => index.query(plain));
+    // Vectors are read past the cache.
+    await expectDepth(2, measure, () => index.query(everything));
+    await expectDepth(1, measure, () =>
+      index.query({ queryVectors: [queryVector, queryVector], nProbes: 3 }),
+    );
+    const { load: again, measure: measured } = await open(store);
+    const other = await again();
+    await other.query({ ...plain, include: [], topK: 1 });
+    await expectDepth(2, measured, () => other.query({ ...plain, topK: 100 }));
+  });
+
+  test("stores an upsert in two, where no compaction is due", async () => {
+    const store = createMemoryStore();
+    await fill(store, large, trained);
+    const { load, measure } = await open(store);
+    const index = await load();
+    for (let i = 0; i < 3; i++) {
+      const one = items(1, 100_000 + i);
+      // The first reads the model, which is kept.
+      await expectDepth(trained && i === 0 ? 3 : 2, measure, () => index.upsert(one));
+    }
+  });
+
+  test("gets, counts, deletes and describes without waiting for each segment", async () => {
+    const store = createMemoryStore();
+    await fill(store, large, trained);
+    const { load, measure } = await open(store);
+    const index = await load();
+    await expectDepth(2, measure, () => index.describe());
+    // The newest manifest, ids, rows.
+    await expectDepth(3, measure, () => index.get(["0", "20", "40", "60", "absent"]));
+    await expectDepth(3, measure, () => index.count());
+    await expectDepth(1, measure, () => index.count());
+    // The newest manifest, ids, the segment of tombstones, the manifest.
+    await expectDepth(4, measure, () => index.delete({ ids: ["7", "21", "absent"] }));
+  });
+});
+
+test("segments of one large upsert are stored at the same time", async () => {
+  const store = createMemoryStore();
+  let segments = 0;
+  let second = () => {};
+  const secondBegan = new Promise<void>((resolve) => (second = resolve));
+  const create: BlobStore["create"] = async (key, bytes) => {
+    if (key.includes("/segment/") && ++segments === 2) second();
+    // The first is done when the second has begun: one after the other, they would never end.
+    if (key.includes("/segment/")) await secondBegan;
+    return store.create(key, bytes);
+  };
+  const index = await createClient({ indexLocation: { ...store, create } }).createIndex(options);
+  const contents = "x".repeat(1024 * 1024);
+  await index.upsert(Array.from({ length: 70 }, (_, i) => ({ id: `${i}`, vector: [i, 1], contents })));
+  expect(segments).toBe(3);
+  expect(await index.count()).toBe(70);
+});
+
+test("an index is created in three: the name is free, the first manifest, the record", async () => {
+  const { client, measure } = await open(createMemoryStore());
+  await expectDepth(3, measure, () => client.createIndex(options));
+  await expectDepth(3, measure, () => client.loadIndex(options));
+  await expectDepth(1, measure, () => client.listIndexes());
+});
