@@ -34,7 +34,8 @@ const topKMax = 10_000;
 const batchMax = 1000;
 const nListsMax = 65_536;
 const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-const matchFields: readonly MatchField[] = ["distance", ...itemFields];
+const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];
+const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
@@ -85,7 +86,7 @@ export class EncryptedIndex implements VectorIndex {
     options?: { readonly include?: readonly ItemField[] },
   ): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const include = checkInclude(options?.include ?? itemFields, itemFields);
+    const include = checkInclude(options?.include ?? itemFields, allItemFields);
     const index = this.#index;
     const snapshot = await index.snapshot();
     const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));

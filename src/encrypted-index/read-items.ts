@@ -16,13 +16,14 @@ export async function readItems(
     const [records, contents, vectors] = await Promise.all([
       reader.records(rows),
       include.has("contents") ? reader.contents(rows) : undefined,
-      include.has("vector") ? reader.vectors(rows) : undefined,
+      include.has("vector") || include.has("decoded") ? reader.vectors(rows) : undefined,
     ]);
     group.forEach(({ at }, i) => {
       const text = contents?.[i];
       items[at] = {
         id: recordId(records[i]),
-        ...(vectors && { vector: vectors[i] }),
+        ...(vectors && include.has("vector") && { vector: vectors[i] }),
+        ...(vectors && include.has("decoded") && { decoded: vectors[i] }),
         ...(text && { contents: decodeContents(text) }),
         ...(include.has("metadata") && { metadata: recordMetadata(records[i]) }),
       };
