@@ -54,7 +54,7 @@ interface Fields {
  * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
  * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in `$in` and `$nin`.
  */
-export type Filter = LogicalOperators & Fields;
+export type Filter = LogicalOperators & Fields & { readonly [operator in keyof FieldOperators]?: never };
 
 /** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;

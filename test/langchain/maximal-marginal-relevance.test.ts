@@ -58,8 +58,10 @@ describe("maximal marginal relevance picks what LangChain's own function picks",
 class TableEmbeddings extends Embeddings {
   queries = 0;
   documents = 0;
-  constructor(readonly table: ReadonlyMap<string, number[]>) {
+  readonly table: ReadonlyMap<string, number[]>;
+  constructor(table: ReadonlyMap<string, number[]>) {
     super({});
+    this.table = table;
   }
   async embedQuery(text: string): Promise<number[]> {
     this.queries++;
