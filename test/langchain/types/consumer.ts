@@ -55,6 +55,8 @@ export async function use(embeddings: Embeddings): Promise<void> {
   await store.similaritySearch("a", 4, { year: { $regex: "2" } });
   // @ts-expect-error $gte belongs to a field
   await store.similaritySearch("a", 4, { $gte: 2000 });
+  // @ts-expect-error $nor is not an operator
+  await store.similaritySearch("a", 4, { $nor: [{ year: 2000 }] });
   // @ts-expect-error $or takes an array of filters
   await store.similaritySearch("a", 4, { $or: { year: 1 } });
   // @ts-expect-error $in takes an array
