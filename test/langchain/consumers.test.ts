@@ -174,10 +174,10 @@ test("SemanticSimilarityExampleSelector: makes a store of its own, and gives exa
   const prompt = new FewShotPromptTemplate({
     exampleSelector: selector,
     examplePrompt: PromptTemplate.fromTemplate("{input} > {output}"),
-    suffix: "{adjective} >",
-    inputVariables: ["adjective"],
+    suffix: "{input} >",
+    inputVariables: ["input"],
   });
-  expect(await prompt.format({ adjective: "windy" })).toContain("windy weather > calm weather");
+  expect(await prompt.format({ input: "windy" })).toContain("windy weather > calm weather");
 });
 
 test("VectorStoreRetrieverMemory: remembers what fits", async () => {
