@@ -68,7 +68,9 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
   let stop: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {
     stop = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", stop, { once: true });
+    // The model's own first step may have aborted it, and then there is no event to come.
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
   });
   try {
     return await Promise.race([promise, aborted]);

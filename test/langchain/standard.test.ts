@@ -21,7 +21,10 @@ for (const [where, place] of Object.entries(places)) {
       standardTests(`${indexType}, ${metric}, ${where}`, (embeddings) => {
         const indexName = `standard ${made++}`;
         return new EncryptedVectorStore(embeddings, {
-          ...{ indexName, indexKey: generateKey(), indexType, metric },
+          indexName,
+          indexKey: generateKey(),
+          indexType,
+          metric,
           ...(indexType === "ivfpq" && { indexConfigParams: { pqDim: 4 } }),
           ...place,
         });
