@@ -154,7 +154,7 @@ export const getItems = post(
     ...address,
     ids: Type.Array(Type.String(), { maxItems: itemsMax }),
     include: optional(
-      Type.Array(oneOf("vector", "decoded", "contents", "metadata")),
+      Type.Array(oneOf("vector", "contents", "metadata", "decoded")),
       "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
     ),
   },
