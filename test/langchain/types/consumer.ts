@@ -7,6 +7,7 @@ import type { VectorStore } from "@langchain/core/vectorstores";
 import {
   createClient,
   type DeleteParams,
+  EncryptedSemanticCache,
   EncryptedVectorStore,
   type EncryptedVectorStoreArgs,
   type Filter,
@@ -14,6 +15,9 @@ import {
   LexicalEmbeddings,
   SealdexTranslator,
 } from "sealdex";
+import type { BaseCache } from "@langchain/core/caches";
+import type { BaseStore } from "@langchain/langgraph-checkpoint";
+import { EncryptedStore } from "sealdex/langgraph";
 
 export async function use(embeddings: Embeddings): Promise<void> {
   const [indexName, indexKey] = ["films", generateKey()];
@@ -83,5 +87,23 @@ export async function use(embeddings: Embeddings): Promise<void> {
   });
   const found: Document[] = await retriever.invoke("a");
   const translator: BaseTranslator<EncryptedVectorStore> = new SealdexTranslator();
-  void [base, documents, scored, deletions, found, translator, new LexicalEmbeddings({ dimension: 64 })];
+  const cache: BaseCache = new EncryptedSemanticCache(store, { scoreThreshold: 0.9, ttlSeconds: 60 });
+  const memory: BaseStore = new EncryptedStore({
+    ...args,
+    index: { dims: 512, embeddings, fields: ["text"] },
+  });
+  // @ts-expect-error a LangGraph store is scored by cosine similarity
+  const euclidean = new EncryptedStore({ indexName, indexKey, indexLocation, metric: "euclidean" });
+  void [
+    cache,
+    memory,
+    euclidean,
+    base,
+    documents,
+    scored,
+    deletions,
+    found,
+    translator,
+    new LexicalEmbeddings({ dimension: 64 }),
+  ];
 }
