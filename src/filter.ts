@@ -49,12 +49,18 @@ interface Fields {
   readonly [path: string]: Literal | FieldOperators | readonly Filter[];
 }
 
+type ElsewhereOperator = "$nor" | "$not" | "$exists" | "$regex" | "$text" | "$where" | "$expr";
+/** No value is of this type; it is not `never`, so that a filter can still be spread into another. */
+type NoOtherOperators = {
+  readonly [operator in keyof FieldOperators | ElsewhereOperator]?: readonly Filter[] & "$and or $or";
+};
+
 /**
  * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 }, "author.name": "Ann" }`. `{}`
  * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
  * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in `$in` and `$nin`.
  */
-export type Filter = LogicalOperators & Fields;
+export type Filter = LogicalOperators & Fields & NoOtherOperators;
 
 /** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;

@@ -23,9 +23,14 @@ export type {
   StoredItem,
   VectorIndex,
 } from "./core.js";
-export {
-  EncryptedVectorStore,
-  type EncryptedVectorStoreArgs,
-  type EncryptedVectorStoreFactoryArgs,
-} from "./langchain/encrypted-vector-store.js";
+export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
+export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";
 export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
+export { SealdexTranslator } from "./langchain/self-query-translator.js";
+export { EncryptedSemanticCache, type SemanticCacheOptions } from "./langchain/semantic-cache.js";
+export type {
+  EmbeddingsInput,
+  EncryptedVectorStoreArgs,
+  EncryptedVectorStoreFactoryArgs,
+  EncryptedVectorStoreFields,
+} from "./langchain/store-options.js";

@@ -31,11 +31,13 @@ export interface StoredItem {
   readonly id: string;
   /** Bit-equal to the float32 values that were stored. */
   readonly vector?: Float32Array;
+  /** What the index's codes say of the vector: `vector` itself where it is kept whole, else an approximation. */
+  readonly decoded?: Float32Array;
   readonly contents?: string;
   readonly metadata?: Metadata;
 }
 
-export type ItemField = "vector" | "contents" | "metadata";
+export type ItemField = "vector" | "decoded" | "contents" | "metadata";
 export type MatchField = "distance" | ItemField;
 
 /** One neighbour. A field beside `id` is present when `include` names it and the item has it. */
@@ -61,7 +63,7 @@ export interface QueryOptions extends CallOptions {
   readonly greedy?: boolean;
   /** Only items whose metadata match are considered. */
   readonly filters?: Filter;
-  /** Fields of each match beside `id`. Default `["distance"]`. `vector`: `ivfflat` only, once trained. */
+  /** Fields of each match beside `id`. Default `["distance"]`. `vector`: `ivfflat` only, once trained; see `decoded`. */
   readonly include?: readonly MatchField[];
 }
 
@@ -118,7 +120,7 @@ export interface VectorIndex {
   /** The nearest items, ascending by distance: one list for one query, a list of lists for a batch. */
   query(query: SingleQuery | TextQuery): Promise<Match[]>;
   query(query: BatchQuery): Promise<Match[][]>;
-  /** The items with these ids, in the order asked for; unknown ids are left out. Default: all fields. */
+  /** The items with these ids, in the order asked for; unknown ids are left out. Default: all but `decoded`. */
   get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]>;
   /** Deletes by id (unknown ids are fine) or by filter. */
   delete(selection: Selection, options?: CallOptions): Promise<void>;

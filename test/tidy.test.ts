@@ -60,6 +60,8 @@ const table: Record<string, string> = {
     storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts given-values.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/
     node:crypto node:util`,
+  "langgraph/": `langchain/ given-values.ts vector-index.ts filter.ts embedder.ts @langchain/langgraph-checkpoint node:crypto
+    node:util`,
   "index.ts": "core.ts langchain/",
 };
 const allowed = Object.fromEntries(
@@ -160,10 +162,10 @@ test("sources hold no console, no any, no empty catch, no stub", () => {
   }
 });
 
-test("only langchain/ knows LangChain", () => {
+test("only langchain/ and langgraph/ know LangChain", () => {
   const users = all.filter(({ imports }) => imports.some(({ target }) => target.startsWith("@langchain/")));
   expect(users.length).toBeGreaterThan(0);
-  for (const { path } of users) expect(path).toMatch(/^langchain\//);
+  for (const { path } of users) expect(path).toMatch(/^lang(chain|graph)\//);
 });
 
 test("documents have one title each", () => {

@@ -151,6 +151,7 @@ export const getItems = post(
       Type.Object({
         id: Type.String(),
         vector: Type.Optional(vector),
+        decoded: Type.Optional(vector),
         contents: Type.Optional(Type.String()),
         metadata: Type.Optional(metadata),
       }),
@@ -159,7 +160,10 @@ export const getItems = post(
   {
     ...address,
     ids: Type.Array(Type.String(), { maxItems: itemsMax }),
-    include: optional(Type.Array(oneOf("vector", "contents", "metadata")), "Default: all."),
+    include: optional(
+      Type.Array(oneOf("vector", "contents", "metadata", "decoded")),
+      "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
+    ),
   },
 );
 

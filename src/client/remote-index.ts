@@ -98,8 +98,8 @@ export class RemoteIndex implements VectorIndex {
   }
 
   /**
-   * As the interface says. The HTTP interface can include distance and metadata; where vectors or contents are asked
-   * for, a second request gets them, and an item that was deleted in between is left out.
+   * As the interface says. The HTTP interface can include distance and metadata; where other fields are asked for, a
+   * second request gets them, and an item that was deleted in between is left out.
    */
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
   query(request: BatchQuery): Promise<Match[][]>;
@@ -202,8 +202,8 @@ export class RemoteIndex implements VectorIndex {
 }
 
 /** What a match may hold that the HTTP interface does not include in results. */
-function isFetched(field: MatchField): field is "vector" | "contents" {
-  return field === "vector" || field === "contents";
+function isFetched(field: MatchField): field is "vector" | "decoded" | "contents" {
+  return field === "vector" || field === "decoded" || field === "contents";
 }
 
 function slices(ids: readonly string[], length: number): (readonly string[])[] {

@@ -40,7 +40,8 @@ const topKMax = 10_000;
 const batchMax = 1000;
 const nListsMax = 65_536;
 const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-const matchFields: readonly MatchField[] = ["distance", ...itemFields];
+const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];
+const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
@@ -103,7 +104,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const include = checkInclude(options.include ?? itemFields, itemFields);
+    const include = checkInclude(options.include ?? itemFields, allItemFields);
     const index = this.#index;
     return this.#calls.look(options.signal, async () => {
       const snapshot = await index.snapshot();

@@ -16,12 +16,11 @@ export async function readItems(
   places: readonly RowPlace[],
   include: ReadonlySet<ItemField>,
 ): Promise<StoredItem[]> {
-  const withMetadata = include.has("metadata");
-  if (!include.has("contents") && !include.has("vector")) {
+  if (!include.has("contents") && !include.has("vector") && !include.has("decoded")) {
     // The warm case, which is to cost nothing: all records are open already.
     const records = places.map(({ segment, row }) => segment.reader.openedRecord(row));
     if (!records.includes(undefined)) {
-      return records.map((record) => toItem({ record: record as Uint8Array }, withMetadata));
+      return records.map((record) => toItem({ record: record as Uint8Array }, include));
     }
   }
   const rows: StoredRow[] = Array.from({ length: places.length });
@@ -31,7 +30,7 @@ export async function readItems(
     const [records, contents, vectors] = await Promise.all([
       reader.records(wanted),
       include.has("contents") ? reader.contents(wanted) : undefined,
-      include.has("vector") ? reader.vectors(wanted) : undefined,
+      include.has("vector") || include.has("decoded") ? reader.vectors(wanted) : undefined,
     ]);
     group.forEach(({ at }, i) => {
       rows[at] = {
@@ -42,13 +41,14 @@ export async function readItems(
     });
   });
   await Promise.all(reads);
-  return rows.map((row) => toItem(row, withMetadata));
+  return rows.map((row) => toItem(row, include));
 }
 
-function toItem({ record, contents, vector }: StoredRow, withMetadata: boolean): StoredItem {
+function toItem({ record, contents, vector }: StoredRow, include: ReadonlySet<ItemField>): StoredItem {
   const item: { -readonly [F in keyof StoredItem]: StoredItem[F] } = { id: recordId(record) };
-  if (vector) item.vector = vector;
+  if (vector && include.has("vector")) item.vector = vector;
+  if (vector && include.has("decoded")) item.decoded = vector;
   if (contents) item.contents = decodeContents(contents);
-  if (withMetadata) item.metadata = recordMetadata(record);
+  if (include.has("metadata")) item.metadata = recordMetadata(record);
   return item;
 }

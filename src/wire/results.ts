@@ -19,21 +19,31 @@ export function decodeResults(json: unknown, batch: boolean): Match[][] {
 export interface StoredItemBody {
   readonly id: string;
   readonly vector?: number[];
+  readonly decoded?: number[];
   readonly contents?: string;
   readonly metadata?: Metadata;
 }
 
-export function encodeStoredItem({ id, vector, contents, metadata }: StoredItem): StoredItemBody {
-  return { id, vector: vector && encodeVector(vector, "vector"), contents, metadata };
+export function encodeStoredItem({ id, vector, decoded, contents, metadata }: StoredItem): StoredItemBody {
+  return {
+    id,
+    vector: vector && encodeVector(vector, "vector"),
+    decoded: decoded && encodeVector(decoded, "decoded"),
+    contents,
+    metadata,
+  };
 }
 
 export function decodeStoredItems(json: unknown): StoredItem[] {
-  return entries<StoredItemBody>(field(json, "results")).map(({ id, vector, contents, metadata }) => ({
-    id,
-    ...(vector && { vector: decodeVector(vector, "vector") }),
-    ...(contents !== undefined && { contents }),
-    ...(metadata && { metadata }),
-  }));
+  return entries<StoredItemBody>(field(json, "results")).map(
+    ({ id, vector, decoded, contents, metadata }) => ({
+      id,
+      ...(vector && { vector: decodeVector(vector, "vector") }),
+      ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
+      ...(contents !== undefined && { contents }),
+      ...(metadata && { metadata }),
+    }),
+  );
 }
 
 /** Texts of an answer's list, such as ids. */

@@ -58,6 +58,11 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       ]);
       const all = await index.query({ ...query, include: ["distance", "metadata", "vector", "contents"] });
       expect(all).toEqual([{ ...three[0], vector: Float32Array.of(1, 0), distance: 0 }]);
+      const decoded = await index.query({ ...query, include: ["decoded", "distance"] });
+      expect(decoded).toEqual([{ id: "a", decoded: Float32Array.of(1, 0), distance: 0 }]);
+      expect(await index.get(["b"], { include: ["decoded", "contents"] })).toEqual([
+        { id: "b", decoded: Float32Array.of(0, 1), contents: "second" },
+      ]);
     });
 
     test("an item without metadata has none to show: an empty object", async () => {

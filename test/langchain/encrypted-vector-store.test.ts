@@ -133,6 +133,106 @@ test("k defaults to 4, gives all where there are fewer, and none for 0", async (
   expect(await store.similaritySearch("key", 0)).toEqual([]);
 });
 
+test("k beyond what an index gives at a time still means all", async () => {
+  const store = open();
+  await store.addTexts(["a key", "b key", "c key"]);
+  expect(await store.similaritySearch("key", 20_000)).toHaveLength(3);
+  expect(await store.similaritySearch("key", Number.POSITIVE_INFINITY)).toHaveLength(3);
+  for (const k of [-1, 1.5, Number.NaN]) {
+    await expect(store.similaritySearch("key", k)).rejects.toMatchObject({ code: "invalid_request" });
+  }
+});
+
+test("gets documents by id, in the order asked for, without those that are missing", async () => {
+  const store = open();
+  expect(await store.getByIds(["nobody"])).toEqual([]);
+  await store.addDocuments([fish, keys, locks], { ids: ["f", "k", "l"] });
+  expect(await store.getByIds(["l", "nobody", "f"])).toEqual([
+    new Document({ ...locks, id: "l" }),
+    new Document({ ...fish, id: "f" }),
+  ]);
+  expect(await store.getByIds([])).toEqual([]);
+});
+
+test("every way to a document gives its id", async () => {
+  const store = open();
+  const [id] = await store.addDocuments([fish]);
+  const vector = await embeddings.embedQuery("salmon");
+  const found = [
+    await store.similaritySearch("salmon"),
+    (await store.similaritySearchWithScore("salmon")).map(([document]) => document),
+    (await store.similaritySearchWithDistance("salmon")).map(([document]) => document),
+    (await store.similaritySearchVectorWithScore(vector, 1)).map(([document]) => document),
+    (await store.similaritySearchVectorWithDistance(vector, 1)).map(([document]) => document),
+    await store.maxMarginalRelevanceSearch("salmon", { k: 1 }),
+    await store.asRetriever().invoke("salmon"),
+    await store.asRetriever({ searchType: "mmr" }).invoke("salmon"),
+    await store.getByIds([id]),
+  ];
+  expect(found).toEqual(found.map(() => [new Document({ ...fish, id })]));
+});
+
+test("is made from one object as well", async () => {
+  const store = new EncryptedVectorStore({ embeddings, ...args });
+  await store.addTexts(["a pike"], {}, { ids: ["pike"] });
+  const named = new EncryptedVectorStore({ embeddings: "sealdex/lexical-256", ...args });
+  expect((await named.similaritySearch("pike"))[0].id).toBe("pike");
+});
+
+test("refuses embeddings that are none, and takes those of another copy of LangChain", async () => {
+  for (const wrong of [undefined, null, 7, {}, { embedQuery: () => [1] }]) {
+    expect(() => new EncryptedVectorStore(wrong as never, args)).toThrow(/^embeddings: expected/);
+    expect(() => new EncryptedVectorStore({ embeddings: wrong as never, ...args })).toThrow(
+      /^embeddings: expected/,
+    );
+  }
+  const bare = {
+    embedQuery: async () => [1, 0],
+    embedDocuments: async (texts: string[]) => texts.map(() => [1, 0]),
+  };
+  const store = new EncryptedVectorStore(bare, args);
+  await store.addTexts(["a pike"]);
+  expect(await store.similaritySearch("x")).toHaveLength(1);
+  const short = { ...bare, embedDocuments: async () => [] };
+  await expect(new EncryptedVectorStore(short, args).addTexts(["a pike"])).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "vectors: expected one for each of the 1 documents, got 0",
+  });
+});
+
+describe.each([
+  ["cosine", (a: number[], b: number[]) => 1 - dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))],
+  ["euclidean", (a: number[], b: number[]) => Math.hypot(...a.map((x, i) => x - b[i]))],
+  ["squared_euclidean", (a: number[], b: number[]) => Math.hypot(...a.map((x, i) => x - b[i])) ** 2],
+] as const)("raw distances under %s", (metric, distance) => {
+  test("are those of the metric, ascending, in the order of the scores", async () => {
+    const vectors = [
+      [1, 2],
+      [-3, 0.5],
+      [0.25, 4],
+      [1, 2.5],
+    ];
+    const query = [1, 1.75];
+    const store = new EncryptedVectorStore(embeddings, { ...args, metric });
+    await store.addVectors(
+      vectors,
+      vectors.map((_, i) => new Document({ pageContent: "", id: `${i}` })),
+    );
+    const found = await store.similaritySearchVectorWithDistance(query, 9);
+    const expected = vectors
+      .map((vector, i) => ({ id: `${i}`, distance: distance(query, vector) }))
+      .sort((a, b) => a.distance - b.distance);
+    expect(found.map(([{ id }]) => id)).toEqual(expected.map(({ id }) => id));
+    found.forEach(([, raw], i) => expect(raw).toBeCloseTo(expected[i].distance, 5));
+    const scored = await store.similaritySearchVectorWithScore(query, 9);
+    expect(scored.map(([{ id }]) => id)).toEqual(expected.map(({ id }) => id));
+  });
+});
+
+function dot(a: number[], b: number[]): number {
+  return a.reduce((sum, x, i) => sum + x * b[i], 0);
+}
+
 describe.each(["cosine", "euclidean", "squared_euclidean"] as const)("scores under %s", (metric) => {
   test("are 1 for a perfect match, fall with distance, stay in [0, 1], and are never NaN", async () => {
     const store = new EncryptedVectorStore(embeddings, { ...args, metric });
@@ -169,6 +269,55 @@ test("filters restrict a search; the store's own filter is required beside each 
   await expect(everything.similaritySearch("x", 1, { page: { $near: 1 } } as never)).rejects.toMatchObject({
     code: "invalid_request",
   });
+});
+
+test("nothing drops the store's own filter: not ids, not null, not a change of the object it came from", async () => {
+  const everything = open();
+  await everything.addDocuments([fish, keys, locks], { ids: ["f", "k", "l"] });
+  const filter: { topic: unknown } = { topic: "security" };
+  const given = { ...args, filter: filter as Filter };
+  const security = new EncryptedVectorStore(embeddings, given);
+  filter.topic = { $in: ["nature", "security"] };
+  Object.assign(given, { filter: undefined });
+  const found = async (dropping?: unknown) =>
+    (await security.similaritySearch("x", 9, dropping as Filter)).map(({ id }) => id).sort();
+  for (const dropping of [undefined, null, {}, { $or: [{}, { topic: "nature" }] }]) {
+    expect(await found(dropping)).toEqual(["k", "l"]);
+  }
+  expect((await security.getByIds(["l", "f", "k"])).map(({ id }) => id)).toEqual(["l", "k"]);
+  await security.delete({ ids: ["f", "k", "nobody"] });
+  expect((await everything.getByIds(["f", "k", "l"])).map(({ id }) => id)).toEqual(["f", "l"]);
+  expect(() => open({ filter: { topic: { $like: "s" } } })).toThrow(/topic\.\$like: unknown operator/);
+});
+
+test("metadata come back as they went in, and neither way shares an object with the caller", async () => {
+  const metadata: Record<string, unknown> = {
+    nested: { list: [1, [2, { three: null }], "four"], empty: {} },
+    id: 7,
+    text: "not the text",
+    _content: ["x"],
+    pageContent: false,
+    "a.b": 1,
+    $x: { $eq: 2 },
+    "": "empty key",
+    "ключ 🔑": "\u0000 \ud83d\ude00 \u2028",
+    numbers: [-0.5, 1e300, 5e-324, 9007199254740991],
+    constructor: "c",
+    toString: null,
+  };
+  Object.defineProperty(metadata, "__proto__", { value: { polluted: true }, enumerable: true });
+  const before = JSON.stringify(metadata);
+  const store = open();
+  await store.addDocuments([{ pageContent: "salmon", metadata }], { ids: ["s"] });
+  (metadata.nested as { list: unknown[] }).list.push("late");
+  const [found] = await store.similaritySearch("salmon");
+  expect(JSON.stringify(found.metadata)).toBe(before);
+  expect(found.metadata).not.toHaveProperty("polluted");
+  found.metadata.nested.list.length = 0;
+  const [again] = await store.getByIds(["s"]);
+  expect(JSON.stringify(again.metadata)).toBe(before);
+  const [bare] = await store.addDocuments([{ pageContent: "no metadata" } as never]);
+  expect((await store.getByIds([bare]))[0].metadata).toEqual({});
 });
 
 test("works as a retriever", async () => {

@@ -1,0 +1,19 @@
+// The same store on a Sealdex service: { baseUrl, apiKey } in place of locations.
+//
+// Run: node http.mjs        Needs: npm install sealdex @langchain/core, and a service:
+//   SEALDEX_API_KEYS=secret SEALDEX_INDEX_LOCATION=file:./data npx sealdex-server serve
+//   SEALDEX_URL=http://127.0.0.1:8000 SEALDEX_API_KEY=secret node http.mjs
+
+import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+
+const store = new EncryptedVectorStore(new LexicalEmbeddings(), {
+  indexName: `notes-${Date.now()}`,
+  indexKey: generateKey(),
+  baseUrl: process.env.SEALDEX_URL ?? "http://127.0.0.1:8000",
+  apiKey: process.env.SEALDEX_API_KEY ?? "secret",
+});
+await store.addTexts(["Keys are rotated every year.", "Salmon swim upstream."], [{ page: 1 }, { page: 2 }]);
+const [[document, score]] = await store.similaritySearchWithScore("How often are keys rotated?", 1);
+console.log(score.toFixed(3), document.pageContent);
+console.log(await store.asRetriever({ searchType: "mmr", k: 1, filter: { page: 2 } }).invoke("What swims?"));
+await store.delete({ deleteAll: true });

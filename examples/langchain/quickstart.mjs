@@ -1,0 +1,41 @@
+// An encrypted vector store on disk: add texts, search them, open it again.
+//
+// Run: node quickstart.mjs        Needs: npm install sealdex @langchain/core
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+
+// Any LangChain Embeddings goes here, such as new OpenAIEmbeddings(). This one matches words, and needs no network.
+const embeddings = new LexicalEmbeddings();
+const path = await mkdtemp(join(tmpdir(), "sealdex-example-"));
+const args = {
+  indexName: "notes",
+  indexKey: generateKey(), // 64 hexadecimal characters; keep them in a secret manager, nobody else can open the index
+  indexLocation: { location: "local", path },
+};
+
+const store = new EncryptedVectorStore(embeddings, args);
+await store.addTexts(
+  ["Keys are rotated every year.", "Salmon swim upstream.", "The year of the salmon."],
+  [{ page: 1 }, { page: 2 }, { page: 3 }],
+  { ids: ["keys", "salmon", "year"] },
+);
+for (const [document, score] of await store.similaritySearchWithScore("How often are keys rotated?", 2)) {
+  console.log(score.toFixed(3), document.id, document.pageContent);
+}
+await store.delete({ ids: ["year"] });
+await store.close();
+
+// Another process would do this: the key opens the index, and without it nobody does.
+const again = await EncryptedVectorStore.fromExistingIndex(embeddings, args);
+console.log(
+  "Opened again:",
+  (await again.getByIds(["salmon", "keys", "year"])).map(({ id }) => id),
+);
+await again.close();
+await EncryptedVectorStore.fromExistingIndex(embeddings, { ...args, indexKey: generateKey() }).catch(
+  (error) => console.log("With another key:", error.code),
+);
+await rm(path, { recursive: true });

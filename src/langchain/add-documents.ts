@@ -1,0 +1,80 @@
+/** Adding any number of documents in batches of bounded size, each of which is stored whole or not at all. */
+
+import type { DocumentInterface } from "@langchain/core/documents";
+import type { EmbeddingsInterface } from "@langchain/core/embeddings";
+import type { VectorIndex } from "../vector-index.js";
+import { chooseIds, toItems } from "./documents.js";
+
+export interface AddProgress {
+  /** Documents stored so far, counted from the first: `documents.slice(stored)` is what is left. */
+  readonly stored: number;
+  readonly total: number;
+}
+
+export interface AddOptions {
+  /** One id per document. Default: the document's own id, else a random UUID. */
+  readonly ids?: readonly string[];
+  /** Called after each batch that was stored. */
+  readonly onProgress?: (progress: AddProgress) => void;
+  /** Stops before the next batch is stored; what was stored stays. The call rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** A batch ends with the document that reaches one of these. */
+const batchDocuments = 500;
+const batchCharacters = 4_000_000;
+
+/**
+ * Stores the documents under vectors from `vectorsOf`, which gets a batch and its position. Returns the ids, in order.
+ * Whoever gives ids can call again after a failure: what is there already is replaced by its equal.
+ */
+export async function addInBatches(
+  index: VectorIndex,
+  documents: readonly DocumentInterface[],
+  vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
+  { ids: given, onProgress, signal }: AddOptions = {},
+): Promise<string[]> {
+  const ids = chooseIds(documents, given);
+  for (let start = 0; start < documents.length;) {
+    signal?.throwIfAborted();
+    const end = endOfBatch(documents, start);
+    const batch = documents.slice(start, end);
+    const vectors = await unlessAborted(vectorsOf(batch, start), signal);
+    await index.upsert(toItems(vectors, batch, ids.slice(start, end)));
+    start = end;
+    onProgress?.({ stored: end, total: documents.length });
+  }
+  return ids;
+}
+
+/** `vectorsOf` by an Embeddings object. */
+export function embedWith(embeddings: EmbeddingsInterface) {
+  return (batch: readonly DocumentInterface[]): Promise<number[][]> =>
+    embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
+}
+
+function endOfBatch(documents: readonly DocumentInterface[], start: number): number {
+  let characters = 0;
+  let end = start;
+  while (end < documents.length && end < start + batchDocuments && characters < batchCharacters) {
+    characters += documents[end++].pageContent.length;
+  }
+  return end;
+}
+
+/** The promise, or a rejection as soon as the signal says so: an embedding model may take its time. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    // The model's own first step may have aborted it, and then there is no event to come.
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

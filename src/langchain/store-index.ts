@@ -1,0 +1,94 @@
+/** The index of a store: opened by the first call that needs it, and created if there is none. */
+
+import { createClient } from "../core.js";
+import type { Metric } from "../engine/config.js";
+import type { ErrorCode } from "../errors.js";
+import { invalid } from "../given-values.js";
+import type { Client, VectorIndex } from "../vector-index.js";
+import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
+
+export interface OpenedIndex {
+  readonly index: VectorIndex;
+  /** The index's own. */
+  readonly metric: Metric;
+}
+
+export class StoreIndex {
+  readonly #options: StoreOptions;
+  readonly #client: Client;
+  readonly #ownsClient: boolean;
+  #opened: Promise<OpenedIndex> | undefined;
+
+  constructor(args: EncryptedVectorStoreArgs) {
+    const { indexKey } = args;
+    // A copy: the caller may overwrite the key before the first call.
+    this.#options = { ...args, indexKey: indexKey instanceof Uint8Array ? indexKey.slice() : indexKey };
+    this.#ownsClient = !("client" in args);
+    this.#client = "client" in args ? args.client : createClient(args);
+  }
+
+  get indexName(): string {
+    return this.#options.indexName;
+  }
+
+  /** An attempt that failed is made again by the next call. */
+  open(): Promise<OpenedIndex> {
+    return this.#remember(() => this.#loadOrCreate());
+  }
+
+  /** As `open`, but throws `not_found` where there is no index. */
+  load(): Promise<OpenedIndex> {
+    return this.#remember(() => this.#load());
+  }
+
+  /** Closes what was opened here; a client given by the caller stays open. */
+  async close(): Promise<void> {
+    if (this.#ownsClient) await this.#client.close();
+  }
+
+  #remember(open: () => Promise<OpenedIndex>): Promise<OpenedIndex> {
+    this.#opened ??= open().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async #loadOrCreate(): Promise<OpenedIndex> {
+    const {
+      indexName,
+      indexKey,
+      indexType = "ivfflat",
+      indexConfigParams,
+      metric = "cosine",
+    } = this.#options;
+    try {
+      return await this.#load();
+    } catch (error) {
+      if (!hasCode(error, "not_found")) throw error;
+    }
+    const indexConfig = { ...indexConfigParams, type: indexType };
+    try {
+      return { index: await this.#client.createIndex({ indexName, indexKey, indexConfig, metric }), metric };
+    } catch (error) {
+      // Another process created it between the two calls.
+      if (!hasCode(error, "already_exists")) throw error;
+      return this.#load();
+    }
+  }
+
+  async #load(): Promise<OpenedIndex> {
+    const { indexName, indexKey, metric: expected } = this.#options;
+    const index = await this.#client.loadIndex({ indexName, indexKey });
+    const { metric } = await index.describe();
+    if (expected !== undefined && expected !== metric) {
+      throw invalid(`metric: expected ${expected}, but index "${indexName}" was created with ${metric}`);
+    }
+    return { index, metric };
+  }
+}
+
+/** By code, not by class: a given client may come from the package's other build (ESM, CommonJS). */
+function hasCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === code;
+}

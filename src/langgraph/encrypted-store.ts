@@ -1,0 +1,252 @@
+/**
+ * `sealdex/langgraph`: `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. Needs
+ * `@langchain/langgraph-checkpoint`, which comes with LangGraph.
+ */
+
+import { inspect } from "node:util";
+import {
+  BaseStore,
+  type GetOperation,
+  type Item as StoreItem,
+  type ListNamespacesOperation,
+  type Operation,
+  type OperationResults,
+  type PutOperation,
+  type SearchItem,
+  type SearchOperation,
+} from "@langchain/langgraph-checkpoint";
+import type { Embedder } from "../embedder.js";
+import { compileFilter, type Filter } from "../filter.js";
+import { invalid } from "../given-values.js";
+import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
+import { StoreIndex } from "../langchain/store-index.js";
+import {
+  chooseEmbeddings,
+  type EmbeddingsInput,
+  type EncryptedVectorStoreArgs,
+} from "../langchain/store-options.js";
+import {
+  isSameState,
+  itemId,
+  type ItemRow,
+  rowFilter,
+  rowId,
+  rowOf,
+  textsAt,
+  toRows,
+  toStoreItem,
+} from "./item-rows.js";
+import { namespacesOf } from "./namespaces.js";
+
+/** Which fields of values are embedded for semantic search, and how: LangGraph's `IndexConfig`. */
+export interface SemanticIndex {
+  /** Components of the model's vectors. */
+  readonly dims: number;
+  readonly embeddings: EmbeddingsInput;
+  /** Default `["$"]`: the whole value as JSON. */
+  readonly fields?: readonly string[];
+}
+
+type OfVectorStore = "filter" | "metric";
+type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
+
+/** Where the store is and the key to it, as for `EncryptedVectorStore`; `index` for semantic search. */
+export type EncryptedStoreArgs = Without<EncryptedVectorStoreArgs> & { readonly index?: SemanticIndex };
+
+const topKMax = 10_000;
+const idsPerPage = 1000;
+
+/**
+ * A value may be up to 64 KiB of JSON. Filters are this library's, on the fields of the value (`{ score: { $gt: 4 } }`,
+ * dotted paths reach into it). `search` with a `query` gives the nearest first, with their cosine similarity as `score`,
+ * and items that are not embedded after them; without one, the latest updated first. A batch reads before it writes, and
+ * of several puts to one key the last wins.
+ */
+export class EncryptedStore extends BaseStore {
+  readonly #index: StoreIndex;
+  readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
+  readonly #embedder: Embedder | undefined;
+  readonly #fields: readonly string[];
+  /** The vector of what is not embedded. */
+  readonly #blank: readonly number[];
+  #turn = 0;
+
+  constructor({ index, nProbes = 0, greedy = false, ...args }: EncryptedStoreArgs) {
+    super();
+    this.#index = new StoreIndex({ ...args, metric: "cosine" } as EncryptedVectorStoreArgs);
+    this.#probing = { nProbes, greedy };
+    this.#embedder = index && chooseEmbeddings(index.embeddings);
+    this.#fields = index?.fields ?? ["$"];
+    this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
+  }
+
+  override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
+    const { index } = await this.#index.open();
+    const puts = new Map<string, PutOperation>();
+    const results = operations.map((operation): Promise<unknown> | null => {
+      if ("namespacePrefix" in operation) return this.#search(index, operation);
+      if ("value" in operation) {
+        checkAddress(operation);
+        puts.set(itemId(operation.namespace, operation.key), operation);
+        return null;
+      }
+      if ("key" in operation) return this.#get(index, operation);
+      return this.#listNamespaces(index, operation);
+    });
+    const read = await Promise.all(results);
+    if (puts.size > 0) await this.#put(index, puts);
+    return read as OperationResults<Op>;
+  }
+
+  /** Closes what the store opened; a client given by the caller stays open. */
+  override async stop(): Promise<void> {
+    await this.#index.close();
+  }
+
+  [inspect.custom](): string {
+    return `EncryptedStore(${JSON.stringify(this.#index.indexName)})`;
+  }
+
+  async #get(index: VectorIndex, { namespace, key }: GetOperation): Promise<StoreItem | null> {
+    const [found] = await index.get([itemId(namespace, key)], { include: ["metadata"] });
+    return found === undefined ? null : toStoreItem(rowOf(found.metadata));
+  }
+
+  /** Writes everything before it deletes what is left over: a failure in between loses nothing. */
+  async #put(index: VectorIndex, puts: ReadonlyMap<string, PutOperation>): Promise<void> {
+    const found = await index.get([...puts.keys()], { include: ["metadata"] });
+    const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
+    const vectors = await this.#embed([...puts.values()]);
+    const written: Item[] = [];
+    const leftOver: string[] = [];
+    const now = Date.now();
+    for (const [id, put] of puts) {
+      const { namespace, key, value } = put;
+      const old = before.get(id);
+      let rows = 0;
+      if (value !== null) {
+        const createdAt = old?.createdAt ?? now;
+        const item = { namespace, key, value, createdAt, updatedAt: now, turn: this.#turn++ };
+        const made = toRows(item, vectors.get(put) ?? [], this.#blank);
+        written.push(...made);
+        rows = made.length;
+      }
+      for (let row = rows; row < (old?.rows ?? 0); row++) leftOver.push(rowId(id, row));
+    }
+    if (written.length > 0) await index.upsert(written);
+    if (leftOver.length > 0) await index.delete({ ids: leftOver });
+  }
+
+  /** Vectors of the texts of each put that has any. */
+  async #embed(puts: readonly PutOperation[]): Promise<Map<PutOperation, number[][]>> {
+    const vectors = new Map<PutOperation, number[][]>();
+    if (this.#embedder === undefined) return vectors;
+    const texts = puts.map(({ value, index }) => {
+      if (value === null || index === false) return [];
+      return (index ?? this.#fields).flatMap((path) => textsAt(value, path));
+    });
+    const distinct = [...new Set(texts.flat())];
+    if (distinct.length === 0) return vectors;
+    const embedded = await this.#embedder.embedDocuments(distinct);
+    const byText = new Map(distinct.map((text, i) => [text, embedded[i]]));
+    puts.forEach((put, i) =>
+      vectors.set(
+        put,
+        texts[i].map((text) => byText.get(text) as number[]),
+      ),
+    );
+    return vectors;
+  }
+
+  async #search(index: VectorIndex, operation: SearchOperation): Promise<SearchItem[]> {
+    const { namespacePrefix, filter, limit = 10, offset = 0, query } = operation;
+    const wanted = offset + limit;
+    const ranked = query && this.#embedder !== undefined;
+    const scored = ranked ? await this.#nearest(index, query, this.#embedder, operation, wanted) : [];
+    if (scored.length >= wanted) return scored.slice(offset, wanted);
+    const others = rowFilter(namespacePrefix, filter, ranked ? { row: 0, indexed: false } : { row: 0 });
+    const rest = (await this.#latest(index, others)).map((row) => toStoreItem(row));
+    return [...scored, ...rest].slice(offset, wanted);
+  }
+
+  async #nearest(
+    index: VectorIndex,
+    query: string,
+    embedder: Embedder,
+    { namespacePrefix, filter }: SearchOperation,
+    wanted: number,
+  ): Promise<SearchItem[]> {
+    const queryVector = await embedder.embedQuery(query);
+    const filters = rowFilter(namespacePrefix, filter, { indexed: true });
+    // An item with several texts may come several times: until there are enough of them, ask for more rows.
+    for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
+      const include = ["distance", "metadata"] as const;
+      const matches = await index.query({ queryVector, topK, ...this.#probing, filters, include });
+      const items = await bestOfEach(index, matches);
+      if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
+    }
+  }
+
+  /** Rows that match, the latest updated first. */
+  async #latest(index: VectorIndex, filters: Filter): Promise<ItemRow[]> {
+    const everyList = { nProbes: Number.MAX_SAFE_INTEGER };
+    const queryVector = [...this.#blank];
+    const found = await index.query({
+      queryVector,
+      topK: topKMax,
+      ...everyList,
+      filters,
+      include: ["metadata"],
+    });
+    const rows =
+      found.length < topKMax
+        ? found.map(({ metadata }) => rowOf(metadata))
+        : await allMatching(index, filters);
+    return rows.sort((a, b) => b.updatedAt - a.updatedAt || b.turn - a.turn);
+  }
+
+  async #listNamespaces(index: VectorIndex, operation: ListNamespacesOperation): Promise<string[][]> {
+    const rows = await this.#latest(index, { row: 0 });
+    return namespacesOf(rows, operation);
+  }
+}
+
+/** The best row of each item; a row that a later state of its item left behind does not count. */
+async function bestOfEach(index: VectorIndex, matches: readonly Match[]): Promise<SearchItem[]> {
+  const best = new Map<string, { row: ItemRow; score: number }>();
+  const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
+  const ids = [...new Set(doubtful.map(({ namespace, key }) => itemId(namespace, key)))];
+  const current = new Map(
+    (await index.get(ids, { include: ["metadata"] })).map(({ id, metadata }) => [id, rowOf(metadata)]),
+  );
+  for (const { metadata, distance } of matches) {
+    const row = rowOf(metadata);
+    const id = itemId(row.namespace, row.key);
+    const first = row.row === 0 ? row : current.get(id);
+    if (best.has(id) || first === undefined || !isSameState(first, row)) continue;
+    best.set(id, { row, score: 1 - (distance as number) });
+  }
+  return [...best.values()].map(({ row, score }) => ({ ...toStoreItem(row), score }));
+}
+
+/** For more rows than one query gives. */
+async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
+  const matches = compileFilter(filter);
+  const rows: ItemRow[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const ids = await index.listIds({ limit: idsPerPage, ...(after !== undefined && { after }) });
+    const items = await index.get(ids, { include: ["metadata"] });
+    for (const { metadata } of items) if (matches(metadata as Metadata)) rows.push(rowOf(metadata));
+    if (ids.length < idsPerPage) return rows;
+    after = ids[ids.length - 1];
+  }
+}
+
+/** What LangGraph's own `put` has checked; `batch` can be called past it. */
+function checkAddress({ namespace, key }: PutOperation): void {
+  if (namespace.length === 0 || !namespace.every((label) => typeof label === "string" && label !== "")) {
+    throw invalid("namespace: expected at least one label, and labels that are not empty");
+  }
+  if (typeof key !== "string") throw invalid(`key: expected a string, got ${typeof key}`);
+}

@@ -1,0 +1,102 @@
+/**
+ * Items of a LangGraph store as rows of an index: one row for each text that is embedded, at least one. All rows of an
+ * item hold the whole of it, so that any of them answers a filter; the first, whose id is the item's, is what counts.
+ */
+
+import { createHash } from "node:crypto";
+import type { Item as StoreItem } from "@langchain/langgraph-checkpoint";
+import type { Filter } from "../filter.js";
+import type { Item, Metadata } from "../vector-index.js";
+
+type Value = Record<string, unknown>;
+
+/** The metadata of a row. */
+export interface ItemRow {
+  readonly namespace: string[];
+  readonly key: string;
+  readonly value: Value;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Orders updates of the same millisecond. */
+  readonly turn: number;
+  /** Whether the row's vector is a text's. */
+  readonly indexed: boolean;
+  /** Position among the item's rows, and how many there are. */
+  readonly row: number;
+  readonly rows: number;
+}
+
+/** Of namespace and key; the id of the item's first row. */
+export function itemId(namespace: readonly string[], key: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([namespace, key]))
+    .digest("hex");
+}
+
+export function rowId(id: string, row: number): string {
+  return row === 0 ? id : `${id}.${row}`;
+}
+
+/** An item's rows: one under each of `vectors`, or one under `blank` where there are none. */
+export function toRows(
+  item: Omit<ItemRow, "indexed" | "row" | "rows">,
+  vectors: readonly (readonly number[])[],
+  blank: readonly number[],
+): Item[] {
+  const id = itemId(item.namespace, item.key);
+  const indexed = vectors.length > 0;
+  const all = indexed ? vectors : [blank];
+  return all.map((vector, row) => {
+    const metadata: ItemRow = { ...item, indexed, row, rows: all.length };
+    return { id: rowId(id, row), vector, metadata: metadata as unknown as Metadata };
+  });
+}
+
+export function rowOf(metadata: Metadata | undefined): ItemRow {
+  return metadata as unknown as ItemRow;
+}
+
+export function toStoreItem({ namespace, key, value, createdAt, updatedAt }: ItemRow): StoreItem {
+  return { namespace, key, value, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) };
+}
+
+/** Whether two rows are of the same state of an item. */
+export function isSameState(a: ItemRow, b: ItemRow): boolean {
+  return a.updatedAt === b.updatedAt && a.turn === b.turn;
+}
+
+/** Rows under a namespace whose values match. */
+export function rowFilter(prefix: readonly string[], filter: Value | undefined, more: Filter): Filter {
+  const conditions: Filter[] = [more];
+  prefix.forEach((label, i) => conditions.push({ [`namespace.${i}`]: label }));
+  for (const [field, condition] of Object.entries(filter ?? {})) {
+    conditions.push({ [`value.${field}`]: condition } as Filter);
+  }
+  return { $and: conditions };
+}
+
+/**
+ * The texts at a path of a value: `$` for the whole as JSON, `title`, `metadata.title`, `chapters[*].content`,
+ * `authors[0].name`, `tags[-1]`. Numbers and booleans count as texts; objects and arrays as their JSON.
+ */
+export function textsAt(value: unknown, path: string): string[] {
+  if (path === "$") return [JSON.stringify(value)];
+  let reached: unknown[] = [value];
+  for (const step of path.split(/\.|(?=\[)/).filter((part) => part !== "")) {
+    reached = reached
+      .flatMap((part) => take(part, step))
+      .filter((part) => part !== undefined && part !== null);
+  }
+  return reached.map((part) => (typeof part === "object" ? JSON.stringify(part) : String(part)));
+}
+
+function take(value: unknown, step: string): unknown[] {
+  const [, position] = /^\[(\*|-?\d+)\]$/.exec(step) ?? [];
+  if (position !== undefined) {
+    if (!Array.isArray(value)) return [];
+    return position === "*" ? (value as unknown[]) : [value.at(Number(position))];
+  }
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return [];
+  return [(value as Value)[step]];
+}

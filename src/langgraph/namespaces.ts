@@ -1,0 +1,31 @@
+/** Which namespaces there are, as LangGraph asks for them. */
+
+import type { ListNamespacesOperation, MatchCondition } from "@langchain/langgraph-checkpoint";
+
+/** The distinct namespaces that match every condition, cut off at `maxDepth` labels, in the order of their labels. */
+export function namespacesOf(
+  items: readonly { readonly namespace: string[] }[],
+  { matchConditions = [], maxDepth, limit, offset }: ListNamespacesOperation,
+): string[][] {
+  const distinct = new Map<string, string[]>();
+  for (const { namespace } of items) {
+    if (!matchConditions.every((condition) => isMatch(namespace, condition))) continue;
+    const labels = namespace.slice(0, maxDepth);
+    distinct.set(JSON.stringify(labels), labels);
+  }
+  const from = offset ?? 0;
+  return [...distinct.values()].sort(compareLabels).slice(from, from + (limit ?? distinct.size));
+}
+
+function isMatch(namespace: readonly string[], { matchType, path }: MatchCondition): boolean {
+  const start = matchType === "prefix" ? 0 : namespace.length - path.length;
+  if (start < 0 || path.length > namespace.length) return false;
+  return path.every((label, i) => label === "*" || label === namespace[start + i]);
+}
+
+function compareLabels(a: readonly string[], b: readonly string[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    if (a[i] !== b[i]) return a[i] < b[i] ? -1 : 1;
+  }
+  return a.length - b.length;
+}

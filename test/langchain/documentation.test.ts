@@ -1,0 +1,28 @@
+/** The code of docs/langchain.md runs, in the order of the page, as one program. */
+
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+test("the page's code runs from top to bottom and finds what it says", async () => {
+  const page = readFileSync(join(root, "docs", "langchain.md"), "utf8");
+  const code = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-docs-"));
+  const program = `${code.replace('"./data"', JSON.stringify(join(folder, "data")))}
+    console.log(JSON.stringify([keys.id, found[0].id, varied.length, documentsFound.length, (await mmr.invoke("keys")).length]));
+    await vectorStore.close();`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: root,
+  });
+  await rm(folder, { recursive: true });
+  const lines = stdout.trim().split("\n");
+  expect(JSON.parse(lines[lines.length - 1])).toEqual(["keys", "keys", 1, 1, 1]);
+  expect(lines[0]).toMatch(/^[01]\.\d{3} keys Keys are rotated every year\.$/);
+});

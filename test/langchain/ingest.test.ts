@@ -1,0 +1,99 @@
+/** Adding more documents than fit in one batch: bounded batches, progress, stopping, going on. */
+
+import { Document } from "@langchain/core/documents";
+import { beforeEach, expect, test } from "vitest";
+import {
+  type AddProgress,
+  createClient,
+  EncryptedVectorStore,
+  type EncryptedVectorStoreArgs,
+  generateKey,
+} from "../../src/index.js";
+
+let args: EncryptedVectorStoreArgs;
+let batches: number[];
+/** Runs before a batch is embedded; its number counts from 0. */
+let beforeBatch: (batch: number) => Promise<void> | void;
+
+const embeddings = {
+  embedQuery: async (text: string) => [text.length, 1],
+  embedDocuments: async (texts: string[]) => {
+    await beforeBatch(batches.length);
+    batches.push(texts.length);
+    return texts.map((text) => [text.length, 1]);
+  },
+};
+
+beforeEach(() => {
+  batches = [];
+  beforeBatch = () => undefined;
+  const client = createClient({ indexLocation: { location: "memory" } });
+  args = { indexName: "ingest", indexKey: generateKey(), client };
+});
+
+const documents = (count: number, length = 10) =>
+  Array.from({ length: count }, (_, i) => new Document({ pageContent: "x".repeat(length), id: `${i}` }));
+
+async function countOf(store: EncryptedVectorStore): Promise<number> {
+  return (await store.getByIds(documents(3000).map(({ id }) => id as string))).length;
+}
+
+test("embeds and stores in batches of at most 500 documents, and says how far it is", async () => {
+  const store = new EncryptedVectorStore(embeddings, args);
+  const progress: AddProgress[] = [];
+  const ids = await store.addDocuments(documents(1234), { onProgress: (step) => progress.push(step) });
+  expect(ids).toEqual(documents(1234).map(({ id }) => id));
+  expect(batches).toEqual([500, 500, 234]);
+  expect(progress).toEqual([500, 1000, 1234].map((stored) => ({ stored, total: 1234 })));
+  await store.addDocuments([], { onProgress: (step) => progress.push(step) });
+  expect(progress).toHaveLength(3);
+});
+
+test("long texts make smaller batches", async () => {
+  const store = new EncryptedVectorStore(embeddings, args);
+  await store.addDocuments(documents(20, 500_000));
+  expect(batches).toEqual([8, 8, 4]);
+});
+
+test("stops where it is told to, and goes on from there", async () => {
+  const store = new EncryptedVectorStore(embeddings, args);
+  const stop = new AbortController();
+  let stored = 0;
+  const onProgress = (step: AddProgress) => {
+    stored = step.stored;
+    if (stored === 1000) stop.abort(new Error("enough for today"));
+  };
+  const adding = store.addDocuments(documents(2100), { onProgress, signal: stop.signal });
+  await expect(adding).rejects.toThrow("enough for today");
+  expect(batches).toEqual([500, 500]);
+  expect(await countOf(store)).toBe(1000);
+  await store.addDocuments(documents(2100).slice(stored));
+  expect(batches).toEqual([500, 500, 500, 500, 100]);
+  expect(await countOf(store)).toBe(2100);
+});
+
+test("stops at once while a model takes its time, and stores nothing of that batch", async () => {
+  const store = new EncryptedVectorStore(embeddings, args);
+  const stop = new AbortController();
+  beforeBatch = () => {
+    stop.abort();
+    return new Promise(() => undefined);
+  };
+  const adding = store.addDocuments(documents(10), { signal: stop.signal });
+  await expect(adding).rejects.toMatchObject({ name: "AbortError" });
+  expect(await countOf(store)).toBe(0);
+  const aborted = store.addDocuments(documents(10), { signal: AbortSignal.abort() });
+  await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
+});
+
+test("a model that fails half-way leaves whole batches, and adding everything again adds nothing twice", async () => {
+  const store = new EncryptedVectorStore(embeddings, args);
+  beforeBatch = (batch) => {
+    if (batch === 2) throw new Error("rate limit");
+  };
+  await expect(store.addDocuments(documents(1700))).rejects.toThrow("rate limit");
+  expect(await countOf(store)).toBe(1000);
+  beforeBatch = () => undefined;
+  await store.addDocuments(documents(1700));
+  expect(await countOf(store)).toBe(1700);
+});

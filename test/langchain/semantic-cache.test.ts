@@ -1,0 +1,96 @@
+import { AIMessage, HumanMessage } from "@langchain/core/messages";
+import { FakeListChatModel, FakeLLM } from "@langchain/core/utils/testing";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import {
+  createClient,
+  EncryptedSemanticCache,
+  EncryptedVectorStore,
+  generateKey,
+  LexicalEmbeddings,
+  type SemanticCacheOptions,
+} from "../../src/index.js";
+
+let store: EncryptedVectorStore;
+beforeEach(() => {
+  store = new EncryptedVectorStore(new LexicalEmbeddings(), {
+    indexName: "cache",
+    indexKey: generateKey(),
+    client: createClient({ indexLocation: { location: "memory" } }),
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const cacheOf = (options?: SemanticCacheOptions) => new EncryptedSemanticCache(store, options);
+const answer = (text: string) => [{ text }];
+
+test("gives the answer to the nearest prompt above the threshold", async () => {
+  const cache = cacheOf({ scoreThreshold: 0.8 });
+  expect(await cache.lookup("What is the capital of France?", "model")).toBeNull();
+  await cache.update("What is the capital of France?", "model", answer("Paris"));
+  await cache.update("How do salmon find their river?", "model", answer("By smell"));
+  expect(await cache.lookup("What is the capital of France?", "model")).toEqual(answer("Paris"));
+  expect(await cache.lookup("what is the capital of france", "model")).toEqual(answer("Paris"));
+  expect(await cache.lookup("How do salmon find the river?", "model")).toEqual(answer("By smell"));
+  expect(await cache.lookup("Who wrote Hamlet?", "model")).toBeNull();
+  expect(await cacheOf({ scoreThreshold: 1 }).lookup("How do salmon find the river?", "model")).toBeNull();
+  expect(await cacheOf({ scoreThreshold: 0 }).lookup("Who wrote Hamlet?", "model")).not.toBeNull();
+});
+
+test("keeps models apart, and replaces what was cached for exactly a prompt", async () => {
+  const cache = cacheOf();
+  await cache.update("a question", "model a", answer("from a"));
+  await cache.update("a question", "model b", answer("from b"));
+  await cache.update("a question", "model a", answer("from a, later"));
+  expect(await cache.lookup("a question", "model a")).toEqual(answer("from a, later"));
+  expect(await cache.lookup("a question", "model b")).toEqual(answer("from b"));
+  expect(await cache.lookup("a question", "model c")).toBeNull();
+});
+
+test("forgets after its time, and deletes on demand what it forgot", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
+  const cache = cacheOf({ ttlSeconds: 60 });
+  await cache.update("a question", "model", answer("yes"));
+  await cacheOf().update("a lasting question", "model", answer("always"));
+  vi.setSystemTime(1_059_999);
+  expect(await cache.lookup("a question", "model")).toEqual(answer("yes"));
+  await cache.deleteExpired();
+  vi.setSystemTime(1_060_000);
+  expect(await cache.lookup("a question", "model")).toBeNull();
+  expect(await cache.lookup("a lasting question", "model")).toEqual(answer("always"));
+  expect(await store.similaritySearch("question", 9)).toHaveLength(2);
+  await cache.deleteExpired();
+  expect(await store.similaritySearch("question", 9)).toHaveLength(1);
+});
+
+test("saves a language model the second call, and a chat model's messages come back whole", async () => {
+  const cache = cacheOf();
+  let calls = 0;
+  class CountingLLM extends FakeLLM {
+    override async _call(): Promise<string> {
+      return `answer ${++calls}`;
+    }
+  }
+  const llm = new CountingLLM({ cache });
+  expect(await llm.invoke("What is encrypted search?")).toBe("answer 1");
+  expect(await llm.invoke("What is encrypted search?")).toBe("answer 1");
+  expect(await llm.invoke("An altogether different thing")).toBe("answer 2");
+  const chat = new FakeListChatModel({ responses: ["first", "second"], cache });
+  const message = new HumanMessage("Who goes there?");
+  expect((await chat.invoke([message])).content).toBe("first");
+  const cached = await chat.invoke([message]);
+  expect(cached.content).toBe("first");
+  expect(cached.getType()).toBe("ai");
+  const toolCalls = [{ name: "search", args: { q: "x" }, id: "1", type: "tool_call" as const }];
+  const generation = { text: "", message: new AIMessage({ content: "", tool_calls: toolCalls }) };
+  await cache.update("tools", "model", [generation]);
+  const [found] = (await cache.lookup("tools", "model")) as (typeof generation)[];
+  expect(found.message.tool_calls).toEqual(toolCalls);
+});
+
+test("refuses options that cannot be meant", () => {
+  for (const options of [{ scoreThreshold: 2 }, { scoreThreshold: Number.NaN }, { ttlSeconds: 0 }]) {
+    expect(() => cacheOf(options)).toThrow(/expected a number/);
+  }
+});

@@ -1,0 +1,224 @@
+import { inspect } from "node:util";
+import { InMemoryStore, type BaseStore, type Operation } from "@langchain/langgraph-checkpoint";
+import { afterAll, describe, expect, test } from "vitest";
+import { createClient, generateKey, LexicalEmbeddings } from "../../src/index.js";
+import { EncryptedStore, type SemanticIndex } from "../../src/langgraph/encrypted-store.js";
+import { startService } from "../http/service.js";
+
+const service = await startService();
+const client = createClient({ indexLocation: { location: "memory" } });
+afterAll(() => Promise.all([service.close(), client.close()]));
+
+const dims = 256;
+const embeddings = new LexicalEmbeddings({ dimension: dims });
+let made = 0;
+
+function newStore(index?: SemanticIndex, place: object = { client }): EncryptedStore {
+  const args = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
+  return new EncryptedStore({ ...args, ...(index && { index }) } as never);
+}
+
+const address = (items: readonly { namespace: string[]; key: string }[]) =>
+  items.map(({ namespace, key }) => [...namespace, key].join("/"));
+
+describe.each([
+  ["embedded", { client }],
+  ["over HTTP", { baseUrl: service.baseUrl, apiKey: service.apiKey }],
+])("a LangGraph store, %s", (_, place) => {
+  test("puts, gets, replaces and deletes items", async () => {
+    const store = newStore(undefined, place);
+    expect(await store.get(["users", "1"], "prefs")).toBeNull();
+    const value = { theme: "dark", nested: { list: [1, null, "ü"] }, "a.b": true };
+    await store.put(["users", "1"], "prefs", value);
+    const item = await store.get(["users", "1"], "prefs");
+    expect(item).toMatchObject({ namespace: ["users", "1"], key: "prefs", value });
+    expect(item?.createdAt).toEqual(item?.updatedAt);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await store.put(["users", "1"], "prefs", { theme: "light" });
+    const later = await store.get(["users", "1"], "prefs");
+    expect(later?.value).toEqual({ theme: "light" });
+    expect(later?.createdAt).toEqual(item?.createdAt);
+    expect(later?.updatedAt.getTime()).toBeGreaterThan(item?.updatedAt.getTime() as number);
+    await store.delete(["users", "1"], "prefs");
+    await store.delete(["users", "1"], "never there");
+    expect(await store.get(["users", "1"], "prefs")).toBeNull();
+    expect(await store.search(["users"])).toEqual([]);
+  });
+
+  test("searches by meaning, each item once, however many of its texts are embedded", async () => {
+    const store = newStore({ dims, embeddings, fields: ["title", "chapters[*].text"] }, place);
+    await store.put(["books"], "fish", {
+      title: "salmon and trout",
+      chapters: [{ text: "salmon swim upstream" }, { text: "trout hide under stones" }],
+    });
+    await store.put(["books"], "birds", { title: "owls", chapters: [{ text: "owls hunt at night" }] });
+    await store.put(["books"], "plain", { title: "salmon" }, false);
+    const found = await store.search(["books"], { query: "salmon swim upstream" });
+    expect(address(found)).toEqual(["books/fish", "books/birds", "books/plain"]);
+    expect(found[0].score).toBeCloseTo(1, 5);
+    expect(found[1].score).toBeLessThan(found[0].score as number);
+    expect(found[2].score).toBeUndefined();
+    // A later state has fewer texts: those of the earlier one are gone.
+    await store.put(["books"], "fish", { title: "trout" });
+    const [first] = await store.search(["books"], { query: "salmon swim upstream", limit: 1 });
+    expect(first.score).toBeLessThan(0.9);
+    await store.delete(["books"], "fish");
+    expect(address(await store.search(["books"], { query: "trout" }))).toEqual([
+      "books/birds",
+      "books/plain",
+    ]);
+  });
+});
+
+/** LangGraph's own store and ours, filled alike. */
+async function bothFilled(): Promise<BaseStore[]> {
+  const ours = newStore({ dims, embeddings });
+  const theirs = new InMemoryStore({ index: { dims, embeddings } });
+  for (const store of [ours, theirs]) {
+    await store.put(["users", "1", "memories"], "a", { text: "likes pizza", stars: 5, kind: "food" });
+    await store.put(["users", "1", "memories"], "b", { text: "plays football", stars: 3, kind: "sport" });
+    await store.put(["users", "2", "memories"], "c", { text: "likes pasta", stars: 4, kind: "food" });
+    await store.put(["users", "10"], "d", { text: "is a user", stars: 1 });
+    await store.put(["docs", "v1"], "e", { text: "how to cook pizza", stars: 2, kind: "food" });
+  }
+  return [ours, theirs];
+}
+
+describe("as LangGraph's in-memory store does", () => {
+  test.each<[string, string[], Parameters<BaseStore["search"]>[1]]>([
+    ["everything", [], {}],
+    ["a prefix of labels, not of letters", ["users", "1"], {}],
+    ["nothing under an unknown prefix", ["nobody"], {}],
+    ["equal fields", ["users"], { filter: { kind: "food" } }],
+    ["operators", [], { filter: { stars: { $gte: 2, $lt: 5 } } }],
+    ["$ne and missing fields", [], { filter: { kind: { $ne: "food" } } }],
+    ["several conditions", ["users"], { filter: { kind: "food", stars: { $gt: 4 } } }],
+  ])("finds %s", async (_, prefix, options) => {
+    const [ours, theirs] = await bothFilled();
+    const [found, expected] = await Promise.all([
+      ours.search(prefix, options),
+      theirs.search(prefix, options),
+    ]);
+    expect(address(found).sort()).toEqual(address(expected).sort());
+  });
+
+  test("ranks by the same scores, with limit and offset", async () => {
+    const [ours, theirs] = await bothFilled();
+    for (const page of [{}, { limit: 2 }, { limit: 2, offset: 1 }, { limit: 0 }]) {
+      const options = { query: "who likes pizza?", ...page };
+      const [found, expected] = await Promise.all([ours.search([], options), theirs.search([], options)]);
+      expect(address(found)).toEqual(address(expected));
+      found.forEach(({ score }, i) => expect(score).toBeCloseTo(expected[i].score as number, 4));
+    }
+    const filtered = { query: "pizza", filter: { kind: "food" } };
+    expect(address(await ours.search(["users"], filtered))).toEqual(
+      address(await theirs.search(["users"], filtered)),
+    );
+  });
+
+  test("lists namespaces", async () => {
+    const [ours, theirs] = await bothFilled();
+    for (const options of [
+      {},
+      { prefix: ["users"] },
+      { suffix: ["memories"] },
+      { prefix: ["users", "*"], suffix: ["memories"] },
+      { maxDepth: 1 },
+      { prefix: ["users"], maxDepth: 2, limit: 1, offset: 1 },
+    ]) {
+      const [found, expected] = await Promise.all([
+        ours.listNamespaces(options),
+        theirs.listNamespaces(options),
+      ]);
+      if (!("limit" in options)) expect(found.map(String).sort()).toEqual(expected.map(String).sort());
+      expect(found).toHaveLength(expected.length);
+    }
+  });
+
+  test("answers a batch in order, reading before it writes; of several puts the last wins", async () => {
+    const [ours, theirs] = await bothFilled();
+    const namespace = ["users", "2", "memories"];
+    const operations: Operation[] = [
+      { namespace, key: "c" },
+      { namespace, key: "c", value: { text: "first" } },
+      { namespace, key: "c", value: { text: "second" } },
+      { namespacePrefix: ["docs"], limit: 5 },
+      { namespace: ["users", "10"], key: "d", value: null },
+      { matchConditions: [{ matchType: "prefix", path: ["docs"] }], limit: 5, offset: 0 },
+    ];
+    for (const store of [ours, theirs]) {
+      const results = await store.batch(operations);
+      expect(results).toMatchObject([
+        // LangGraph's gives the object itself, which its later put changes.
+        { key: "c", value: { text: store === ours ? "likes pasta" : "second" } },
+        null,
+        null,
+        [{ key: "e" }],
+        null,
+        [["docs", "v1"]],
+      ]);
+      expect((await store.get(namespace, "c"))?.value).toEqual({ text: "second" });
+      expect(await store.get(["users", "10"], "d")).toBeNull();
+    }
+  });
+
+  test("refuses namespaces that are none", async () => {
+    const store = newStore();
+    await expect(store.put([], "k", {})).rejects.toThrow(/[Nn]amespace/);
+    await expect(store.put(["a", ""], "k", {})).rejects.toThrow(/[Nn]amespace/);
+    await expect(store.batch([{ namespace: [], key: "k", value: {} }])).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+});
+
+test("without a query, the latest updated come first", async () => {
+  const store = newStore();
+  for (const key of ["a", "b", "c"]) await store.put(["n"], key, { key });
+  await store.put(["n"], "a", { key: "a again" });
+  expect(address(await store.search(["n"]))).toEqual(["n/a", "n/c", "n/b"]);
+  expect(address(await store.search(["n"], { limit: 1, offset: 1 }))).toEqual(["n/c"]);
+});
+
+test("keys that differ only in where a label ends are different", async () => {
+  const store = newStore();
+  await store.put(["a", "b"], "c", { n: 1 });
+  await store.put(["a"], "b/c", { n: 2 });
+  await store.put(["a,b"], "c", { n: 3 });
+  expect((await store.get(["a", "b"], "c"))?.value).toEqual({ n: 1 });
+  expect((await store.get(["a"], "b/c"))?.value).toEqual({ n: 2 });
+  expect((await store.get(["a,b"], "c"))?.value).toEqual({ n: 3 });
+});
+
+test("a store of more items than one query gives is listed whole", async () => {
+  const store = newStore();
+  const operations = (from: number): Operation[] =>
+    Array.from({ length: 5_100 }, (_, i) => ({
+      namespace: ["n", `${(from + i) % 3}`],
+      key: `${from + i}`,
+      value: { i: from + i },
+    }));
+  await store.batch(operations(0));
+  await store.batch(operations(5_100));
+  expect(await store.search(["n"], { limit: 20_000 })).toHaveLength(10_200);
+  expect(await store.search(["n", "1"], { filter: { i: { $gte: 10_000 } }, limit: 99 })).toHaveLength(67);
+  expect(await store.listNamespaces()).toEqual([
+    ["n", "0"],
+    ["n", "1"],
+    ["n", "2"],
+  ]);
+});
+
+test("reads and prints only with the key", async () => {
+  const indexKey = generateKey();
+  const args = { indexName: "locked", indexKey, client };
+  const store = new EncryptedStore(args);
+  await store.put(["a"], "k", { secret: 1 });
+  await expect(
+    new EncryptedStore({ ...args, indexKey: generateKey() }).get(["a"], "k"),
+  ).rejects.toMatchObject({
+    code: "wrong_index_key",
+  });
+  expect(inspect(store, { depth: 9, showHidden: true })).not.toContain(indexKey);
+  expect((await new EncryptedStore(args).get(["a"], "k"))?.value).toEqual({ secret: 1 });
+});
