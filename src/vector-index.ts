@@ -153,6 +153,11 @@ export interface EmbeddedClientOptions {
   readonly configLocation?: StorageLocation | BlobStore;
   /** Limit of decrypted blocks kept in memory, in bytes. Default 512 MiB. */
   readonly cacheBytesMax?: number;
+  /**
+   * How old, in milliseconds, what is read may be: within that time of the last look, no read asks whether others have
+   * written. What this client itself wrote is always seen. Default 0: every read sees every change acknowledged before it.
+   */
+  readonly maxStalenessMs?: number;
 }
 
 export interface HttpClientOptions {

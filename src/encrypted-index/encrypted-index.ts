@@ -19,6 +19,8 @@ import type {
   Vector,
   VectorIndex,
 } from "../vector-index.js";
+import type { Background } from "./background.js";
+import { collectRaised } from "./collect.js";
 import { compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
@@ -39,10 +41,12 @@ const matchFields: readonly MatchField[] = ["distance", ...itemFields];
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
+  readonly #background: Background;
 
-  constructor(index: OpenIndex) {
+  constructor(index: OpenIndex, background: Background) {
     this.indexName = index.indexName;
     this.#index = index;
+    this.#background = background;
   }
 
   async upsert(items: readonly Item[]): Promise<void> {
@@ -51,6 +55,7 @@ export class EncryptedIndex implements VectorIndex {
     const packed = await packItems(items, index.keys, dimension, this.#embedder());
     await compactIfDue(index);
     await upsert(index, packed);
+    this.#collectIfDue();
   }
 
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
@@ -86,13 +91,14 @@ export class EncryptedIndex implements VectorIndex {
   ): Promise<StoredItem[]> {
     checkIds(ids, "ids");
     const include = checkInclude(options?.include ?? itemFields, itemFields);
-    const index = this.#index;
-    const snapshot = await index.snapshot();
-    const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));
-    return readItems(
-      places.filter((place) => place !== null),
-      include,
-    );
+    const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
+    return this.#index.read(async (snapshot) => {
+      const places = await snapshot.find(fingerprints);
+      return readItems(
+        places.filter((place) => place !== null),
+        include,
+      );
+    });
   }
 
   async delete(selection: { readonly ids: readonly string[] } | { readonly filter: Filter }): Promise<void> {
@@ -105,6 +111,7 @@ export class EncryptedIndex implements VectorIndex {
     await compactIfDue(this.#index);
     if (matches !== undefined) await deleteMatching(this.#index, matches);
     else await deleteIds(this.#index, ids ?? []);
+    this.#collectIfDue();
   }
 
   async listIds(options?: { readonly limit?: number; readonly after?: string }): Promise<string[]> {
@@ -115,18 +122,19 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async count(): Promise<number> {
-    return (await this.#index.snapshot()).count();
+    return this.#index.read((snapshot) => snapshot.count());
   }
 
   async train(options?: { readonly nLists?: number }): Promise<void> {
     const nLists = options?.nLists;
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
     await train(this.#index, nLists);
+    this.#collectIfDue();
   }
 
   async describe(): Promise<IndexDescription> {
     const { config, embeddingModel } = this.#index;
-    const { manifest, model } = await this.#index.snapshot();
+    const { manifest, model } = await this.#index.read(async (snapshot) => snapshot);
     const dimension = this.#index.dimension(manifest);
     return {
       indexName: this.indexName,
@@ -142,6 +150,12 @@ export class EncryptedIndex implements VectorIndex {
 
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
+  }
+
+  /** The writer whose commit put manifests out of use deletes them, after its write and without failing it. */
+  #collectIfDue(): void {
+    const index = this.#index;
+    if (index.log.takeRaised()) this.#background.start((signal) => collectRaised(index, signal));
   }
 
   #embedder(): Embedder | undefined {
@@ -168,13 +182,14 @@ export class EncryptedIndex implements VectorIndex {
     options: CheckedQuery,
   ): Promise<Match[][]> {
     vectors.forEach((vector, i) => checkVectorShape(vector, where(i)));
-    const snapshot = await this.#index.snapshot();
-    const dimension = this.#index.dimension(snapshot.manifest);
-    // No vector has been stored yet, so any dimension may ask and nothing is near.
-    if (dimension === undefined) return vectors.map(() => []);
-    const packed = new Float32Array(vectors.length * dimension);
-    vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
-    return query(this.#index, snapshot, packed, dimension, options);
+    return this.#index.read(async (snapshot) => {
+      const dimension = this.#index.dimension(snapshot.manifest);
+      // No vector has been stored yet, so any dimension may ask and nothing is near.
+      if (dimension === undefined) return vectors.map(() => []);
+      const packed = new Float32Array(vectors.length * dimension);
+      vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
+      return query(this.#index, snapshot, packed, dimension, options);
+    });
   }
 }
 

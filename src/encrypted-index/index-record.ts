@@ -66,6 +66,24 @@ export function openRecord(
   indexName: string,
   bytes: Uint8Array,
 ): OpenedRecord {
+  const body = checkedBody(indexName, bytes);
+  const indexId = body.slice(magic.length, saltAt);
+  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
+  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
+  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
+  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
+  // Zeroes the secret, which is all of the plaintext that must not stay.
+  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
+  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
+}
+
+/** The id of the index that a record belongs to: no key is needed to know it. Throws `corrupt`. */
+export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
+  return checkedBody(indexName, bytes).slice(magic.length, saltAt);
+}
+
+/** All of a record but its checksum. */
+function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
   const body = bytes.subarray(0, Math.max(0, bytes.length - checksumBytes));
   if (
     bytes.length < sealedAt + checksumBytes ||
@@ -76,14 +94,7 @@ export function openRecord(
   if (!equalInConstantTime(body.subarray(0, magic.length), magic)) {
     throw new SealdexError("corrupt", `index "${indexName}": its record is of an unknown format`);
   }
-  const indexId = body.slice(magic.length, saltAt);
-  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
-  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
-  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
-  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
-  // Zeroes the secret, which is all of the plaintext that must not stay.
-  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
-  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
+  return body;
 }
 
 function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {

@@ -5,12 +5,14 @@ import type { OpenIndex } from "./open-index.js";
 
 /** At most `limit` ids after `after`. Reads the records of the whole index. */
 export async function listIds(index: OpenIndex, limit: number, after: string | undefined): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const records of (await index.snapshot()).liveRecords()) {
-    for (const record of records) {
-      const id = recordId(record);
-      if (after === undefined || id > after) ids.push(id);
+  return index.read(async (snapshot) => {
+    const ids: string[] = [];
+    for await (const records of snapshot.liveRecords()) {
+      for (const record of records) {
+        const id = recordId(record);
+        if (after === undefined || id > after) ids.push(id);
+      }
     }
-  }
-  return ids.sort().slice(0, limit);
+    return ids.sort().slice(0, limit);
+  });
 }

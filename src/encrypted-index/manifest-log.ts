@@ -1,129 +1,253 @@
-/** The sequence of an index's manifests: which is the newest, and how the next one comes to be. */
+/**
+ * The sequence of an index's manifests: which is the newest, and how the next one comes to be.
+ *
+ * Manifests are deleted in ascending order, so as long as one is there, none after it is gone. What is found, or found
+ * absent, after a remembered manifest counts only if that manifest is seen there afterwards: otherwise a deleted
+ * manifest would pass for one not yet written, and a writer that slept would commit where nobody looks. The look is spared
+ * while memory is fresh, since manifests stay for `historyMs`.
+ */
 
 import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
+import { createOwn } from "./create-own.js";
+import { historyMs, turnFence, uploadMs } from "./fence.js";
+import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
 import { manifestName, manifestPrefix, numberOf } from "./names.js";
 
-/** What a change makes of the newest manifest; version and digest are added. Null: nothing to do after all. */
-export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"> | null;
-
-/** Steps forward one by one before asking for the newest at once. */
-const stepsMax = 4;
+/** Manifests read at once when catching up: 1, 2, 4, … and then the list is asked. */
+const aheadMax = 16;
 const contentionPauseMsMax = 50;
+const locateAttemptsMax = 3;
+const freshMs = historyMs / 4;
+
+/** A manifest that was the newest. */
+interface Tail {
+  readonly sealed: SealedManifest;
+  /** When it was. */
+  readonly at: Instant;
+}
 
 export class ManifestLog {
-  readonly #store: BlobStore;
+  /** Where the manifests are. */
+  readonly store: BlobStore;
   readonly #keys: IndexKeys;
   readonly #indexId: Uint8Array;
   readonly #indexName: string;
-  #known: SealedManifest | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #clock: Clock;
+  #known: Tail | undefined;
+  #waiting: Pending[] = [];
+  #committing = false;
+  #raised = false;
 
-  constructor(store: BlobStore, keys: IndexKeys, indexId: Uint8Array, indexName: string) {
-    this.#store = store;
+  constructor(store: BlobStore, keys: IndexKeys, indexId: Uint8Array, indexName: string, clock: Clock) {
+    this.store = store;
     this.#keys = keys;
     this.#indexId = indexId;
     this.#indexName = indexName;
+    this.#clock = clock;
   }
 
   /** Stores version 1 of a new index. */
   async begin(): Promise<void> {
-    const first = sealManifest(this.#keys, this.#indexId, emptyManifest);
-    await this.#store.create(manifestName(this.#indexId, 1), first.bytes);
-    this.#known = first;
+    const at = instant(this.#clock);
+    const sealed = sealManifest(this.#keys, this.#indexId, emptyManifest(at.wall));
+    await createOwn(this.store, manifestName(this.#indexId, 1), sealed.bytes);
+    this.#known = { sealed, at };
   }
 
-  /** The newest manifest: every commit acknowledged before this call is in it. Throws `not_found` if dropped. */
-  async newest(): Promise<Manifest> {
+  /** Whether version 1 of a new index is certainly still there, for the record that is to name it. */
+  async hasBegun(): Promise<boolean> {
+    const known = this.#known;
+    return known !== undefined && (this.#isFresh(known) || this.#stands(known));
+  }
+
+  /** The newest version that this process knows. */
+  get version(): number {
+    return this.#known?.sealed.manifest.version ?? 1;
+  }
+
+  /**
+   * The newest manifest: every commit acknowledged before this call is in it; with `maxStalenessMs`, every commit
+   * acknowledged that long before, and all of this process. Throws `not_found` if dropped.
+   */
+  async newest(maxStalenessMs = 0): Promise<Manifest> {
+    const known = this.#known;
+    if (known !== undefined && maxStalenessMs > 0 && elapsedMs(this.#clock, known.at) <= maxStalenessMs) {
+      return this.#live(known);
+    }
     return this.#live(await this.#advance());
+  }
+
+  /** A manifest by its number; null where it was deleted, or never was. */
+  async manifestAt(version: number): Promise<Manifest | null> {
+    return (await this.#read(version))?.manifest ?? null;
   }
 
   /**
    * Applies a change to the newest manifest and returns the result, or null where the change declined.
-   * Where another writer is first, the change is applied again, to what that writer left.
+   * Where another writer is first, the change is applied again, to what that writer left. When this rejects with
+   * `storage_unavailable`, the change may or may not have been made.
    */
   commit(change: Change): Promise<Manifest | null> {
-    // One commit at a time in this process: its own writers need not race for the same number.
-    const commit = this.#turn.then(() => this.#commit(change));
-    this.#turn = commit.catch(() => undefined);
-    return commit;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, resolve, reject });
+      if (!this.#committing) void this.#commitWaiting();
+    });
   }
 
-  async #commit(change: Change): Promise<Manifest | null> {
-    for (let lost = 0; ; lost++) {
-      const latest = await this.#advance();
-      const draft = change(this.#live(latest));
-      if (draft === null) return null;
-      const version = latest.manifest.version + 1;
-      const next = sealManifest(this.#keys, this.#indexId, { ...draft, version, previous: latest.digest });
-      if (await this.#create(next)) {
-        this.#known = next;
-        return next.manifest;
-      }
-      await pause(Math.random() * Math.min(contentionPauseMsMax, 2 ** lost));
+  /** Whether a commit of this process put manifests out of use since this was last asked. */
+  takeRaised(): boolean {
+    const raised = this.#raised;
+    this.#raised = false;
+    return raised;
+  }
+
+  async #commitWaiting(): Promise<void> {
+    this.#committing = true;
+    for (let lost = 0; this.#waiting.length > 0;) {
+      if (await this.#commitGroup()) lost = 0;
+      else await this.#clock.pause(Math.min(contentionPauseMsMax, 2 ** lost++));
     }
+    this.#committing = false;
   }
 
-  /** Whether `next` is now the manifest of its version, also where the acknowledgement was lost. */
-  async #create(next: SealedManifest): Promise<boolean> {
-    const name = manifestName(this.#indexId, next.manifest.version);
+  /** Commits, or rejects, what waits. False where another writer was first: then it waits still. */
+  async #commitGroup(): Promise<boolean> {
+    let tail: Tail;
+    let latest: Manifest;
     try {
-      return await this.#store.create(name, next.bytes);
+      tail = await this.#advance();
+      latest = this.#live(tail);
     } catch (error) {
-      const stored = await this.#store.read(name);
-      if (stored === null) throw error;
-      return Buffer.compare(stored, next.bytes) === 0;
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+      return true;
+    }
+    const { draft, members, deferred } = applyChanges(latest, this.#waiting.splice(0));
+    this.#waiting.unshift(...deferred);
+    if (members.length === 0) return true;
+    let next: SealedManifest;
+    try {
+      const at = instant(this.#clock);
+      next = this.#follow(tail.sealed, draft);
+      if (!(await this.#append(next, tail))) {
+        this.#waiting.unshift(...members);
+        return false;
+      }
+      this.#keep({ sealed: next, at });
+    } catch (error) {
+      for (const { reject } of members) reject(error);
+      return true;
+    }
+    this.#raised ||= next.manifest.history.floor > latest.history.floor;
+    for (const { resolve } of members) resolve(next.manifest);
+    return true;
+  }
+
+  #follow({ manifest, digest }: SealedManifest, draft: Manifest): SealedManifest {
+    const version = manifest.version + 1;
+    const now = this.#clock.wall();
+    return sealManifest(this.#keys, this.#indexId, {
+      ...draft,
+      version,
+      previous: digest,
+      history: turnFence(draft.history, version, now, historyMs),
+      uploads: turnFence(draft.uploads, version, now, uploadMs),
+    });
+  }
+
+  /** Whether `next` is now the manifest after `tail`, also where the acknowledgement was lost. */
+  async #append(next: SealedManifest, tail: Tail): Promise<boolean> {
+    const { version } = next.manifest;
+    const created = await createOwn(this.store, manifestName(this.#indexId, version), next.bytes);
+    if (this.#isFresh(tail) || (await this.#stands(tail))) return created;
+    // What it follows is gone, so its place may have been free only because it was deleted. Who came after knows.
+    const after = await this.#read(version + 1);
+    if (after !== null) return after.manifest.previous === next.digest;
+    throw new SealdexError(
+      "storage_unavailable",
+      `index "${this.#indexName}": the write was held up for so long that nothing tells whether it was made`,
+    );
+  }
+
+  async #advance(): Promise<Tail> {
+    const base = this.#known;
+    if (base === undefined) return this.#keep(await this.#locate());
+    let { sealed } = base;
+    for (let ahead = 1; ; ahead *= 2) {
+      if (ahead > aheadMax) return this.#keep(await this.#locate(base));
+      const at = instant(this.#clock);
+      const from = sealed.manifest.version + 1;
+      for (const next of await this.#readFrom(from, ahead)) {
+        if (next !== null && next.manifest.previous === sealed.digest) {
+          sealed = next;
+          continue;
+        }
+        if (!this.#isFresh(base) && !(await this.#stands(base))) return this.#keep(await this.#locate(base));
+        if (next !== null) throw this.#replaced();
+        return this.#keep({ sealed, at });
+      }
     }
   }
 
-  async #advance(): Promise<SealedManifest> {
-    let known = this.#known ?? (await this.#first());
-    for (let steps = 0; ; steps++) {
-      const next = await this.#read(known.manifest.version + 1);
-      if (next === null) break;
-      known = steps < stepsMax ? next : await this.#first();
+  /** Remembers the newest of what was found: another call may have come further in the meantime. */
+  #keep(found: Tail): Tail {
+    const known = this.#known;
+    if (known === undefined || found.sealed.manifest.version >= known.sealed.manifest.version) {
+      this.#known = found;
+      return found;
     }
-    // Another call may have come further in the meantime.
-    if (this.#known === undefined || known.manifest.version > this.#known.manifest.version)
-      this.#known = known;
-    return this.#known;
+    return known;
   }
 
-  /** The first of the list, which is the newest. */
-  async #first(): Promise<SealedManifest> {
-    const [name] = await this.#store.list(manifestPrefix(this.#indexId), { limit: 1 });
-    const manifest = name === undefined ? null : await this.#read(numberOf(name));
-    if (manifest === null) {
-      throw new SealdexError("missing_object", `index "${this.#indexName}": its manifests are gone`);
+  /** The first of the list, which is the newest. It cannot be older than what was the newest before. */
+  async #locate(before?: Tail): Promise<Tail> {
+    for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
+      const at = instant(this.#clock);
+      const [name] = await this.store.list(manifestPrefix(this.#indexId), { limit: 1 });
+      if (name === undefined) break;
+      const sealed = await this.#read(numberOf(name));
+      // Deleted since it was listed: then there is a newer one.
+      if (sealed === null) continue;
+      if (before !== undefined && !follows(sealed, before.sealed)) throw this.#replaced();
+      return { sealed, at };
     }
-    return manifest;
+    throw new SealdexError("missing_object", `index "${this.#indexName}": its manifests are gone`);
+  }
+
+  #isFresh({ at }: Tail): boolean {
+    return elapsedMs(this.#clock, at) < freshMs;
+  }
+
+  async #stands({ sealed }: Tail): Promise<boolean> {
+    const { version } = sealed.manifest;
+    return (await this.#read(version))?.digest === sealed.digest;
+  }
+
+  async #readFrom(version: number, count: number): Promise<(SealedManifest | null)[]> {
+    if (count === 1) return [await this.#read(version)];
+    return Promise.all(Array.from({ length: count }, (_, i) => this.#read(version + i)));
   }
 
   async #read(version: number): Promise<SealedManifest | null> {
-    const bytes = await this.#store.read(manifestName(this.#indexId, version));
-    if (bytes === null) return null;
-    const next = openManifest(this.#keys, this.#indexId, version, bytes);
-    const known = this.#known;
-    if (
-      known &&
-      next.manifest.version === known.manifest.version + 1 &&
-      next.manifest.previous !== known.digest
-    ) {
-      throw new SealdexError("rollback_detected", `index "${this.#indexName}": its history was replaced`);
-    }
-    return next;
+    const bytes = await this.store.read(manifestName(this.#indexId, version));
+    return bytes === null ? null : openManifest(this.#keys, this.#indexId, version, bytes);
   }
 
-  #live({ manifest }: SealedManifest): Manifest {
+  #live({ sealed: { manifest } }: Tail): Manifest {
     if (manifest.dropped) throw new SealdexError("not_found", `index "${this.#indexName}": it was deleted`);
     return manifest;
   }
+
+  #replaced(): SealdexError {
+    return new SealdexError("rollback_detected", `index "${this.#indexName}": its history was replaced`);
+  }
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+/** Whether the newest manifest can be what became of an earlier newest one. */
+function follows(newest: SealedManifest, before: SealedManifest): boolean {
+  if (newest.manifest.version === before.manifest.version) return newest.digest === before.digest;
+  return newest.manifest.version > before.manifest.version;
 }

@@ -2,8 +2,9 @@
 
 import { SealdexError } from "../errors.js";
 import type { Encoding } from "../segment/segment-writer.js";
+import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
-import type { Manifest } from "./manifest.js";
+import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
 
@@ -20,15 +21,17 @@ export async function upsert(index: OpenIndex, packed: PackedItems): Promise<voi
     const stored = await index.withEncoding(packed.dimension, model, (encoding) =>
       storePacked(index, packed, encoding, modelName),
     );
+    let before = manifest;
     const committed = await index.log.commit((latest) => {
+      before = latest;
       checkDimension(index, latest, packed.dimension);
       // Trained in the meantime: the rows are grouped by lists that are no longer the index's.
-      if (latest.model?.name !== modelName) return null;
-      const sequence = latest.version + 1;
+      if (latest.model?.name !== modelName || !areCommittable(latest, stored)) return null;
+      const sequence = nextSequence(latest);
       const segments = [...latest.segments, ...stored.map((segment) => ({ ...segment, sequence }))];
       return { ...latest, dimension: packed.dimension, segments };
     });
-    if (committed !== null) return;
+    if (committed !== null) return noteCommit(index, before, committed);
     await index.store.delete(stored.map(({ name }) => name));
   }
 }
