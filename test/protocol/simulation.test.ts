@@ -25,7 +25,9 @@ test("many processes over a store that fails, stalls and forgets do nothing that
       });
     }
   }
-  console.log(`${last - first + 1} seeds, ${calls} calls, ${failed} of them cut short: all linearizable`);
+  process.stdout.write(
+    `${last - first + 1} seeds, ${calls} calls, ${failed} of them cut short: all linearizable\n`,
+  );
   if (only === undefined) expect(failed).toBeGreaterThan(0);
 }, 3_600_000);
 

@@ -110,16 +110,16 @@ export function simulatedStore(world: World, store: BlobStore, who: string, faul
   async function call<T>(name: string, effect: () => Promise<T>): Promise<T> {
     const { before, after, late, stall } = faults();
     const fate = world.random();
-    const stalls_ = world.chance(stall) ? world.pick(stalls) * world.random() : 0;
+    const stalledMs = world.chance(stall) ? world.pick(stalls) * world.random() : 0;
     const stallsAfter = world.chance(0.5);
-    await world.wait(latency * world.random() + (stallsAfter ? 0 : stalls_));
+    await world.wait(latency * world.random() + (stallsAfter ? 0 : stalledMs));
     if (fate < before) throw lost("request");
     if (fate < before + late) {
       void world.wait(lateMsMax * world.random()).then(effect);
       throw lost("patience");
     }
     const result = await effect();
-    await world.wait(latency * world.random() + (stallsAfter ? stalls_ : 0));
+    await world.wait(latency * world.random() + (stallsAfter ? stalledMs : 0));
     const outcome = fate < before + late + after ? "acknowledgement lost" : "";
     world.trace.push(`${world.now.toFixed(3)} ${who} ${name} ${outcome}`);
     if (outcome !== "") throw lost("acknowledgement");
