@@ -61,7 +61,7 @@ export class ManifestLog {
   /** Whether version 1 of a new index is certainly still there, for the record that is to name it. */
   async hasBegun(): Promise<boolean> {
     const known = this.#known;
-    return known !== undefined && (this.#isFresh(known) || this.#stands(known));
+    return known !== undefined && (this.#isFresh(known) || this.#stands(known.sealed));
   }
 
   /** The newest version that this process knows. */
@@ -162,10 +162,12 @@ export class ManifestLog {
   async #append(next: SealedManifest, tail: Tail): Promise<boolean> {
     const { version } = next.manifest;
     const created = await createOwn(this.store, manifestName(this.#indexId, version), next.bytes);
-    if (this.#isFresh(tail) || (await this.#stands(tail))) return created;
-    // What it follows is gone, so its place may have been free only because it was deleted. Who came after knows.
+    if (this.#isFresh(tail) || (await this.#stands(tail.sealed))) return created;
+    // What it follows is gone, so its place may have been free only because it was deleted. Who came after knows; and were
+    // it one of the sequence, it would not have outlived who came after.
     const after = await this.#read(version + 1);
     if (after !== null) return after.manifest.previous === next.digest;
+    if ((await this.#stands(next)) && (await this.#locate()).sealed.manifest.version > version) return false;
     throw new SealdexError(
       "storage_unavailable",
       `index "${this.#indexName}": the write was held up for so long that nothing tells whether it was made`,
@@ -185,7 +187,8 @@ export class ManifestLog {
           sealed = next;
           continue;
         }
-        if (!this.#isFresh(base) && !(await this.#stands(base))) return this.#keep(await this.#locate(base));
+        if (!this.#isFresh(base) && !(await this.#stands(base.sealed)))
+          return this.#keep(await this.#locate(base));
         if (next !== null) throw this.#replaced();
         return this.#keep({ sealed, at });
       }
@@ -221,9 +224,8 @@ export class ManifestLog {
     return elapsedMs(this.#clock, at) < freshMs;
   }
 
-  async #stands({ sealed }: Tail): Promise<boolean> {
-    const { version } = sealed.manifest;
-    return (await this.#read(version))?.digest === sealed.digest;
+  async #stands({ manifest, digest }: SealedManifest): Promise<boolean> {
+    return (await this.#read(manifest.version))?.digest === digest;
   }
 
   async #readFrom(version: number, count: number): Promise<(SealedManifest | null)[]> {

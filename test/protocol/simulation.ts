@@ -7,7 +7,8 @@
 import { createHash } from "node:crypto";
 import { collect } from "../../src/encrypted-index/collect.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
-import { namedObjects } from "../../src/encrypted-index/manifest.js";
+import { type Manifest, namedObjects } from "../../src/encrypted-index/manifest.js";
+import { numberOf } from "../../src/encrypted-index/names.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -141,6 +142,9 @@ export async function simulate(seed: number): Promise<Report> {
     // What the last calls sent may still be under way.
     await world.wait(hour);
     const { index, inner, close } = open("last");
+    for (const key of await blobs.list("index/")) {
+      if (key.includes("/manifest/")) checkSegments(await inner.log.manifestAt(numberOf(key)));
+    }
     await change(index, "last", "last");
     await readAll(index, "last");
     for (let day = 0; day < 3; day++) {
@@ -160,6 +164,15 @@ export async function simulate(seed: number): Promise<Report> {
     await readAll(index, "last");
     await close();
   }
+}
+
+/** A batch counts once, and the order of segments is that of their sequences. */
+function checkSegments(manifest: Manifest | null): void {
+  const segments = manifest?.segments ?? [];
+  if (new Set(segments.map(({ name }) => name)).size < segments.length)
+    throw new Error("a segment counts twice");
+  const isAscending = segments.every(({ sequence }, i) => i === 0 || sequence >= segments[i - 1].sequence);
+  if (!isAscending) throw new Error("segments are out of order");
 }
 
 /** Calls fail as the store does; any other failure is the index's own. */
