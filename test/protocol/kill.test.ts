@@ -12,7 +12,7 @@ import { type AddedBatch, expectPrefixes } from "./prefix.js";
 const kills = Number(process.env.SEALDEX_KILLS ?? 12);
 const lanes = 2;
 const batchItems = 3;
-const lifeMsMax = 150;
+const lifeMsMax = 400;
 
 test.each(locationNames)(
   "a killed process takes nothing with it that was acknowledged on %s",
