@@ -190,6 +190,11 @@ export interface EmbeddedClientOptions {
   /** Limit of decrypted blocks kept in memory, in bytes. Default 512 MiB. */
   readonly cacheBytesMax?: number;
   /**
+   * How old, in milliseconds, what is read may be: within that time of the last look, no read asks whether others have
+   * written. What this client itself wrote is always seen. Default 0: every read sees every change acknowledged before it.
+   */
+  readonly maxStalenessMs?: number;
+  /**
    * How long one read or write of storage may take, with its retries, before it is reported as
    * `storage_unavailable`; large ones have a second more for each MiB. Default 60,000. For locations; a `BlobStore` of
    * the caller's own is used as it is (`withRetries` gives it the same).

@@ -21,14 +21,20 @@ const tierMax = 2;
 const wholeSegmentBytes = 128 * 1024 * 1024;
 const attemptsMax = 5;
 
-/** Merges the newest segments if they are due. Does nothing where another writer is doing the same. */
+/**
+ * Merges the newest segments if they are due. Of many writers it is the one whose commit made them due, or, where that
+ * one does not come back, whoever finds twice as many. Does nothing where another process is doing the same.
+ */
 export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  if (index.rewriting || dueSegments((await index.recent()).segments).length === 0) return;
+  if (index.rewriting) return;
+  const { segments } = await index.recent();
+  if (dueSegments(segments, index.compactionOwed ? fanIn : 2 * fanIn).length === 0) return;
   await index.whileRewriting(signal, async () => {
     const snapshot = await index.snapshot();
-    const due = new Set(dueSegments(snapshot.manifest.segments).map(({ name }) => name));
+    const due = new Set(dueSegments(snapshot.manifest.segments, fanIn).map(({ name }) => name));
     const old = snapshot.segments.filter(({ ref }) => due.has(ref.name));
     await merge(index, snapshot, old, "by segment", segmentBytes, signal);
+    index.compactionOwed = false;
   });
 }
 
@@ -60,6 +66,22 @@ export async function compactAll(index: OpenIndex, signal: AbortSignal | undefin
 
 /** Replaces segments by new ones with their live rows; null where another process was first, or the signal aborted. */
 async function merge(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  old: readonly OpenSegment[],
+  order: BlockOrder,
+  bytesMax: number,
+  signal: AbortSignal | undefined,
+): Promise<Manifest | null> {
+  try {
+    return await mergeNow(index, snapshot, old, order, bytesMax, signal);
+  } catch (error) {
+    if (await index.isOutlived(snapshot.manifest, error)) return null;
+    throw error;
+  }
+}
+
+async function mergeNow(
   index: OpenIndex,
   snapshot: Snapshot,
   old: readonly OpenSegment[],
@@ -99,12 +121,18 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
   });
 }
 
-/** The newest segments that should become one: none, or eight and more. */
-export function dueSegments(segments: readonly SegmentRef[]): readonly SegmentRef[] {
+/** Notes a commit of this process: whether it was the one that made segments due. */
+export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
+  const wasDue = dueSegments(before.segments, fanIn).length > 0;
+  if (!wasDue && dueSegments(committed.segments, fanIn).length > 0) index.compactionOwed = true;
+}
+
+/** The newest segments that should become one, once `count` are of one tier; else none. */
+export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
   for (let tier = tierMax; tier >= 0; tier--) {
     const start = segments.findLastIndex((segment) => tierOf(segment) > tier) + 1;
     const suffix = segments.slice(start);
-    if (suffix.filter((segment) => tierOf(segment) === tier).length >= fanIn) return suffix;
+    if (suffix.filter((segment) => tierOf(segment) === tier).length >= count) return suffix;
   }
   return [];
 }

@@ -11,6 +11,7 @@ import { SealdexError } from "../errors.js";
 import { invalid } from "../given-values.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
 import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
+import { deleteRemains } from "./abandoned.js";
 import { EmbeddedClient } from "./embedded-client.js";
 import { claimedIndexId, renameRecord } from "./index-record.js";
 import { ManifestLog } from "./manifest-log.js";
@@ -83,7 +84,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
  */
 async function checkPlace(
   index: OpenIndex,
-  { configStore }: Place,
+  { indexStore, configStore }: Place,
   newName: string,
 ): Promise<number | undefined> {
   const keys = await configStore.list(namesPrefix);
@@ -110,10 +111,10 @@ async function checkPlace(
   }
   if (newest === undefined) return undefined;
   if (named.length > 0) return numberOf(newest);
-  // The index was there before and was deleted: its last manifest, which says so, has had its time.
-  const log = new ManifestLog(configStore, index.keys, index.indexId, newName);
+  // The index was there before and was deleted: its last manifests, which say so, have had their time.
+  const log = new ManifestLog(configStore, index.keys, index.indexId, newName, index.clock);
   const { manifest } = await log.newestSealed();
-  if (manifest.dropped) await configStore.delete([manifestName(index.indexId, manifest.version)]);
+  if (manifest.dropped) await deleteRemains(indexStore, configStore, index.indexId);
   return undefined;
 }
 

@@ -1,8 +1,11 @@
 /** Deletes items: a segment of tombstones, and the commit that makes it count. */
 
+import { isDeepStrictEqual } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
 import type { Predicate } from "../filter.js";
 import { recordId, recordMetadata } from "../segment/row.js";
+import { noteCommit } from "./compact.js";
+import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import type { Snapshot } from "./snapshot.js";
 
@@ -13,14 +16,13 @@ export async function deleteIds(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const fingerprints = [...new Set(ids)].map((id) => fingerprint(index.keys.id, id));
-  const snapshot = await index.snapshot();
-  const places = await snapshot.find(fingerprints);
-  await bury(
-    index,
-    snapshot,
-    fingerprints.filter((_, i) => places[i] !== null),
-    signal,
-  );
+  const { manifest, places } = await index.read(async (snapshot) => ({
+    manifest: snapshot.manifest,
+    places: await snapshot.find(fingerprints),
+  }));
+  if (places.every((place) => place === null)) return;
+  // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
+  await bury(index, manifest, fingerprints, signal);
 }
 
 /** Deletes every item whose metadata match, as of one moment. */
@@ -30,39 +32,60 @@ export async function deleteMatching(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   for (;;) {
-    const snapshot = await index.snapshot();
-    const found: Uint8Array[] = [];
-    for await (const records of snapshot.liveRecords()) {
-      signal?.throwIfAborted();
-      for (const record of records) {
-        if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
-      }
-    }
+    const { manifest, found } = await index.read(async (snapshot) => ({
+      manifest: snapshot.manifest,
+      found: await findMatching(index, snapshot, matches, signal),
+    }));
     // What was written in the meantime may have changed which items match.
-    const unchanged = snapshot.manifest.version;
-    if (await bury(index, snapshot, found, signal, unchanged)) return;
+    if (found.length === 0 || (await bury(index, manifest, found, signal, true))) return;
   }
 }
 
-/** Commits tombstones. False where the index is no longer at version `onlyAt`. */
+async function findMatching(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  matches: Predicate,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = [];
+  for await (const records of snapshot.liveRecords()) {
+    signal?.throwIfAborted();
+    for (const record of records) {
+      if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
+    }
+  }
+  return found;
+}
+
+/** Commits tombstones. False where that needs the segments to be those of `manifest`, and they no longer are. */
 async function bury(
   index: OpenIndex,
-  { manifest }: Snapshot,
+  manifest: Manifest,
   deleted: readonly Uint8Array[],
   signal: AbortSignal | undefined,
-  onlyAt?: number,
+  onlyIfUnchanged = false,
 ): Promise<boolean> {
   const dimension = index.dimension(manifest);
-  if (deleted.length === 0 || dimension === undefined) return true;
+  if (dimension === undefined) return true;
   const batch = { dimension, rows: [], vectors: new Float32Array(0), deleted };
-  const stored = await index.withEncoding(dimension, undefined, (encoding) =>
-    index.storeSegment(batch, encoding, undefined, signal),
-  );
-  const committed = await index.log.commit((latest) => {
-    if (signal?.aborted || (onlyAt !== undefined && latest.version !== onlyAt)) return null;
-    return { ...latest, segments: [...latest.segments, { ...stored, sequence: latest.version + 1 }] };
-  });
-  if (committed === null) await index.store.delete([stored.name]);
-  if (committed === null) signal?.throwIfAborted();
-  return committed !== null;
+  for (;;) {
+    const stored = await index.withEncoding(dimension, undefined, (encoding) =>
+      index.storeSegment(batch, encoding, undefined, signal),
+    );
+    let changed = false;
+    let before = manifest;
+    const committed = await index.log.commit((latest) => {
+      before = latest;
+      changed = onlyIfUnchanged && !isDeepStrictEqual(latest.segments, manifest.segments);
+      if (signal?.aborted || changed || !areCommittable(latest, [stored])) return null;
+      return { ...latest, segments: [...latest.segments, { ...stored, sequence: nextSequence(latest) }] };
+    });
+    if (committed !== null) {
+      noteCommit(index, before, committed);
+      return true;
+    }
+    await index.store.delete([stored.name]);
+    signal?.throwIfAborted();
+    if (changed) return false;
+  }
 }

@@ -16,6 +16,10 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
+import { collectAbandoned, deleteObjects, markAbandoned } from "./abandoned.js";
+import { Background } from "./background.js";
+import { type Clock, systemClock } from "./clock.js";
+import { createOwn } from "./create-own.js";
 import type { Place } from "./copy-objects.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
@@ -23,7 +27,6 @@ import { createRecord, openRecord } from "./index-record.js";
 import {
   checkIndexName,
   indexNameOf,
-  indexPrefix,
   manifestName,
   manifestPrefix,
   namesPrefix,
@@ -41,16 +44,18 @@ export class EmbeddedClient implements Client {
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
   readonly #cache: BlockCache;
+  readonly #maxStalenessMs: number;
+  readonly #clock: Clock;
+  readonly #background = new Background();
+
   readonly #calls = new Calls();
   #closing: Promise<void> | undefined;
 
-  constructor({
-    indexLocation,
-    configLocation,
-    cacheBytesMax = cacheBytesDefault,
-    storageTimeoutMs = storageTimeoutMsDefault,
-  }: EmbeddedClientOptions) {
+  constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
+    const { indexLocation, configLocation, cacheBytesMax = cacheBytesDefault } = options;
+    const { maxStalenessMs = 0, storageTimeoutMs = storageTimeoutMsDefault } = options;
     checkInteger(storageTimeoutMs, 1, storageTimeoutMsMax, "storageTimeoutMs");
+    checkInteger(maxStalenessMs, 0, Number.MAX_SAFE_INTEGER, "maxStalenessMs");
     this.#indexStore = openLocation(indexLocation, storageTimeoutMs);
     this.#configStore =
       configLocation === undefined ? this.#indexStore : openLocation(configLocation, storageTimeoutMs);
@@ -59,6 +64,8 @@ export class EmbeddedClient implements Client {
     if (configLocation !== undefined && !isBlobStore(configLocation)) owned.add(this.#configStore);
     this.#owned = [...owned];
     this.#cache = new BlockCache(cacheBytesMax);
+    this.#maxStalenessMs = maxStalenessMs;
+    this.#clock = clock;
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
@@ -79,19 +86,26 @@ export class EmbeddedClient implements Client {
     // The record comes last: it is what makes the name taken, and by then the index is complete.
     signal?.throwIfAborted();
     await index.log.begin();
-    if (signal?.aborted || !(await this.#configStore.create(name, bytes))) {
+    if (signal?.aborted || !(await createOwn(this.#configStore, name, bytes))) {
       await this.#configStore.delete([manifestName(opened.indexId, 1)]);
       signal?.throwIfAborted();
       throw taken();
     }
-    return new EncryptedIndex(index, this.#calls);
+    if (!(await index.log.hasBegun())) {
+      await this.#configStore.delete([name]);
+      throw new SealdexError(
+        "storage_unavailable",
+        `index "${indexName}": its creation was held up for too long`,
+      );
+    }
+    return new EncryptedIndex(index, this.#calls, this.#background);
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
       await index.log.newest();
-      return new EncryptedIndex(index, this.#calls);
+      return new EncryptedIndex(index, this.#calls, this.#background);
     });
   }
 
@@ -111,18 +125,17 @@ export class EmbeddedClient implements Client {
     options.signal?.throwIfAborted();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
     await this.#configStore.delete(await this.#records(options.indexName));
-    const last = await index.log.commit((latest) => ({
-      ...latest,
-      dropped: true,
-      segments: [],
-      garbage: [],
-    }));
-    // The last manifest stays and tells other processes that the index was deleted.
-    const kept = last && manifestName(index.indexId, last.version);
-    const manifests = await this.#configStore.list(manifestPrefix(index.indexId));
-    await this.#configStore.delete(manifests.filter((name) => name !== kept).reverse());
-    const objects = await this.#indexStore.list(indexPrefix(index.indexId));
-    await this.#indexStore.delete(objects.filter((name) => !name.startsWith(manifestPrefix(index.indexId))));
+    const { indexId } = index;
+    const last = await index.log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
+    // Its newest manifests stay for a day and tell other processes that the index was deleted.
+    await markAbandoned(this.#configStore, indexId, this.#clock.wall());
+    await deleteObjects(this.#indexStore, indexId);
+    const floor = manifestName(indexId, last?.history.floor ?? 1);
+    const old = await this.#configStore.list(manifestPrefix(indexId), { after: floor });
+    await this.#configStore.delete(old.reverse());
+    this.#background.start(async (signal) => {
+      await collectAbandoned(this.#indexStore, this.#configStore, this.#clock, signal);
+    });
   }
 
   close(): Promise<void> {
@@ -132,6 +145,7 @@ export class EmbeddedClient implements Client {
 
   async #close(): Promise<void> {
     await this.#calls.close();
+    await this.#background.stop();
     this.#cache.clear();
     await Promise.all(this.#owned.map((store) => store.close()));
   }
@@ -172,7 +186,15 @@ export class EmbeddedClient implements Client {
   }
 
   #open(indexName: string, record: ReturnType<typeof openRecord>): OpenIndex {
-    return new OpenIndex(indexName, record, this.#indexStore, this.#configStore, this.#cache);
+    return new OpenIndex(
+      indexName,
+      record,
+      this.#indexStore,
+      this.#configStore,
+      this.#cache,
+      this.#clock,
+      this.#maxStalenessMs,
+    );
   }
 
   /** Keys of an index's records, newest first. */

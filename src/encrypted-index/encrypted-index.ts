@@ -25,6 +25,8 @@ import type {
   Vector,
   VectorIndex,
 } from "../vector-index.js";
+import type { Background } from "./background.js";
+import { collect, collectRaised } from "./collect.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
@@ -33,6 +35,7 @@ import type { OpenIndex } from "./open-index.js";
 import { checkIdText, copyVector, packItems } from "./pack-items.js";
 import { type CheckedQuery, query } from "./query.js";
 import { readItems } from "./read-items.js";
+import type { Snapshot } from "./snapshot.js";
 import { train } from "./train.js";
 import { upsert } from "./upsert.js";
 
@@ -47,12 +50,14 @@ export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
+  readonly #background: Background;
 
-  /** `calls`: of the client that opened it. */
-  constructor(index: OpenIndex, calls: Calls) {
+  /** `calls`, `background`: of the client that opened it. */
+  constructor(index: OpenIndex, calls: Calls, background: Background) {
     this.indexName = index.indexName;
     this.#index = index;
     this.#calls = calls;
+    this.#background = background;
   }
 
   async upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
@@ -68,6 +73,7 @@ export class EncryptedIndex implements VectorIndex {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
       await upsert(index, packed, signal);
+      this.#collectIfDue();
     });
   }
 
@@ -105,15 +111,15 @@ export class EncryptedIndex implements VectorIndex {
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkIds(ids, "ids");
     const include = checkInclude(options.include ?? itemFields, allItemFields);
-    const index = this.#index;
-    return this.#calls.look(options.signal, async () => {
-      const snapshot = await index.snapshot();
-      const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));
+    const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
+    const work = async (snapshot: Snapshot) => {
+      const places = await snapshot.find(fingerprints);
       return readItems(
         places.filter((place) => place !== null),
         include,
       );
-    });
+    };
+    return this.#calls.look(options.signal, () => this.#index.read(work));
   }
 
   async delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
@@ -129,6 +135,7 @@ export class EncryptedIndex implements VectorIndex {
       signal?.throwIfAborted();
       if (matches !== undefined) await deleteMatching(index, matches, signal);
       else await deleteIds(index, ids ?? [], signal);
+      this.#collectIfDue();
     });
   }
 
@@ -140,16 +147,22 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   count({ signal }: CallOptions = {}): Promise<number> {
-    return this.#calls.look(signal, async () => (await this.#index.snapshot()).count());
+    return this.#calls.look(signal, () => this.#index.read((snapshot) => snapshot.count()));
   }
 
   async train({ nLists, signal }: TrainOptions = {}): Promise<void> {
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-    await this.#calls.change(signal, () => train(this.#index, nLists, signal));
+    await this.#calls.change(signal, async () => {
+      await train(this.#index, nLists, signal);
+      this.#collectIfDue();
+    });
   }
 
   async compact({ signal }: CallOptions = {}): Promise<void> {
-    await this.#calls.change(signal, () => compactAll(this.#index, signal));
+    await this.#calls.change(signal, async () => {
+      await compactAll(this.#index, signal);
+      await collect(this.#index, signal === undefined ? {} : { signal });
+    });
   }
 
   describe({ signal }: CallOptions = {}): Promise<IndexDescription> {
@@ -158,7 +171,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async #describe(): Promise<IndexDescription> {
     const { config, embeddingModel } = this.#index;
-    const { manifest, model } = await this.#index.snapshot();
+    const { manifest, model } = await this.#index.read(async (snapshot) => snapshot);
     const dimension = this.#index.dimension(manifest);
     return {
       indexName: this.indexName,
@@ -174,6 +187,12 @@ export class EncryptedIndex implements VectorIndex {
 
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
+  }
+
+  /** The writer whose commit put manifests out of use deletes them, after its write and without failing it. */
+  #collectIfDue(): void {
+    const index = this.#index;
+    if (index.log.takeRaised()) this.#background.start((signal) => collectRaised(index, signal));
   }
 
   #embedder(): Embedder | undefined {
@@ -200,13 +219,14 @@ export class EncryptedIndex implements VectorIndex {
     options: CheckedQuery,
   ): Promise<Match[][]> {
     vectors.forEach((vector, i) => checkVectorShape(vector, where(i)));
-    const snapshot = await this.#index.snapshot();
-    const dimension = this.#index.dimension(snapshot.manifest);
-    // No vector has been stored yet, so any dimension may ask and nothing is near.
-    if (dimension === undefined) return vectors.map(() => []);
-    const packed = new Float32Array(vectors.length * dimension);
-    vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
-    return query(this.#index, snapshot, packed, dimension, options);
+    return this.#index.read(async (snapshot) => {
+      const dimension = this.#index.dimension(snapshot.manifest);
+      // No vector has been stored yet, so any dimension may ask and nothing is near.
+      if (dimension === undefined) return vectors.map(() => []);
+      const packed = new Float32Array(vectors.length * dimension);
+      vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
+      return query(this.#index, snapshot, packed, dimension, options);
+    });
   }
 }
 

@@ -68,6 +68,11 @@ export function openRecord(
   return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
 }
 
+/** The id of the index that a record belongs to: no key is needed to know it. Throws `corrupt`. */
+export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
+  return checkedBody(indexName, bytes).slice(magic.length, saltAt);
+}
+
 /** The record of the same index, to be stored under `newName`. Throws as `openRecord`. */
 export function renameRecord(
   indexKey: KeyObject,
@@ -106,6 +111,16 @@ function unsealRecord(
   indexName: string,
   bytes: Uint8Array,
 ): { indexId: Uint8Array; plaintext: Uint8Array } {
+  const body = checkedBody(indexName, bytes);
+  const indexId = body.slice(magic.length, saltAt);
+  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
+  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
+  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
+  return { indexId, plaintext };
+}
+
+/** All of a record but its checksum. */
+function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
   const body = bytes.subarray(0, Math.max(0, bytes.length - checksumBytes));
   if (
     bytes.length < sealedAt + checksumBytes ||
@@ -116,11 +131,7 @@ function unsealRecord(
   if (!equalInConstantTime(body.subarray(0, magic.length), magic)) {
     throw new SealdexError("corrupt", `index "${indexName}": its record is of an unknown format`);
   }
-  const indexId = body.slice(magic.length, saltAt);
-  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
-  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
-  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
-  return { indexId, plaintext };
+  return body;
 }
 
 function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {

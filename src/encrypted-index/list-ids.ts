@@ -10,13 +10,15 @@ export async function listIds(
   after: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const records of (await index.snapshot()).liveRecords()) {
-    signal?.throwIfAborted();
-    for (const record of records) {
-      const id = recordId(record);
-      if (after === undefined || id > after) ids.push(id);
+  return index.read(async (snapshot) => {
+    const ids: string[] = [];
+    for await (const records of snapshot.liveRecords()) {
+      signal?.throwIfAborted();
+      for (const record of records) {
+        const id = recordId(record);
+        if (after === undefined || id > after) ids.push(id);
+      }
     }
-  }
-  return ids.sort().slice(0, limit);
+    return ids.sort().slice(0, limit);
+  });
 }

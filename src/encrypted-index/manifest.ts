@@ -9,7 +9,8 @@ import { createHash } from "node:crypto";
 import type { IndexKeys } from "../crypto/keys.js";
 import { openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
-import { manifestName } from "./names.js";
+import { type Fence, firstFence } from "./fence.js";
+import { bornAt, manifestName } from "./names.js";
 
 /** What pins a stored object: nothing else passes for it. */
 export interface ObjectRef {
@@ -22,8 +23,8 @@ export interface ObjectRef {
 
 export interface SegmentRef extends ObjectRef {
   /**
-   * The version of the manifest that first held these rows. A row hides rows of the same id in segments of
-   * lower sequence; segments of equal sequence have no id in common.
+   * Greater than that of every segment committed before. A row hides rows of the same id in segments of lower
+   * sequence; segments of equal sequence have no id in common.
    */
   readonly sequence: number;
   readonly rows: number;
@@ -32,13 +33,6 @@ export interface SegmentRef extends ObjectRef {
   readonly directoryLength: number;
   /** Name of the model by whose lists the rows are grouped; absent: one list. */
   readonly model?: string;
-}
-
-/** An object that no manifest names any more. */
-export interface Garbage {
-  readonly name: string;
-  /** When it was dropped, milliseconds since 1970 by the dropping process's clock. */
-  readonly since: number;
 }
 
 export interface Manifest {
@@ -54,16 +48,41 @@ export interface Manifest {
   readonly model?: ObjectRef;
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
-  readonly garbage: readonly Garbage[];
+  /** Names of the objects that this version no longer names, and the one before it did. */
+  readonly garbage: readonly string[];
+  /** Manifests below the floor may be gone. */
+  readonly history: Fence;
+  /** Objects born below the floor (see names.ts) that no version names yet will never be named. */
+  readonly uploads: Fence;
 }
 
-export const emptyManifest: Manifest = {
-  version: 1,
-  previous: "",
-  dropped: false,
-  segments: [],
-  garbage: [],
-};
+/** Version 1 of a new index. */
+export function emptyManifest(now: number): Manifest {
+  return {
+    version: 1,
+    previous: "",
+    dropped: false,
+    segments: [],
+    garbage: [],
+    history: firstFence(now),
+    uploads: firstFence(now),
+  };
+}
+
+/** Names of the objects that make up this version. */
+export function namedObjects({ model, segments }: Manifest): Set<string> {
+  return new Set([...(model === undefined ? [] : [model.name]), ...segments.map(({ name }) => name)]);
+}
+
+/** The sequence of what is committed after `latest`. */
+export function nextSequence({ segments }: Manifest): number {
+  return (segments[segments.length - 1]?.sequence ?? 0) + 1;
+}
+
+/** Whether objects of these names may still be committed; otherwise they have to be stored again, under new names. */
+export function areCommittable(latest: Manifest, objects: readonly { readonly name: string }[]): boolean {
+  return objects.every(({ name }) => bornAt(name) >= latest.uploads.floor);
+}
 
 /** A manifest as stored, and its digest. */
 export interface SealedManifest {

@@ -2,8 +2,11 @@
  * The names under which things are stored. FORMAT.md §1.
  *
  * In the configuration location: `names/<index name>/<version>` (index records) and
- * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<random>` and
- * `index/<id>/model/<random>`. Versions and numbers count down, so that the newest is the first of a list.
+ * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
+ * `index/<id>/model/<born><random>`. Versions and numbers count down, so that the newest is the first of a list.
+ *
+ * An object is born at the newest version that its writer knew. That tells, without a clock, what a crashed writer left
+ * from what is still being written: see fence.ts.
  */
 
 import { randomBytes } from "node:crypto";
@@ -48,7 +51,34 @@ export function indexNameOf(recordKey: string): string {
 }
 
 export function indexPrefix(indexId: Uint8Array): string {
-  return `index/${Buffer.from(indexId).toString("hex")}/`;
+  return `${indexesPrefix}${Buffer.from(indexId).toString("hex")}/`;
+}
+
+/** What every key of every index begins with. */
+export const indexesPrefix = "index/";
+
+/** The id of the index that a key belongs to. */
+export function indexIdIn(key: string): Uint8Array {
+  return Buffer.from(key.split("/")[1], "hex");
+}
+
+/** After every key of this index and before every key of others: "0" is what comes after "/". */
+export function afterIndex(indexId: Uint8Array): string {
+  return `${indexPrefix(indexId).slice(0, -1)}0`;
+}
+
+/** What is left of an index without a record is marked with the time at which that was first seen. */
+export function abandonedPrefix(indexId: Uint8Array): string {
+  return `${indexPrefix(indexId)}abandoned/`;
+}
+
+export function abandonedName(indexId: Uint8Array, since: number): string {
+  return abandonedPrefix(indexId) + padded(since);
+}
+
+/** The time in the name of a mark, milliseconds since 1970. */
+export function abandonedSince(key: string): number {
+  return Number(key.slice(-numberDigits));
 }
 
 export function manifestPrefix(indexId: Uint8Array): string {
@@ -59,9 +89,22 @@ export function manifestName(indexId: Uint8Array, version: number): string {
   return manifestPrefix(indexId) + countDown(version);
 }
 
-/** A new name, from which nothing can be told but its kind. */
-export function randomObjectName(indexId: Uint8Array, kind: "segment" | "model"): string {
-  return `${indexPrefix(indexId)}${kind}/${randomBytes(16).toString("hex")}`;
+export const objectKinds = ["segment", "model"] as const;
+export type ObjectKind = (typeof objectKinds)[number];
+
+export function objectPrefix(indexId: Uint8Array, kind: ObjectKind): string {
+  return `${indexPrefix(indexId)}${kind}/`;
+}
+
+/** A new name, from which nothing can be told but its kind and which version its writer knew. */
+export function newObjectName(indexId: Uint8Array, kind: ObjectKind, born: number): string {
+  return objectPrefix(indexId, kind) + padded(born) + randomBytes(16).toString("hex");
+}
+
+/** The version that the writer of an object knew when it named it. */
+export function bornAt(objectName: string): number {
+  const start = objectName.lastIndexOf("/") + 1;
+  return Number(objectName.slice(start, start + numberDigits));
 }
 
 /** The number that ends a record's or manifest's key. */
@@ -70,7 +113,11 @@ export function numberOf(key: string): number {
 }
 
 function countDown(number: number): string {
-  return String(numberMax - number).padStart(numberDigits, "0");
+  return padded(numberMax - number);
+}
+
+function padded(number: number): string {
+  return String(number).padStart(numberDigits, "0");
 }
 
 function encodeBase32(bytes: Uint8Array): string {

@@ -15,10 +15,11 @@ import { SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { drive } from "./breathe.js";
+import type { Clock } from "./clock.js";
 import type { OpenedRecord } from "./index-record.js";
-import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
+import { type Manifest, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
-import { randomObjectName } from "./names.js";
+import { newObjectName } from "./names.js";
 import { Snapshot } from "./snapshot.js";
 
 /** A segment that is stored but that no manifest names yet. */
@@ -32,6 +33,10 @@ export class OpenIndex {
   readonly keys: IndexKeys;
   readonly log: ManifestLog;
   readonly store: BlobStore;
+  readonly clock: Clock;
+  /** Whether a commit of this process left segments that it should merge before its next write. */
+  compactionOwed = false;
+  readonly #maxStalenessMs: number;
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
   #rewriting: Promise<unknown> | undefined;
@@ -44,6 +49,8 @@ export class OpenIndex {
     indexStore: BlobStore,
     configStore: BlobStore,
     cache: BlockCache,
+    clock: Clock,
+    maxStalenessMs: number,
   ) {
     this.indexName = indexName;
     this.indexId = record.indexId;
@@ -51,16 +58,47 @@ export class OpenIndex {
     this.embeddingModel = record.definition.embeddingModel;
     this.keys = record.keys;
     this.store = indexStore;
-    this.log = new ManifestLog(configStore, record.keys, record.indexId, indexName);
+    this.log = new ManifestLog(configStore, record.keys, record.indexId, indexName, clock);
+    this.clock = clock;
+    this.#maxStalenessMs = maxStalenessMs;
     this.#cache = cache;
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
-  async snapshot(): Promise<Snapshot> {
+  async snapshot(maxStalenessMs = 0): Promise<Snapshot> {
     // Most often nothing was written in the meantime: what is known is opened while storage is asked.
     const { known } = this.log;
     if (known !== undefined && this.#snapshot === undefined) this.#at(known).catch(() => undefined);
-    return this.#at(await this.log.newest());
+    const manifest = await this.log.newest(maxStalenessMs);
+    try {
+      return await this.#at(manifest);
+    } catch (error) {
+      if (await this.isOutlived(manifest, error)) return this.snapshot();
+      throw error;
+    }
+  }
+
+  /**
+   * What `work` makes of a snapshot; as stale, at most, as the client allows. A reader so slow that what it reads was
+   * collected meanwhile begins again, on a newer snapshot.
+   */
+  async read<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    let snapshot = await this.snapshot(this.#maxStalenessMs);
+    for (;;) {
+      try {
+        return await work(snapshot);
+      } catch (error) {
+        if (!(await this.isOutlived(snapshot.manifest, error))) throw error;
+        snapshot = await this.snapshot();
+      }
+    }
+  }
+
+  /** Whether `error` may only mean that objects of this version, which the newest does not have, were collected. */
+  async isOutlived(manifest: Manifest, error: unknown): Promise<boolean> {
+    if (!(error instanceof SealdexError && error.code === "missing_object")) return false;
+    const named = namedObjects(await this.log.newest());
+    return [...namedObjects(manifest)].some((name) => !named.has(name));
   }
 
   async #at(manifest: Manifest): Promise<Snapshot> {
@@ -78,9 +116,16 @@ export class OpenIndex {
     return this.log.recent();
   }
 
-  /** The model of new segments, as of a manifest. */
-  async modelOf({ model }: Manifest): Promise<Model | undefined> {
-    return model && this.#model(model);
+  /** The manifest as known here, and the model of new segments. */
+  async recentModel(): Promise<{ readonly manifest: Manifest; readonly model: Model | undefined }> {
+    const manifest = await this.recent();
+    try {
+      return { manifest, model: manifest.model && (await this.#model(manifest.model)) };
+    } catch (error) {
+      // Known for so long that its model was collected: by now there is a newer one.
+      if (await this.isOutlived(manifest, error)) return this.recentModel();
+      throw error;
+    }
   }
 
   /** Whether training or compaction runs in this process; it runs once at a time. */
@@ -139,7 +184,7 @@ export class OpenIndex {
     modelName: string | undefined,
     signal?: AbortSignal,
   ): Promise<StoredSegment> {
-    const name = randomObjectName(this.indexId, "segment");
+    const name = newObjectName(this.indexId, "segment", this.log.version);
     const context = { kind: "segment", indexId: this.indexId, name } as const;
     const writing = writeSegment(this.keys.data, context, batch, encoding);
     const { bytes, header, blocks, directoryLength } = await drive(writing, signal);
@@ -157,7 +202,7 @@ export class OpenIndex {
   }
 
   async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
-    const name = randomObjectName(this.indexId, "model");
+    const name = newObjectName(this.indexId, "model", this.log.version);
     const head = Buffer.alloc(modelHeadBytes);
     const { dimension, autoProbes, rotationSeed } = model;
     [dimension, listCount(model), autoProbes, rotationSeed].forEach((word, i) =>

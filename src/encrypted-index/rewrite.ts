@@ -8,8 +8,8 @@ import type { Row } from "../segment/row.js";
 import { breathe } from "./breathe.js";
 import { forEachEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
-import type { Change } from "./manifest-log.js";
+import type { Change } from "./group-commit.js";
+import { areCommittable, type Manifest, type SegmentRef } from "./manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
@@ -159,38 +159,19 @@ export function replaceSegments(
       ...renewed,
       ...latest.segments.slice(place + 1),
     ],
-    garbage: [...latest.garbage, ...drop(old)],
+    garbage: [...latest.garbage, ...names],
   };
 }
 
-/** Garbage records for objects that are dropped now. */
-export function drop(objects: readonly ObjectRef[]): Garbage[] {
-  const since = Date.now();
-  return objects.map(({ name }) => ({ name, since }));
-}
-
-/** How long a reader may go on with objects that no manifest names any more. */
-const graceMs = 15 * 60 * 1000;
-
-/**
- * Commits a rewrite, after deleting what earlier rewrites dropped more than the grace period ago. Where the change
- * declines, what was stored for it is deleted and null returned.
- */
+/** Commits a rewrite. Where the change declines, what was stored for it is deleted and null returned. */
 export async function commitRewrite(
   index: OpenIndex,
   stored: readonly { readonly name: string }[],
   change: Change,
 ): Promise<Manifest | null> {
-  const { garbage } = await index.log.newest();
-  const expired = new Set(
-    garbage.filter(({ since }) => Date.now() - since > graceMs).map(({ name }) => name),
+  const committed = await index.log.commit((latest) =>
+    areCommittable(latest, stored) ? change(latest) : null,
   );
-  // Deleted before the manifest forgets them: a crash in between repeats the deletion instead of losing it.
-  if (expired.size > 0) await index.store.delete([...expired]);
-  const committed = await index.log.commit((latest) => {
-    const draft = change(latest);
-    return draft && { ...draft, garbage: draft.garbage.filter(({ name }) => !expired.has(name)) };
-  });
   if (committed === null) await index.store.delete(stored.map(({ name }) => name));
   return committed;
 }

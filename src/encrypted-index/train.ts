@@ -6,7 +6,7 @@ import { samplePositions, seededRandom } from "../engine/random.js";
 import { SealdexError } from "../errors.js";
 import type { OpenIndex } from "./open-index.js";
 import { drive } from "./breathe.js";
-import { commitRewrite, drop, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
+import { commitRewrite, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
 import type { Snapshot } from "./snapshot.js";
 
 const seed = 0x5ea1;
@@ -48,6 +48,20 @@ async function trainOnce(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const snapshot = await index.snapshot();
+  try {
+    return await trainOn(index, snapshot, nLists, signal);
+  } catch (error) {
+    if (await index.isOutlived(snapshot.manifest, error)) return false;
+    throw error;
+  }
+}
+
+async function trainOn(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  nLists: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const dimension = index.dimension(snapshot.manifest);
   const rows = await snapshot.count();
   if (rows === 0 || dimension === undefined) {
@@ -78,7 +92,7 @@ async function trainOnce(
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
     const replaced = signal?.aborted ? null : replaceSegments(latest, snapshot.manifest.segments, stored);
     if (replaced === null) return null;
-    const garbage = [...replaced.garbage, ...drop(latest.model ? [latest.model] : [])];
+    const garbage = [...replaced.garbage, ...(latest.model ? [latest.model.name] : [])];
     return { ...latest, segments: replaced.segments, garbage, model: modelRef };
   });
   if (committed === null) signal?.throwIfAborted();

@@ -3,8 +3,9 @@
 import { SealdexError } from "../errors.js";
 import type { Batch, Encoding } from "../segment/segment-writer.js";
 import { createGate } from "../storage/gate.js";
+import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
-import type { Manifest } from "./manifest.js";
+import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
 
@@ -22,23 +23,24 @@ export async function upsert(
   if (packed.rows.length === 0) return;
   for (;;) {
     // What is known here will do: the commit finds out whether it has changed.
-    const manifest = await index.recent();
-    const model = await index.modelOf(manifest);
+    const { manifest, model } = await index.recentModel();
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, packed.dimension);
     const stored = await index.withEncoding(packed.dimension, model, (encoding) =>
       storePacked(index, packed, encoding, modelName, signal),
     );
+    let before = manifest;
     const committed = await index.log.commit((latest) => {
+      before = latest;
       checkDimension(index, latest, packed.dimension);
       if (signal?.aborted) return null;
       // Trained in the meantime: the rows are grouped by lists that are no longer the index's.
-      if (latest.model?.name !== modelName) return null;
-      const sequence = latest.version + 1;
+      if (latest.model?.name !== modelName || !areCommittable(latest, stored)) return null;
+      const sequence = nextSequence(latest);
       const segments = [...latest.segments, ...stored.map((segment) => ({ ...segment, sequence }))];
       return { ...latest, dimension: packed.dimension, segments };
     });
-    if (committed !== null) return;
+    if (committed !== null) return noteCommit(index, before, committed);
     await index.store.delete(stored.map(({ name }) => name));
     signal?.throwIfAborted();
   }

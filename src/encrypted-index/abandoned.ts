@@ -1,0 +1,96 @@
+/**
+ * What is left of indexes that were deleted, or whose creation or deletion was cut short. The manifests lie beside the records,
+ * so an index id with manifests and without a record is nobody's, unless it is being created at this moment: so it is
+ * marked when first seen, and deleted by whoever sees it a day later.
+ */
+
+import type { BlobStore } from "../storage/blob-store.js";
+import type { Clock } from "./clock.js";
+import { uploadMs } from "./fence.js";
+import { indexIdOf } from "./index-record.js";
+import {
+  abandonedName,
+  abandonedPrefix,
+  abandonedSince,
+  afterIndex,
+  indexesPrefix,
+  indexIdIn,
+  indexNameOf,
+  indexPrefix,
+  manifestPrefix,
+  namesPrefix,
+} from "./names.js";
+
+/** Marks an index that has no record any more: its remains are kept for a day, for writers that do not know yet. */
+export async function markAbandoned(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
+  await configStore.create(abandonedName(indexId, now), new Uint8Array(0));
+}
+
+/**
+ * Deletes what is left of indexes without a record, if that was first seen a day ago. Returns how many indexes. Throws
+ * `corrupt` where a record is damaged: then nobody knows which index it belongs to.
+ */
+export async function collectAbandoned(
+  indexStore: BlobStore,
+  configStore: BlobStore,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<number> {
+  const marks = await readMarks(configStore);
+  // Read after the marks: an index that has a record by now was only being created when it was marked.
+  const recorded = await recordedIds(configStore);
+  let deleted = 0;
+  for (const { indexId, since } of marks) {
+    if (signal?.aborted) break;
+    if (recorded.has(Buffer.from(indexId).toString("hex"))) continue;
+    if (since === undefined) await markAbandoned(configStore, indexId, clock.wall());
+    else if (clock.wall() - since >= uploadMs) {
+      await deleteRemains(indexStore, configStore, indexId);
+      deleted++;
+    }
+  }
+  return deleted;
+}
+
+/** Every index that has anything in the configuration location, and since when it is marked. */
+async function readMarks(
+  configStore: BlobStore,
+): Promise<{ readonly indexId: Uint8Array; readonly since?: number }[]> {
+  const found: { readonly indexId: Uint8Array; readonly since?: number }[] = [];
+  for (let after = indexesPrefix; ;) {
+    const [key] = await configStore.list(indexesPrefix, { limit: 1, after });
+    if (key === undefined) return found;
+    const indexId = indexIdIn(key);
+    const [mark] = await configStore.list(abandonedPrefix(indexId), { limit: 1 });
+    found.push({ indexId, ...(mark !== undefined && { since: abandonedSince(mark) }) });
+    after = afterIndex(indexId);
+  }
+}
+
+async function recordedIds(configStore: BlobStore): Promise<Set<string>> {
+  const names = await configStore.list(namesPrefix);
+  const ids = names.map(async (name) => {
+    const bytes = await configStore.read(name);
+    return bytes === null ? [] : [Buffer.from(indexIdOf(indexNameOf(name), bytes)).toString("hex")];
+  });
+  return new Set((await Promise.all(ids)).flat());
+}
+
+/** Manifests last, and in ascending order: while one is there, the rest can be found. */
+export async function deleteRemains(
+  indexStore: BlobStore,
+  configStore: BlobStore,
+  indexId: Uint8Array,
+): Promise<void> {
+  await deleteObjects(indexStore, indexId);
+  const manifests = await configStore.list(manifestPrefix(indexId));
+  await configStore.delete(manifests.reverse());
+  await configStore.delete(await configStore.list(abandonedPrefix(indexId)));
+}
+
+/** Deletes all of an index but its manifests and mark. */
+export async function deleteObjects(indexStore: BlobStore, indexId: Uint8Array): Promise<void> {
+  const names = await indexStore.list(indexPrefix(indexId));
+  const kept = [manifestPrefix(indexId), abandonedPrefix(indexId)];
+  await indexStore.delete(names.filter((name) => !kept.some((prefix) => name.startsWith(prefix))));
+}

@@ -1,0 +1,34 @@
+/** Time, as the commit protocol and the collector need it: given from outside, so that tests can let hours pass. */
+
+export interface Clock {
+  /** Milliseconds since 1970. Clocks of processes that share an index may differ by up to 10 minutes. */
+  wall(): number;
+  /** Milliseconds since any moment; never goes back, but may stand still while the machine sleeps. */
+  steady(): number;
+  /** Waits a random part of `ms`. */
+  pause(ms: number): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  wall: () => Date.now(),
+  steady: () => performance.now(),
+  pause: (ms) =>
+    new Promise((resolve) => {
+      setTimeout(resolve, Math.random() * ms);
+    }),
+};
+
+/** A moment, as both clocks showed it. */
+export interface Instant {
+  readonly wall: number;
+  readonly steady: number;
+}
+
+export function instant(clock: Clock): Instant {
+  return { wall: clock.wall(), steady: clock.steady() };
+}
+
+/** Milliseconds since a moment: never too few, while at most one of the two clocks goes wrong. */
+export function elapsedMs(clock: Clock, since: Instant): number {
+  return Math.max(clock.wall() - since.wall, clock.steady() - since.steady);
+}

@@ -1,0 +1,146 @@
+/**
+ * Collection: deletes the manifests that nobody needs any more, the objects that they dropped, and what crashed writers
+ * left. Any number of collectors may run, beside any number of readers and writers, and any of them may crash.
+ *
+ * All is judged by one manifest, the reference, which is at least a grace period old, or the newest where there is no grace.
+ * A name enters the manifests once and leaves them once, so an object that an older version dropped and the reference does
+ * not name is in no later one; nor is one that the reference does not name and that was born below its fence.
+ */
+
+import { SealdexError } from "../errors.js";
+import { historyMs, isDue, turnFence, uploadMs } from "./fence.js";
+import { type Manifest, namedObjects } from "./manifest.js";
+import { bornAt, manifestName, manifestPrefix, numberOf, objectKinds, objectPrefix } from "./names.js";
+import type { OpenIndex } from "./open-index.js";
+
+export interface CollectOptions {
+  /**
+   * How old, in milliseconds, a snapshot may be whose objects are still kept, and an object that is not committed. Default:
+   * 15 minutes, and a day. With less, slow readers begin again, and slow writers store again what they have stored;
+   * neither fails. Manifests are kept for 15 minutes in any case.
+   */
+  readonly graceMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Collected {
+  readonly objects: number;
+  readonly manifests: number;
+}
+
+/** Manifests read, and objects listed, at a time. */
+const manifestsTogether = 32;
+const namesTogether = 1000;
+
+/** Collects on demand: what is old enough, and, so that more will be, puts up a new fence. */
+export async function collect(
+  index: OpenIndex,
+  { graceMs, signal }: CollectOptions = {},
+): Promise<Collected> {
+  // Without grace two fences: one that everything stored so far is older than, and one that makes it count.
+  while (await raiseFences(index, graceMs ?? uploadMs))
+    if (graceMs !== 0 || (await raiseFences(index, 0))) break;
+  return collectOld(index, graceMs, signal);
+}
+
+/** Collects after a commit that raised a fence. */
+export async function collectRaised(index: OpenIndex, signal: AbortSignal): Promise<void> {
+  await collectOld(index, undefined, signal);
+}
+
+async function raiseFences(index: OpenIndex, uploadGraceMs: number): Promise<boolean> {
+  const committed = await index.log.commit((latest) => {
+    const now = index.clock.wall();
+    if (!isDue(latest.history, now, historyMs) && !isDue(latest.uploads, now, uploadGraceMs)) return null;
+    return { ...latest, uploads: turnFence(latest.uploads, latest.version + 1, now, uploadGraceMs) };
+  });
+  return committed !== null;
+}
+
+async function collectOld(
+  index: OpenIndex,
+  graceMs: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Collected> {
+  const latest = await index.log.newest();
+  const reference = await manifestAt(index, latest, referenceVersion(latest, index.clock.wall(), graceMs));
+  const floor = await manifestAt(index, latest, latest.history.floor);
+  // Another collector is further than this one.
+  if (reference === null || floor === null) return { objects: 0, manifests: 0 };
+  const left = await deleteUnnamed(index, reference, signal);
+  const { objects, manifests } = await deleteHistory(index, floor, signal);
+  return { objects: left + objects, manifests };
+}
+
+/** The newest version that is certainly `graceMs` old. */
+function referenceVersion({ version, history }: Manifest, now: number, graceMs = historyMs): number {
+  if (graceMs === 0) return version;
+  return graceMs < historyMs && isDue(history, now, graceMs) ? history.next : history.floor;
+}
+
+async function manifestAt(index: OpenIndex, latest: Manifest, version: number): Promise<Manifest | null> {
+  return version === latest.version ? latest : index.log.manifestAt(version);
+}
+
+/** Deletes objects that the reference does not name and that can no longer be committed. */
+async function deleteUnnamed(
+  index: OpenIndex,
+  reference: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const named = namedObjects(reference);
+  let deleted = 0;
+  for (const kind of objectKinds) {
+    // Names ascend by birth: what is old comes first, and most of it is named.
+    for (let after: string | undefined; ;) {
+      if (signal?.aborted) return deleted;
+      const names = await index.store.list(objectPrefix(index.indexId, kind), {
+        limit: namesTogether,
+        ...(after !== undefined && { after }),
+      });
+      const old = names.filter((name) => bornAt(name) < reference.uploads.floor);
+      const unnamed = old.filter((name) => !named.has(name));
+      await index.store.delete(unnamed);
+      deleted += unnamed.length;
+      if (old.length < namesTogether) break;
+      after = names[names.length - 1];
+    }
+  }
+  return deleted;
+}
+
+/** Deletes the manifests before `floor`, in ascending order, each after the objects that it dropped. */
+async function deleteHistory(
+  index: OpenIndex,
+  floor: Manifest,
+  signal: AbortSignal | undefined,
+): Promise<Collected> {
+  const named = namedObjects(floor);
+  const prefix = manifestPrefix(index.indexId);
+  const names = await index.log.store.list(prefix, { after: manifestName(index.indexId, floor.version) });
+  names.reverse();
+  let objects = 0;
+  let manifests = 0;
+  while (manifests < names.length) {
+    if (signal?.aborted) break;
+    const batch = names.slice(manifests, manifests + manifestsTogether);
+    const garbage = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
+    // A writer that slept may have left a manifest that never counted: what it says it dropped may be alive.
+    const dropped = garbage.flat().filter((name) => !named.has(name));
+    await index.store.delete(dropped);
+    await index.log.store.delete(batch);
+    objects += dropped.length;
+    manifests += batch.length;
+  }
+  return { objects, manifests };
+}
+
+async function droppedBy(index: OpenIndex, version: number): Promise<readonly string[]> {
+  try {
+    return (await index.log.manifestAt(version))?.garbage ?? [];
+  } catch (error) {
+    // Damaged: its garbage is found by its birth, a day later.
+    if (error instanceof SealdexError && error.code === "corrupt") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,310 @@
+/** Collection: what is deleted, when, and by whom; and that nobody is disturbed by it. */
+
+import { expect, test } from "vitest";
+import { generateKey } from "../../src/core.js";
+import { collectAbandoned } from "../../src/encrypted-index/abandoned.js";
+import type { Clock } from "../../src/encrypted-index/clock.js";
+import { collect } from "../../src/encrypted-index/collect.js";
+import { compactAll } from "../../src/encrypted-index/compact.js";
+import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { historyMs, uploadMs } from "../../src/encrypted-index/fence.js";
+import { namedObjects } from "../../src/encrypted-index/manifest.js";
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "./open.js";
+
+const options = { indexName: "collected", indexKey: generateKey() };
+
+class StandingClock implements Clock {
+  ms = 0;
+  wall = () => 1_800_000_000_000 + this.ms;
+  steady = () => this.ms;
+  pause = async () => {};
+}
+
+async function newIndex() {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const record = fixedRecord();
+  await openIndex(record, store, clock).inner.log.begin();
+  const open = (through: BlobStore = store): Opened => openIndex(record, through, clock);
+  return { clock, store, open };
+}
+
+const fill = async ({ index }: Opened, count: number) => {
+  for (let i = 0; i < count; i++) await index.upsert([{ id: `${i}`, vector: [i, 1], metadata: { i } }]);
+};
+const matching = async (store: BlobStore, part: string) =>
+  (await store.list("")).filter((key) => key.includes(part));
+
+/** Objects that the newest manifest does not name. */
+async function unnamed(store: BlobStore, { inner }: Opened): Promise<string[]> {
+  const named = namedObjects(await inner.log.newest());
+  const objects = [...(await matching(store, "/segment/")), ...(await matching(store, "/model/"))];
+  return objects.filter((name) => !named.has(name));
+}
+
+test("without grace everything is collected that the newest manifest does not name", async () => {
+  const { store, open } = await newIndex();
+  const one = open();
+  await fill(one, 40);
+  await one.index.train({ nLists: 3 });
+  await one.index.train({ nLists: 2 });
+  await fill(one, 3);
+  expect((await unnamed(store, one)).length).toBeGreaterThan(20);
+  const { objects } = await collect(one.inner, { graceMs: 0 });
+  expect(objects).toBeGreaterThan(20);
+  expect(await unnamed(store, one)).toEqual([]);
+  expect(await open().index.count()).toBe(40);
+});
+
+test("within the grace period nothing is collected that an open snapshot needs", async () => {
+  const { clock, open } = await newIndex();
+  const writer = open();
+  await fill(writer, 5);
+  const reader = open();
+  const snapshot = await reader.inner.snapshot();
+  await fill(writer, 30);
+  await compactAll(writer.inner, undefined);
+  for (const ms of [0, historyMs - 1]) {
+    clock.ms += ms;
+    await writer.index.upsert([{ id: `at ${ms}`, vector: [1, 1] }]);
+    await collect(writer.inner);
+    expect(await snapshot.count()).toBe(5);
+    for await (const records of snapshot.liveRecords()) expect(records.length).toBeGreaterThan(0);
+  }
+});
+
+test("a reader that is slower than the grace period begins again, and sees the index as it is", async () => {
+  const { store, open } = await newIndex();
+  const writer = open();
+  await fill(writer, 5);
+  let collected = false;
+  const slow: BlobStore = {
+    ...store,
+    async read(key, range) {
+      if (key.includes("/segment/") && !collected) {
+        collected = true;
+        await fill(writer, 20);
+        await compactAll(writer.inner, undefined);
+        await collect(writer.inner, { graceMs: 0 });
+      }
+      return store.read(key, range);
+    },
+  };
+  for (const ask of [
+    async ({ index }: Opened) => (await index.listIds()).length,
+    ({ index }: Opened) => index.count(),
+    async ({ index }: Opened) => (await index.query({ queryVector: [0, 0] })).length,
+    async ({ index }: Opened) => (await index.get(Array.from({ length: 20 }, (_, i) => `${i}`))).length,
+  ]) {
+    collected = false;
+    expect(await ask(open(slow))).toBe(20);
+    expect(collected).toBe(true);
+  }
+});
+
+test("an object that is truly gone is an error, however often the index changes", async () => {
+  const { store, open } = await newIndex();
+  const writer = open();
+  await fill(writer, 5);
+  const [{ name }] = (await writer.inner.log.newest()).segments;
+  await store.delete([name]);
+  await expect(open().index.count()).rejects.toMatchObject({ code: "missing_object" });
+});
+
+test("what was stored before a fence is stored again rather than committed", async () => {
+  const { store, open } = await newIndex();
+  const collector = open();
+  await fill(collector, 2);
+  const taken: string[] = [];
+  const slow: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      const created = await store.create(key, bytes);
+      if (key.includes("/segment/") && taken.length === 0) {
+        taken.push(key);
+        // The collector takes it for what a crashed writer left, before its writer comes to commit it.
+        await collect(collector.inner, { graceMs: 0 });
+        expect(await store.read(key)).toBeNull();
+      }
+      return created;
+    },
+  };
+  const writer = open(slow);
+  for (const write of [
+    () => writer.index.upsert([{ id: "late", vector: [5, 5] }]),
+    () => writer.index.delete({ ids: ["0"] }),
+    () => writer.index.delete({ filter: { i: 1 } }),
+    () => writer.index.train({ nLists: 1 }),
+  ]) {
+    taken.length = 0;
+    await write();
+    expect(taken).toHaveLength(1);
+  }
+  expect(await open().index.listIds()).toEqual(["late"]);
+});
+
+test("what a crashed writer left is deleted after a day, and not before", async () => {
+  const { clock, store, open } = await newIndex();
+  const dying: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      if (key.includes("/manifest/")) throw new SealdexError("storage_unavailable", "the process is gone");
+      return store.create(key, bytes);
+    },
+  };
+  const writer = open();
+  await fill(writer, 1);
+  await expect(open(dying).index.upsert([{ id: "x", vector: [1, 1] }])).rejects.toThrow("gone");
+  expect(await unnamed(store, writer)).toHaveLength(1);
+  for (let hours = 0; hours < 23; hours++) {
+    clock.ms += uploadMs / 24;
+    await collect(writer.inner);
+    expect(await unnamed(store, writer)).toHaveLength(1);
+  }
+  for (let hours = 0; hours < 30; hours++) {
+    clock.ms += uploadMs / 24;
+    await collect(writer.inner);
+  }
+  expect(await unnamed(store, writer)).toEqual([]);
+});
+
+test("writers collect in passing: manifests and what they dropped do not pile up", async () => {
+  const { clock, store, open } = await newIndex();
+  const writer = open();
+  let most = 0;
+  for (let minute = 0; minute < 240; minute++) {
+    clock.ms += 60_000;
+    await writer.index.upsert([{ id: `${minute % 50}`, vector: [minute, 1] }]);
+    most = Math.max(most, (await matching(store, "/manifest/")).length);
+  }
+  await writer.close();
+  // Two grace periods' worth, and what compaction adds.
+  expect(most).toBeLessThan(45);
+  expect((await unnamed(store, writer)).length).toBeLessThan(45);
+  expect(await open().index.count()).toBe(50);
+});
+
+test("a collection that fails in the background fails no write, and the next one makes up for it", async () => {
+  const { clock, store, open } = await newIndex();
+  let failing = true;
+  let refused = 0;
+  const flaky: BlobStore = {
+    ...store,
+    async delete(keys) {
+      if (failing && keys.some((key) => key.includes("/manifest/"))) {
+        refused++;
+        throw new SealdexError("storage_unavailable", "no connection");
+      }
+      return store.delete(keys);
+    },
+  };
+  const writer = open(flaky);
+  const write = async () => {
+    for (let i = 0; i < 6; i++) {
+      clock.ms += historyMs;
+      await writer.index.upsert([{ id: "a", vector: [i, 1] }]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await write();
+  expect(refused).toBeGreaterThan(0);
+  const before = (await matching(store, "/manifest/")).length;
+  failing = false;
+  await write();
+  await writer.close();
+  expect((await matching(store, "/manifest/")).length).toBeLessThan(before);
+});
+
+test("a manifest stays as small as the index is, whatever was written to it", async () => {
+  const { store, open } = await newIndex();
+  const writer = open();
+  const sizes: number[] = [];
+  for (let i = 0; i < 320; i++) {
+    await writer.index.upsert([{ id: `${i % 20}`, vector: [i, 1] }]);
+    const [newest] = await matching(store, "/manifest/");
+    sizes.push(((await store.read(newest)) as Uint8Array).length);
+  }
+  const { segments } = await writer.inner.log.newest();
+  expect(segments.length).toBeLessThan(20);
+  expect(Math.max(...sizes.slice(160))).toBeLessThan(1.5 * Math.max(...sizes.slice(0, 160)));
+  expect(Math.max(...sizes)).toBeLessThan(10_000);
+});
+
+test("of many writers one merges the segments that are due", async () => {
+  const { store, open } = await newIndex();
+  let stored = 0;
+  const counting: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      if (key.includes("/segment/")) stored++;
+      return store.create(key, bytes);
+    },
+  };
+  const writers = Array.from({ length: 6 }, () => open(counting));
+  for (let round = 0; round < 12; round++) {
+    await Promise.all(
+      writers.map(({ index }, w) => index.upsert([{ id: `${w} ${round}`, vector: [w, round] }])),
+    );
+  }
+  expect(await open().index.count()).toBe(72);
+  // One segment an upsert, and one for each eight of them, with some merged twice where nobody was in time.
+  expect(stored).toBeLessThan(72 + 24);
+});
+
+test("what is left of a deleted index goes a day later, and a living one is left alone", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  const living = await client.createIndex({ ...options, indexName: "living" });
+  await living.upsert([{ id: "a", vector: [1] }]);
+  const index = await client.createIndex(options);
+  await index.upsert([{ id: "a", vector: [1] }]);
+  const stale = await new EmbeddedClient({ indexLocation: store }, clock).loadIndex(options);
+  const before = (await store.list("")).length;
+  await client.deleteIndex(options);
+  await expect(stale.count()).rejects.toMatchObject({ code: "not_found" });
+  await expect(stale.upsert([{ id: "b", vector: [1] }])).rejects.toMatchObject({ code: "not_found" });
+  expect(await collectAbandoned(store, store, clock)).toBe(0);
+  clock.ms += uploadMs;
+  expect(await collectAbandoned(store, store, clock)).toBe(1);
+  expect((await store.list("")).length).toBeLessThan(before);
+  expect(await matching(store, "index/")).toHaveLength(3);
+  expect(await living.count()).toBe(1);
+});
+
+test("what a deletion left that was cut short is found, marked and deleted", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const separate = createMemoryStore();
+  const locations = { indexLocation: separate, configLocation: store };
+  const client = new EmbeddedClient(locations, clock);
+  const index = await client.createIndex(options);
+  await index.upsert([{ id: "a", vector: [1] }]);
+  await store.delete(await store.list("names/"));
+  for (let day = 0; day < 2; day++) {
+    expect(await separate.list("")).toHaveLength(1);
+    expect(await collectAbandoned(separate, store, clock)).toBe(0);
+    clock.ms += uploadMs / 2;
+  }
+  expect(await collectAbandoned(separate, store, clock)).toBe(1);
+  expect(await separate.list("")).toEqual([]);
+  expect(await store.list("")).toEqual([]);
+});
+
+test("objects of other configuration locations are nobody's to judge", async () => {
+  const clock = new StandingClock();
+  const shared = createMemoryStore();
+  const mine = createMemoryStore();
+  const theirs = createMemoryStore();
+  const other = new EmbeddedClient({ indexLocation: shared, configLocation: theirs }, clock);
+  const index = await other.createIndex(options);
+  await index.upsert([{ id: "a", vector: [1] }]);
+  for (let day = 0; day < 3; day++) {
+    await collectAbandoned(shared, mine, clock);
+    clock.ms += uploadMs;
+  }
+  expect(await index.count()).toBe(1);
+});

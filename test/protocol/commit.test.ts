@@ -1,0 +1,279 @@
+/** The commit protocol, case by case: what a group is, what a stalled process does, what "newest" means. */
+
+import { expect, test } from "vitest";
+import { generateKey } from "../../src/core.js";
+import type { Clock } from "../../src/encrypted-index/clock.js";
+import { collect } from "../../src/encrypted-index/collect.js";
+import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { historyMs } from "../../src/encrypted-index/fence.js";
+import { sealManifest } from "../../src/encrypted-index/manifest.js";
+import { manifestName } from "../../src/encrypted-index/names.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "./open.js";
+
+const options = { indexName: "committed", indexKey: generateKey() };
+
+/** A clock that stands until it is put forward. */
+class StandingClock implements Clock {
+  ms = 0;
+  wall = () => 1_800_000_000_000 + this.ms;
+  steady = () => this.ms;
+  pause = async () => {};
+}
+
+/** Counts calls by what they are for, and holds them up on demand. */
+function watched(store: BlobStore) {
+  const counts = { read: 0, create: 0, list: 0, delete: 0 };
+  let hold: { readonly matches: (key: string) => boolean; readonly until: Promise<void> } | undefined;
+  const watchedStore: BlobStore = {
+    ...store,
+    read: (key, range) => (counts.read++, store.read(key, range)),
+    async create(key, bytes) {
+      counts.create++;
+      if (hold?.matches(key)) {
+        const { until } = hold;
+        hold = undefined;
+        await until;
+      }
+      return store.create(key, bytes);
+    },
+    list: (prefix, given) => (counts.list++, store.list(prefix, given)),
+    delete: (keys) => (counts.delete++, store.delete(keys)),
+  };
+  return {
+    store: watchedStore,
+    counts,
+    /** Holds up the next creation of such a key; returns what lets it go on. */
+    holdCreate(matches: (key: string) => boolean): () => void {
+      let release = () => {};
+      hold = { matches, until: new Promise((resolve) => (release = resolve)) };
+      return release;
+    },
+  };
+}
+
+async function newIndex(clock: Clock) {
+  const store = createMemoryStore();
+  const record = fixedRecord();
+  await openIndex(record, store, clock).inner.log.begin();
+  const open = (through: BlobStore = store, maxStalenessMs = 0): Opened =>
+    openIndex(record, through, clock, maxStalenessMs);
+  return { store, record, open };
+}
+
+const manifestsIn = async (store: BlobStore) =>
+  (await store.list("index/")).filter((key) => key.includes("/manifest/"));
+const isManifest = (key: string) => key.includes("/manifest/");
+
+/** Lets time pass and others write, until manifests of the beginning are collected. */
+async function letTimePass(clock: StandingClock, other: Opened, rounds = 3): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    clock.ms += historyMs + 1;
+    await other.index.upsert([{ id: `time ${clock.ms}`, vector: [9, 9] }]);
+  }
+  await collect(other.inner);
+}
+
+test("upserts that wait at the same time share a manifest", async () => {
+  const { store, open } = await newIndex(new StandingClock());
+  const slow = watched(store);
+  const { index } = open(slow.store);
+  const goOn = slow.holdCreate(isManifest);
+  const writes = Array.from({ length: 50 }, (_, i) => index.upsert([{ id: `${i}`, vector: [i, 1] }]));
+  while (slow.counts.create < 51) await new Promise(setImmediate);
+  goOn();
+  await Promise.all(writes);
+  expect(await index.count()).toBe(50);
+  // The empty one, that of whoever came first, and that of all others.
+  expect(await manifestsIn(store)).toHaveLength(3);
+});
+
+test("of upserts of one id that share a manifest the later stays", async () => {
+  const { store, open } = await newIndex(new StandingClock());
+  const slow = watched(store);
+  const { index } = open(slow.store);
+  const goOn = slow.holdCreate(isManifest);
+  const first = index.upsert([{ id: "first", vector: [0, 0] }]);
+  while (slow.counts.create < 2) await new Promise(setImmediate);
+  const writes: Promise<void>[] = [first];
+  for (const n of [1, 2, 3]) {
+    writes.push(index.upsert([{ id: "a", vector: [n, 0] }]));
+    while (slow.counts.create < 2 + n) await new Promise(setImmediate);
+  }
+  goOn();
+  await Promise.all(writes);
+  expect(await manifestsIn(store)).toHaveLength(3);
+  expect((await index.get(["a"])).map(({ vector }) => vector?.[0])).toEqual([3]);
+  expect(await index.count()).toBe(2);
+});
+
+test("a change that is refused does not take its group with it", async () => {
+  const { open } = await newIndex(new StandingClock());
+  const { index } = open();
+  const results = await Promise.allSettled([
+    index.upsert([{ id: "a", vector: [1, 2] }]),
+    index.upsert([{ id: "b", vector: [1, 2, 3] }]),
+    index.upsert([{ id: "c", vector: [3, 4] }]),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(results[1]).toMatchObject({ reason: { code: "dimension_mismatch" } });
+  expect(await index.listIds()).toEqual(["a", "c"]);
+});
+
+test("a writer whose place in the sequence was deleted while it slept commits at the end of it", async () => {
+  const clock = new StandingClock();
+  const { store, open } = await newIndex(clock);
+  const slow = watched(store);
+  const sleeper = open(slow.store);
+  await sleeper.index.upsert([{ id: "before", vector: [0, 0] }]);
+  const other = open();
+  await other.index.upsert([{ id: "other", vector: [1, 1] }]);
+
+  const wake = slow.holdCreate(isManifest);
+  const written = sleeper.index.upsert([{ id: "slept", vector: [2, 2] }]);
+  while (slow.counts.create < 4) await new Promise(setImmediate);
+  await letTimePass(clock, other, 4);
+  wake();
+  await written;
+  expect(await other.index.listIds()).toContain("slept");
+  expect(await open().index.listIds()).toContain("slept");
+});
+
+test("a commit that was made before its writer slept is not made again", async () => {
+  const clock = new StandingClock();
+  const { store, open } = await newIndex(clock);
+  const other = open();
+  await other.index.upsert([{ id: "x", vector: [0, 0], metadata: { by: "nobody" } }]);
+  let slept = false;
+  const sleepy: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      const created = await store.create(key, bytes);
+      if (isManifest(key) && !slept) {
+        slept = true;
+        await other.index.upsert([{ id: "x", vector: [0, 0], metadata: { by: "other" } }]);
+        await letTimePass(clock, other, 4);
+        throw new Error("the acknowledgement was lost");
+      }
+      return created;
+    },
+  };
+  const sleeper = open(sleepy);
+  const write = sleeper.index.upsert([{ id: "x", vector: [0, 0], metadata: { by: "sleeper" } }]);
+  // Nobody can say any more what became of it: an error is right, a second commit would not be.
+  await expect(write).rejects.toThrow();
+  expect((await other.index.get(["x"])).map(({ metadata }) => metadata)).toEqual([{ by: "other" }]);
+});
+
+test("a reader that slept does not take a deleted manifest for one not yet written", async () => {
+  const clock = new StandingClock();
+  const { open } = await newIndex(clock);
+  const writer = open();
+  const reader = open();
+  await writer.index.upsert([{ id: "first", vector: [1, 1] }]);
+  expect(await reader.index.count()).toBe(1);
+  await letTimePass(clock, writer, 4);
+  expect(await reader.index.count()).toBe(5);
+});
+
+test("what a manifest that never counted says it dropped is not deleted", async () => {
+  const clock = new StandingClock();
+  const { store, record, open } = await newIndex(clock);
+  const writer = open();
+  await writer.index.upsert([{ id: "alive", vector: [1, 1] }]);
+  const [alive] = (await writer.inner.log.newest()).segments;
+  await letTimePass(clock, writer, 4);
+  const { keys, indexId } = record;
+  const newest = await writer.inner.log.newest();
+  // What a stalled compaction leaves: version 2, long deleted, made again by a writer that slept.
+  const zombie = sealManifest(keys, indexId, { ...newest, version: 2, segments: [], garbage: [alive.name] });
+  expect(await store.create(manifestName(indexId, 2), zombie.bytes)).toBe(true);
+  await letTimePass(clock, writer, 1);
+  expect(await store.read(manifestName(indexId, 2))).toBeNull();
+  expect(await open().index.listIds()).toContain("alive");
+  expect((await open().index.get(["alive"])).length).toBe(1);
+});
+
+test("a store that forgot the newest manifests is found out", async () => {
+  const clock = new StandingClock();
+  const { store, open } = await newIndex(clock);
+  const { index, inner } = open();
+  for (let i = 0; i < 5; i++) await index.upsert([{ id: `${i}`, vector: [i, 1] }]);
+  const { version } = await inner.log.newest();
+  await store.delete([manifestName(inner.indexId, version), manifestName(inner.indexId, version - 1)]);
+  clock.ms += historyMs;
+  await expect(index.count()).rejects.toMatchObject({ code: "rollback_detected" });
+});
+
+test("a stale read asks nothing of the store, sees its own writes, and ends with its time", async () => {
+  const clock = new StandingClock();
+  const { store, open } = await newIndex(clock);
+  const writer = open();
+  await writer.index.upsert([{ id: "a", vector: [1, 1] }]);
+  const { store: through, counts } = watched(store);
+  const relaxed = open(through, 1000);
+  expect(await relaxed.index.listIds()).toEqual(["a"]);
+  await writer.index.upsert([{ id: "b", vector: [2, 2] }]);
+  const before = counts.read;
+  clock.ms += 1000;
+  expect(await relaxed.index.count()).toBe(1);
+  expect(counts.read).toBe(before);
+  clock.ms += 1;
+  expect(await relaxed.index.count()).toBe(2);
+  await relaxed.index.upsert([{ id: "c", vector: [3, 3] }]);
+  expect(await relaxed.index.listIds()).toEqual(["a", "b", "c"]);
+});
+
+test("maxStalenessMs is a whole number of milliseconds", () => {
+  const open = (maxStalenessMs: unknown) => () =>
+    new EmbeddedClient({ indexLocation: createMemoryStore(), maxStalenessMs: maxStalenessMs as number });
+  for (const wrong of [-1, 0.5, Number.NaN, "1"]) {
+    expect(open(wrong), String(wrong)).toThrow(/maxStalenessMs: expected an integer/);
+  }
+});
+
+test("a deletion of several ids and an upsert of them go one after the other", async () => {
+  const { store, open } = await newIndex(new StandingClock());
+  const other = open();
+  await other.index.upsert([{ id: "x", vector: [1, 1] }]);
+  const slow = watched(store);
+  const deleter = open(slow.store);
+  await deleter.index.count();
+  const goOn = slow.holdCreate((key) => key.includes("/segment/"));
+  const deleted = deleter.index.delete({ ids: ["x", "y"] });
+  while (slow.counts.create < 1) await new Promise(setImmediate);
+  await other.index.upsert(["x", "y"].map((id) => ({ id, vector: [2, 2] })));
+  goOn();
+  await deleted;
+  // Deletion last: both are gone. Upsert last: both are there. One of them alone is neither.
+  expect(await other.index.listIds()).toEqual([]);
+});
+
+test("an index whose record was stored is created, though the acknowledgement was lost", async () => {
+  const store = createMemoryStore();
+  const forgetful: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      await store.create(key, bytes);
+      throw new Error("the acknowledgement was lost");
+    },
+  };
+  await new EmbeddedClient({ indexLocation: forgetful }).createIndex(options);
+  const index = await new EmbeddedClient({ indexLocation: store }).loadIndex(options);
+  expect(await index.count()).toBe(0);
+});
+
+test("an index whose creation took a day does not come to be without its manifest", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const slow = watched(store);
+  const wake = slow.holdCreate((key) => key.startsWith("names/"));
+  const creating = new EmbeddedClient({ indexLocation: slow.store }, clock).createIndex(options);
+  while (slow.counts.create < 2) await new Promise(setImmediate);
+  clock.ms += 3 * historyMs;
+  await store.delete(await manifestsIn(store));
+  wake();
+  await expect(creating).rejects.toMatchObject({ code: "storage_unavailable" });
+  expect(await store.list("names/")).toEqual([]);
+});

@@ -1,0 +1,254 @@
+/**
+ * Every call to the store that an index makes in its life, gone wrong in every way: before its effect, after it, and
+ * with its acknowledgement lost. `npm run test:crash` does the same on the durable locations; see locations.ts.
+ */
+
+import { expect, test } from "vitest";
+import { generateKey } from "../../src/core.js";
+import { collectAbandoned } from "../../src/encrypted-index/abandoned.js";
+import type { Clock } from "../../src/encrypted-index/clock.js";
+import { collect } from "../../src/encrypted-index/collect.js";
+import { compactAll } from "../../src/encrypted-index/compact.js";
+import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { namedObjects } from "../../src/encrypted-index/manifest.js";
+import { recordName } from "../../src/encrypted-index/names.js";
+import { parseIndexKey } from "../../src/crypto/keys.js";
+import { openRecord } from "../../src/encrypted-index/index-record.js";
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { openLocation } from "../../src/storage/location.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import type { Item } from "../../src/vector-index.js";
+import { faultyStore, mishaps } from "./faulty-store.js";
+import { locationNames, prepareLocation } from "./locations.js";
+import { openIndex, type Opened } from "./open.js";
+
+const options = { indexName: "crashing", indexKey: generateKey() };
+const start = 1_800_000_000_000;
+const minute = 60_000;
+const day = 24 * 60 * minute;
+
+/** What an index holds: ids and stamps. Null: there is no index. */
+type Model = Readonly<Record<string, string>> | null;
+
+interface Step {
+  readonly name: string;
+  /** When it happens. */
+  readonly at: number;
+  readonly run: (process: Process) => Promise<unknown>;
+  readonly effect: (model: Model) => Model;
+  /** Like others that are tried: it only has to happen. */
+  readonly untried?: boolean;
+}
+
+/** A process that has done nothing yet. */
+interface Process {
+  readonly client: EmbeddedClient;
+  open(): Promise<Opened>;
+}
+
+function clockAt(ms: number): Clock {
+  return { wall: () => start + ms, steady: () => ms, pause: async () => {} };
+}
+
+const some = (ids: readonly string[], stamp: string): Item[] =>
+  ids.map((id, i) => ({ id, vector: [i, stamp.length], metadata: { stamp } }));
+
+function upsert(ids: readonly string[], stamp: string, at: number): Step {
+  return {
+    name: `upsert ${stamp}`,
+    at,
+    run: async ({ open }) => (await open()).index.upsert(some(ids, stamp)),
+    effect: (model) => ({ ...model, ...Object.fromEntries(ids.map((id) => [id, stamp])) }),
+  };
+}
+
+function without(ids: readonly string[]): Step["effect"] {
+  return (model) => Object.fromEntries(Object.entries(model ?? {}).filter(([id]) => !ids.includes(id)));
+}
+
+function maintain(name: string, at: number, run: (opened: Opened) => Promise<unknown>): Step {
+  return { name, at, run: async ({ open }) => run(await open()), effect: (model) => model };
+}
+
+const steps: readonly Step[] = [
+  { name: "create", at: 0, run: ({ client }) => client.createIndex(options), effect: () => ({}) },
+  upsert(["a", "b", "c"], "first", 1),
+  ...Array.from({ length: 7 }, (_, i) => ({
+    ...upsert(["a", `d${i}`], `small ${i}`, 2 + i),
+    untried: i > 0,
+  })),
+  {
+    name: "delete by id",
+    at: 10,
+    run: async ({ open }) => (await open()).index.delete({ ids: ["b", "d3", "unknown"] }),
+    effect: without(["b", "d3"]),
+  },
+  // Before the last of these there are sixteen small segments, so it merges them first.
+  ...Array.from({ length: 8 }, (_, i) => ({
+    ...upsert(["a", `e${i}`], `little ${i}`, 11 + i),
+    untried: i < 7,
+  })),
+  maintain("train", 20, ({ index }) => index.train({ nLists: 2 })),
+  upsert(["a", "f", "g"], "trained", 21),
+  {
+    name: "delete by filter",
+    at: 22,
+    run: async ({ open }) => (await open()).index.delete({ filter: { stamp: "little 5" } }),
+    effect: without(["e5"]),
+  },
+  maintain("compact", 23, ({ inner }) => compactAll(inner, undefined)),
+  maintain("train again", 24, ({ index }) => index.train({ nLists: 3 })),
+  upsert(["h"], "raises a fence", 20 * minute),
+  upsert(["h", "i"], "raises it again", 40 * minute),
+  maintain("collect", 60 * minute, ({ inner }) => collect(inner)),
+  maintain("collect without grace", 61 * minute, ({ inner }) => collect(inner, { graceMs: 0 })),
+  maintain("collect a day later", 2 * day, ({ inner }) => collect(inner)),
+  {
+    name: "delete the index",
+    at: 2 * day + minute,
+    run: ({ client }) => client.deleteIndex(options),
+    effect: () => null,
+  },
+];
+
+async function startProcess(store: BlobStore, at: number): Promise<Process & { end(): Promise<void> }> {
+  const clock = clockAt(at);
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  const opened: Opened[] = [];
+  return {
+    client,
+    async open() {
+      const name = recordName(options.indexName, 1);
+      const bytes = await store.read(name);
+      if (bytes === null) throw new SealdexError("not_found", "there is no such index");
+      const record = openRecord(parseIndexKey(options.indexKey), name, options.indexName, bytes);
+      const one = openIndex(record, store, clock);
+      opened.push(one);
+      return one;
+    },
+    async end() {
+      // Also what goes on in the background is a call that can go wrong.
+      for (const one of opened) await one.close();
+      await client.close();
+    },
+  };
+}
+
+async function copy(from: BlobStore, to: BlobStore): Promise<void> {
+  await to.delete(await to.list(""));
+  for (const key of await from.list("")) await to.create(key, (await from.read(key)) as Uint8Array);
+}
+
+async function readModel(store: BlobStore, at: number): Promise<Model> {
+  const process = await startProcess(store, at);
+  try {
+    const { index } = await process.open();
+    const found = await index.query({ queryVector: [0, 0], greedy: true, include: ["metadata"] });
+    const ids = found.map(({ id }) => id).sort();
+    expect(await index.listIds()).toEqual(ids);
+    expect(await index.count()).toBe(ids.length);
+    return Object.fromEntries(found.map(({ id, metadata }) => [id, String(metadata?.stamp)]));
+  } catch (error) {
+    if (error instanceof SealdexError && error.code === "not_found") return null;
+    throw error;
+  } finally {
+    await process.end();
+  }
+}
+
+/** The store goes on: the index takes writes, and after some days nothing is left of what went wrong. */
+async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
+  const process = await startProcess(store, at);
+  if (model === null) await process.client.createIndex(options);
+  const { index } = await process.open();
+  await index.upsert(some(["after"], "after"));
+  await process.end();
+  expect(await readModel(store, at)).toEqual({ ...model, after: "after" });
+  for (let later = 1; later <= 3; later++) {
+    const cleaner = await startProcess(store, at + later * 1.1 * day);
+    await collect((await cleaner.open()).inner);
+    await collectAbandoned(store, store, clockAt(at + later * 1.1 * day));
+    await cleaner.end();
+  }
+  const last = await startProcess(store, at + 4 * day);
+  const named = namedObjects(await (await last.open()).inner.log.newest());
+  await last.end();
+  const keys = await store.list("");
+  const objects = keys.filter((key) => /\/(segment|model)\//.test(key));
+  expect(new Set(objects)).toEqual(named);
+  expect(keys.length - objects.length, "the record and the newest manifests").toBeLessThanOrEqual(4);
+  expect(await readModel(store, at + 4 * day)).toEqual({ ...model, after: "after" });
+}
+
+/** Runs every step with every mishap at every call. Returns how many. */
+async function enumerateCrashes(store: BlobStore): Promise<number> {
+  let survived = 0;
+  let model: Model = null;
+  const before = createMemoryStore();
+  for (const { name, at, run, effect, untried } of steps) {
+    const after = effect(model);
+    for (const mishap of untried ? [] : mishaps) {
+      for (let number = 0; ; number++) {
+        await copy(before, store);
+        const faulty = faultyStore(store, number, mishap);
+        const process = await startProcess(faulty, at);
+        const failure = await run(process).then(
+          () => undefined,
+          (error: unknown) => error ?? new Error("rejected without a reason"),
+        );
+        await process.end();
+        if (faulty.struck === undefined) {
+          expect(failure, name).toBeUndefined();
+          break;
+        }
+        const where = `${name}: ${mishap} at call ${number}, ${faulty.struck}`;
+        try {
+          const found = await readModel(store, at + 1);
+          if (failure === undefined) expect(found).toEqual(after);
+          else {
+            expect(failure).toMatchObject({ code: "storage_unavailable" });
+            expect([model, after]).toContainEqual(found);
+          }
+          await goOn(store, found, at + 1);
+        } catch (cause) {
+          throw new Error(where, { cause });
+        }
+        survived++;
+      }
+    }
+    // The step as it should be, for the steps after it.
+    await copy(before, store);
+    const process = await startProcess(store, at);
+    await run(process);
+    await process.end();
+    model = after;
+    expect(await readModel(store, at + 1), name).toEqual(model);
+    await copy(store, before);
+  }
+  return survived;
+}
+
+test("whatever call of the store goes wrong, what was acknowledged stays and the index goes on", async () => {
+  const survived = await enumerateCrashes(createMemoryStore());
+  process.stdout.write(`crashes survived: ${survived} of ${survived}\n`);
+  expect(survived).toBeGreaterThan(500);
+}, 3_600_000);
+
+if (process.env.SEALDEX_CRASH_EVERYWHERE === "1") {
+  test.each(locationNames)(
+    "the same on %s",
+    async (name) => {
+      const { location, empty } = await prepareLocation(name);
+      const store = openLocation(location, 60_000);
+      try {
+        const survived = await enumerateCrashes(store);
+        process.stdout.write(`crashes survived on ${name}: ${survived} of ${survived}\n`);
+      } finally {
+        await store.close();
+        await empty();
+      }
+    },
+    3_600_000,
+  );
+}

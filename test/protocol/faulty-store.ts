@@ -1,0 +1,51 @@
+/** A store in which one call goes wrong: what a process sees that crashes, or whose connection does. */
+
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+
+/**
+ * `dies before`, `dies after`: the process ends just before, or just after, the call has its effect, so no later call has
+ * any. `fails`, `loses the acknowledgement`: the call alone goes wrong, without effect or with it.
+ */
+export const mishaps = ["dies before", "dies after", "fails", "loses the acknowledgement"] as const;
+export type Mishap = (typeof mishaps)[number];
+
+export interface FaultyStore extends BlobStore {
+  /** What was called when it happened; undefined: it did not. */
+  readonly struck: string | undefined;
+  /** Calls so far: of a deletion each key is one, since they are deleted one after the other. */
+  readonly calls: number;
+}
+
+/** The call of this number, from 0, goes wrong. */
+export function faultyStore(store: BlobStore, number: number, mishap: Mishap): FaultyStore {
+  let calls = 0;
+  let dead = false;
+  let struck: string | undefined;
+  const lost = (name: string) => new SealdexError("storage_unavailable", `the store was lost at ${name}`);
+
+  async function call<T>(name: string, effect: () => Promise<T>): Promise<T> {
+    if (dead) throw lost(name);
+    if (calls++ !== number) return effect();
+    struck = name;
+    dead = mishap.startsWith("dies");
+    if (mishap !== "dies before" && mishap !== "fails") await effect();
+    throw lost(name);
+  }
+
+  return {
+    get struck() {
+      return struck;
+    },
+    get calls() {
+      return calls;
+    },
+    read: (key, range) => call(`read ${key}`, () => store.read(key, range)),
+    create: (key, bytes) => call(`create ${key}`, () => store.create(key, bytes)),
+    list: (prefix, options) => call(`list ${prefix}`, () => store.list(prefix, options)),
+    async delete(keys) {
+      for (const key of keys) await call(`delete ${key}`, () => store.delete([key]));
+    },
+    async close() {},
+  };
+}

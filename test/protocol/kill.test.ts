@@ -1,0 +1,73 @@
+/**
+ * Writing processes are killed, again and again, at whatever they are doing. A small share here; `npm run test:kill` kills
+ * 200. locations.ts says how to run it elsewhere than on local disk.
+ */
+
+import { expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
+import { batchesOf, monotonicMs, startChild } from "./child.js";
+import { locationNames, prepareLocation } from "./locations.js";
+import { type AddedBatch, expectPrefixes } from "./prefix.js";
+
+const kills = Number(process.env.SEALDEX_KILLS ?? 12);
+const lanes = 2;
+const batchItems = 3;
+const lifeMsMax = 400;
+
+test.each(locationNames)(
+  "a killed process takes nothing with it that was acknowledged on %s",
+  async (name) => {
+    const { location, empty } = await prepareLocation(name);
+    const options = { indexName: "killed", indexKey: generateKey() };
+    const client = createClient({ indexLocation: location });
+    const index = await client.createIndex(options);
+    const written: AddedBatch[] = [];
+    let killed = 0;
+
+    async function lane(writer: string): Promise<void> {
+      for (let first = 0; killed < kills;) {
+        killed++;
+        const common = { location, ...options, role: "writer" as const, writer, batchItems };
+        const child = startChild({ ...common, first, batches: 1_000_000 });
+        while (child.lines.length === 0) await child.next();
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * lifeMsMax));
+        child.kill();
+        const lines = await child.ended;
+        const batches = batchesOf(lines);
+        first += batches.length;
+        written.push(...batches);
+        // What it had acknowledged is there at once, and what it had begun is there whole or not at all.
+        const began = monotonicMs();
+        const found = new Set(
+          (
+            await index.get(
+              batches.flatMap(({ ids }) => ids),
+              { include: [] },
+            )
+          ).map(({ id }) => id),
+        );
+        for (const { ids, ended } of batches) {
+          const there = ids.filter((id) => found.has(id)).length;
+          if (ended < began) expect(there).toBe(ids.length);
+          else expect([0, ids.length]).toContain(there);
+        }
+      }
+    }
+
+    await Promise.all(Array.from({ length: lanes }, (_, i) => lane(`lane${i}`)));
+    await index.upsert([{ id: "after", vector: [0, 0, 0] }]);
+    const began = monotonicMs();
+    const ids = (await index.listIds()).filter((id) => id !== "after");
+    expectPrefixes(written, [{ began, ended: monotonicMs(), ids }]);
+    expect(await index.count()).toBe(ids.length + 1);
+    const acknowledged = written.filter(({ ended }) => ended < Infinity).length;
+    expect(acknowledged).toBeGreaterThan(0);
+    process.stdout.write(
+      `${name}: ${killed} processes killed, ${acknowledged} batches acknowledged, 0 of them lost; ` +
+        `${ids.length / batchItems - acknowledged} more were committed unacknowledged\n`,
+    );
+    await client.close();
+    await empty();
+  },
+  3_600_000,
+);

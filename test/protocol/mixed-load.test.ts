@@ -1,0 +1,50 @@
+/** The mixed load itself, on a store that goes away for a while, as one does whose server is restarted. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createLocalStore } from "../../src/storage/local.js";
+import { mixedLoad } from "./mixed-load.js";
+
+/** A store behind a connection that can be cut: calls under way then fail, half of them after they had their effect. */
+function behindConnection(store: BlobStore) {
+  let connected = true;
+  let calls = 0;
+  const cut = () => new SealdexError("storage_unavailable", "test storage: the connection was cut");
+  async function call<T>(effect: () => Promise<T>): Promise<T> {
+    if (!connected) throw cut();
+    const isAnswered = calls++ % 2 === 0;
+    const result = await effect();
+    if (!connected && !isAnswered) throw cut();
+    return result;
+  }
+  const through: BlobStore = {
+    read: (key, range) => call(() => store.read(key, range)),
+    create: (key, bytes) => call(() => store.create(key, bytes)),
+    list: (prefix, options) => call(() => store.list(prefix, options)),
+    delete: (keys) => call(() => store.delete(keys)),
+    close: async () => {},
+  };
+  return {
+    store: through,
+    async away(ms: number) {
+      connected = false;
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      connected = true;
+    },
+  };
+}
+
+test("a store that goes away and comes back in the middle of a mixed load loses nothing", async () => {
+  const path = await mkdtemp(join(tmpdir(), "sealdex-mixed-"));
+  const { store, away } = behindConnection(createLocalStore({ path }));
+  const { acknowledged, reads, failed } = await mixedLoad(store, () => away(500));
+  expect(failed).toBeGreaterThan(0);
+  process.stdout.write(
+    `mixed load: ${acknowledged} batches, ${reads} reads, ${failed} calls failed, 0 lost\n`,
+  );
+  await rm(path, { recursive: true });
+});

@@ -1,0 +1,108 @@
+/**
+ * Writers, readers, a trainer and a collector on one index while something happens to its storage: for the tests of each
+ * location, which know how to restart its server.
+ */
+
+import { expect } from "vitest";
+import { createClient, generateKey, SealdexError, type VectorIndex } from "../../src/core.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import type { StorageLocation } from "../../src/storage/location.js";
+import { monotonicMs } from "./child.js";
+import { type AddedBatch, expectPrefixes, type Read } from "./prefix.js";
+
+const writers = 3;
+const readers = 2;
+const batchItems = 2;
+/** How long the load goes on before and after. */
+const loadMs = 1500;
+/** Within which everybody must be at work again. */
+const recoveryMsMax = 60_000;
+
+export interface MixedLoad {
+  readonly acknowledged: number;
+  readonly reads: number;
+  /** Calls that failed, each with `storage_unavailable`. */
+  readonly failed: number;
+}
+
+/**
+ * Runs the load, and `disturb` in the middle of it; each worker has a client of its own. Fails where a call gives a wrong
+ * answer or an error other than `storage_unavailable`, where an acknowledged batch is lost, or where a worker is not back at
+ * work, without anybody's help, a minute after `disturb` resolved.
+ */
+export async function mixedLoad(
+  location: StorageLocation | BlobStore,
+  disturb: () => Promise<void>,
+): Promise<MixedLoad> {
+  const options = { indexName: `mixed ${Math.random()}`, indexKey: generateKey() };
+  const clients = Array.from({ length: writers + readers + 2 }, () =>
+    createClient({ indexLocation: location }),
+  );
+  await clients[0].createIndex(options);
+  const batches: AddedBatch[] = [];
+  const reads: Read[] = [];
+  let failed = 0;
+  let disturbed: number | undefined;
+
+  /** Calls over and over: until it succeeded `loadMs` after the disturbance, and at least once after it. */
+  async function work(number: number, call: (index: VectorIndex, n: number) => Promise<void>): Promise<void> {
+    let index: VectorIndex | undefined;
+    for (let n = 0; ; n++) {
+      const began = monotonicMs();
+      try {
+        index ??= await clients[number].loadIndex(options);
+        await call(index, n);
+        if (disturbed !== undefined && began > disturbed + loadMs) return;
+      } catch (error) {
+        if (!(error instanceof SealdexError && error.code === "storage_unavailable")) throw error;
+        failed++;
+        if (disturbed !== undefined && began > disturbed + recoveryMsMax) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  async function write(writer: number, index: VectorIndex, n: number): Promise<void> {
+    const ids = Array.from({ length: batchItems }, (_, i) => `${writer}-${n}-${i}`);
+    const began = monotonicMs();
+    try {
+      await index.upsert(ids.map((id, i) => ({ id, vector: [n, i, writer] })));
+      batches.push({ ids, began, ended: monotonicMs() });
+    } catch (error) {
+      batches.push({ ids, began, ended: Infinity });
+      throw error;
+    }
+  }
+
+  async function read(index: VectorIndex): Promise<void> {
+    const began = monotonicMs();
+    const ids = await index.listIds();
+    reads.push({ ids, began, ended: monotonicMs() });
+  }
+
+  const workers = [
+    ...Array.from({ length: writers }, (_, w) => work(w, (index, n) => write(w, index, n))),
+    ...Array.from({ length: readers }, (_, r) => work(writers + r, read)),
+    work(writers + readers, async (index) => {
+      if ((await index.count()) > 10) await index.train({ nLists: 3 });
+    }),
+    work(writers + readers + 1, async (index) => {
+      await index.query({ queryVector: [1, 1, 1], topK: 5 });
+    }),
+  ];
+  const disturbance = new Promise((resolve) => setTimeout(resolve, loadMs)).then(disturb).then(() => {
+    disturbed = monotonicMs();
+  });
+  // Whoever fails first ends the wait; the others end by themselves.
+  await Promise.all([disturbance, ...workers]);
+
+  const last = clients[0];
+  const index = await last.loadIndex(options);
+  await read(index);
+  expectPrefixes(batches, reads);
+  await last.deleteIndex(options);
+  for (const client of clients) await client.close();
+  const acknowledged = batches.filter(({ ended }) => ended < Infinity).length;
+  expect(acknowledged).toBeGreaterThan(writers);
+  return { acknowledged, reads: reads.length, failed };
+}

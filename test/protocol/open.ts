@@ -1,0 +1,39 @@
+/** An index, opened as the client opens it, with a clock given from outside and with all that maintenance works on in reach. */
+
+import { deriveIndexKeys } from "../../src/crypto/keys.js";
+import { Background } from "../../src/encrypted-index/background.js";
+import type { Clock } from "../../src/encrypted-index/clock.js";
+import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
+import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
+import { OpenIndex } from "../../src/encrypted-index/open-index.js";
+import { Calls } from "../../src/calls.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import type { VectorIndex } from "../../src/vector-index.js";
+
+export interface Opened {
+  readonly index: VectorIndex;
+  readonly inner: OpenIndex;
+  close(): Promise<void>;
+}
+
+/** A new index that is the same in every run: only what its keys give, such as the order of fingerprints, steers a run. */
+export function fixedRecord(): OpenedRecord {
+  const indexId = new Uint8Array(16).fill(7);
+  const keys = deriveIndexKeys(new Uint8Array(32).fill(42), indexId);
+  return { indexId, keys, definition: { config: { type: "ivfflat", metric: "euclidean", nLists: 1024 } } };
+}
+
+export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {
+  const cache = new BlockCache(64 * 1024 * 1024);
+  const inner = new OpenIndex("simulated", record, store, store, cache, clock, maxStalenessMs);
+  const background = new Background();
+  return {
+    inner,
+    index: new EncryptedIndex(inner, new Calls(), background),
+    async close() {
+      await background.stop();
+      cache.clear();
+    },
+  };
+}

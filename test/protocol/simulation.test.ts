@@ -1,0 +1,39 @@
+/**
+ * Thousands of simulated histories, one a seed. `SEALDEX_SEED=7 npm run test:simulate` replays one;
+ * `SEALDEX_SEEDS=100000 npm run test:simulate` runs more than CI does.
+ */
+
+import { expect, test } from "vitest";
+import { simulate } from "./simulation.js";
+
+const seeds = Number(process.env.SEALDEX_SEEDS ?? 2000);
+const only = process.env.SEALDEX_SEED;
+
+test("many processes over a store that fails, stalls and forgets do nothing that one would not", async () => {
+  const first = only === undefined ? 1 : Number(only);
+  const last = only === undefined ? seeds : first;
+  let calls = 0;
+  let failed = 0;
+  for (let seed = first; seed <= last; seed++) {
+    try {
+      const report = await simulate(seed);
+      calls += report.calls;
+      failed += report.failed;
+    } catch (cause) {
+      throw new Error(`seed ${seed} failed; replay it with SEALDEX_SEED=${seed} npm run test:simulate`, {
+        cause,
+      });
+    }
+  }
+  process.stdout.write(
+    `${last - first + 1} seeds, ${calls} calls, ${failed} of them cut short: all linearizable\n`,
+  );
+  if (only === undefined) expect(failed).toBeGreaterThan(0);
+}, 3_600_000);
+
+test("a seed gives the same history twice", async () => {
+  for (const seed of [3, 4, 5]) {
+    const { digest } = await simulate(seed);
+    expect((await simulate(seed)).digest).toBe(digest);
+  }
+});

@@ -1,0 +1,189 @@
+/**
+ * One simulated history of one index: writers, readers, a trainer, a compactor and a collector, each a process of its own,
+ * over a store in which calls take their time, fail, fail although they had their effect, have it late, or stall for longer
+ * than any grace period. Throws where the index does anything that it must not.
+ */
+
+import { createHash } from "node:crypto";
+import { collect } from "../../src/encrypted-index/collect.js";
+import { compactAll } from "../../src/encrypted-index/compact.js";
+import { type Manifest, namedObjects } from "../../src/encrypted-index/manifest.js";
+import { numberOf } from "../../src/encrypted-index/names.js";
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import type { VectorIndex } from "../../src/vector-index.js";
+import { type Call, expectLinearizable } from "./linearizability.js";
+import { fixedRecord, type Opened, openIndex } from "./open.js";
+import { type Faults, noFaults, simulatedStore, World } from "./world.js";
+
+const ids = ["a", "b", "c", "d", "e"];
+const hour = 3_600_000;
+
+export interface Report {
+  readonly calls: number;
+  readonly failed: number;
+  /** Equal for equal seeds. */
+  readonly digest: string;
+}
+
+export async function simulate(seed: number): Promise<Report> {
+  const world = new World(seed);
+  const blobs = createMemoryStore();
+  const calls: Call[] = [];
+  const record = fixedRecord();
+  await openIndex(record, blobs, world.clock(0)).inner.log.begin();
+
+  const level = world.pick([0, 0.01, 0.04]);
+  let faults: Faults = { before: level, after: level, late: level / 2, stall: world.pick([0, 0.01, 0.05]) };
+  // How long a process thinks between two calls decides which of the protocol's clocks are at work.
+  const thinkMs = world.pick([20, 1000, 4 * 60_000, hour]);
+  const opened: Opened[] = [];
+  function open(who: string): Opened {
+    const store: BlobStore = simulatedStore(world, blobs, who, () => faults);
+    const one = openIndex(record, store, world.clock(world.integer(-240_000, 240_000)));
+    opened.push(one);
+    return one;
+  }
+
+  const writers = Array.from({ length: world.integer(2, 5) }, (_, i) => write(`writer ${i}`));
+  const readers = Array.from({ length: world.integer(1, 2) }, (_, i) => read(`reader ${i}`));
+  await world.run(Promise.all([...writers, ...readers, train(), compact(), clean()]));
+  await world.run(Promise.all(opened.map((one) => one.close())));
+  faults = noFaults;
+  await world.run(finish());
+  expectLinearizable(calls);
+  const digest = createHash("sha256").update(world.trace.join("\n")).digest("hex");
+  return { calls: calls.length, failed: calls.filter(({ ended }) => ended === Infinity).length, digest };
+
+  async function write(who: string): Promise<void> {
+    const { index } = open(who);
+    for (let n = 0, last = world.integer(1, 4); n < last; n++) {
+      await world.wait(world.random() * 2 * thinkMs);
+      const together = Array.from({ length: world.chance(0.2) ? 3 : 1 }, (_, i) =>
+        change(index, who, `${who}.${n}.${i}`),
+      );
+      await Promise.all(together);
+    }
+  }
+
+  async function change(index: VectorIndex, who: string, stamp: string): Promise<void> {
+    const some = ids.filter(() => world.chance(0.5));
+    const deletes = world.chance(0.25);
+    const writes = Object.fromEntries(some.map((id) => [id, deletes ? null : stamp]));
+    const items = some.map((id, i) => ({ id, vector: [i, world.integer(0, 9)], metadata: { stamp } }));
+    await recordCall(`${who} ${deletes ? "deletes" : "upserts"}`, { writes }, async () => {
+      await (deletes ? index.delete({ ids: some }) : index.upsert(items));
+      return {};
+    });
+  }
+
+  async function read(who: string): Promise<void> {
+    const { index } = open(who);
+    for (let n = 0, last = world.integer(2, 5); n < last; n++) {
+      await world.wait(world.random() * 2 * thinkMs);
+      await readAll(index, who);
+    }
+  }
+
+  function readAll(index: VectorIndex, who: string): Promise<void> {
+    return recordCall(`${who} reads`, {}, async () => {
+      const found = world.chance(0.5)
+        ? await index.query({ queryVector: [0, 0], greedy: true, include: ["metadata"] })
+        : await index.get(ids, { include: ["metadata"] });
+      if (new Set(found.map(({ id }) => id)).size < found.length) throw new Error(`${who} saw an item twice`);
+      return { seen: Object.fromEntries(found.map(({ id, metadata }) => [id, String(metadata?.stamp)])) };
+    });
+  }
+
+  async function train(): Promise<void> {
+    const { index } = open("trainer");
+    for (let n = world.integer(0, 2); n > 0; n--) {
+      await world.wait(world.random() * 4 * thinkMs);
+      await tolerate(index.train({ nLists: world.integer(1, 2) }), "invalid_request");
+    }
+  }
+
+  async function compact(): Promise<void> {
+    const { inner } = open("compactor");
+    for (let n = world.integer(0, 3); n > 0; n--) {
+      await world.wait(world.random() * 2 * thinkMs);
+      await tolerate(compactAll(inner, undefined));
+    }
+  }
+
+  async function clean(): Promise<void> {
+    const { inner } = open("collector");
+    for (let n = world.integer(0, 4); n > 0; n--) {
+      await world.wait(world.random() * 2 * thinkMs);
+      const graceMs = world.pick([undefined, undefined, 0, 60_000]);
+      await tolerate(collect(inner, graceMs === undefined ? {} : { graceMs }));
+    }
+  }
+
+  /** What a call asked for and saw, and when. A failed read says nothing; a failed write may have had its effect. */
+  async function recordCall(
+    name: string,
+    call: Pick<Call, "writes">,
+    work: () => Promise<Pick<Call, "seen">>,
+  ): Promise<void> {
+    const began = world.now;
+    try {
+      const result = await work();
+      calls.push({ name, began, ended: world.now, ...call, ...result });
+    } catch (error) {
+      if (!isFault(error)) throw error;
+      if (call.writes !== undefined) calls.push({ name, began, ended: Infinity, ...call });
+    }
+  }
+
+  /** With everybody gone: the index takes writes, shows what was acknowledged, and leaves nothing lying about. */
+  async function finish(): Promise<void> {
+    // What the last calls sent may still be under way.
+    await world.wait(hour);
+    const { index, inner, close } = open("last");
+    for (const key of await blobs.list("index/")) {
+      if (key.includes("/manifest/")) checkSegments(await inner.log.manifestAt(numberOf(key)));
+    }
+    await change(index, "last", "last");
+    await readAll(index, "last");
+    for (let day = 0; day < 3; day++) {
+      await collect(inner);
+      await world.wait(25 * hour);
+    }
+    await collect(inner);
+    const named = namedObjects(await inner.log.newest());
+    const stored = (await blobs.list("index/")).filter((name) => !name.includes("/manifest/"));
+    const lost = [...named].filter((name) => !stored.includes(name));
+    const left = stored.filter((name) => !named.has(name));
+    if (lost.length > 0) throw new Error(`${lost.length} objects of the newest manifest are gone`);
+    if (left.length > 0) throw new Error(`${left.length} objects are left that no manifest names`);
+    const manifests = (await blobs.list("index/")).length - stored.length;
+    if (manifests > 3) throw new Error(`${manifests} manifests are left`);
+    await change(index, "last", "very last");
+    await readAll(index, "last");
+    await close();
+  }
+}
+
+/** A batch counts once, and the order of segments is that of their sequences. */
+function checkSegments(manifest: Manifest | null): void {
+  const segments = manifest?.segments ?? [];
+  if (new Set(segments.map(({ name }) => name)).size < segments.length)
+    throw new Error("a segment counts twice");
+  const isAscending = segments.every(({ sequence }, i) => i === 0 || sequence >= segments[i - 1].sequence);
+  if (!isAscending) throw new Error("segments are out of order");
+}
+
+/** Calls fail as the store does; any other failure is the index's own. */
+function isFault(error: unknown): boolean {
+  return error instanceof SealdexError && error.code === "storage_unavailable";
+}
+
+async function tolerate(work: Promise<unknown>, code?: string): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isFault(error) && !(error instanceof SealdexError && error.code === code)) throw error;
+  }
+}

@@ -1,0 +1,50 @@
+// One process of a test, on an index of a location. Reports each call when it was acknowledged, on a line of its own, with
+// times of the machine's monotonic clock: `{ "ids": […], "began": ms, "ended": ms }`. Uses the build.
+
+import { writeSync } from "node:fs";
+import { createClient } from "sealdex/core";
+
+const {
+  location,
+  indexName,
+  indexKey,
+  role,
+  writer,
+  first = 0,
+  batches,
+  batchItems,
+} = JSON.parse(process.argv[2]);
+const client = createClient({ indexLocation: location });
+const index = await client.loadIndex({ indexName, indexKey });
+const now = () => Number(process.hrtime.bigint() / 1000n) / 1000;
+// Written at once, whatever becomes of the process.
+const report = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
+
+if (role === "writer") {
+  for (let n = first; n < first + batches; n++) {
+    const ids = Array.from({ length: batchItems }, (_, i) => `${writer}-${n}-${i}`);
+    const began = now();
+    report({ ids, began });
+    await index.upsert(ids.map((id, i) => ({ id, vector: [n, i, 1], metadata: { writer, n } })));
+    report({ ids, began, ended: now() });
+  }
+} else {
+  // Until the standard input ends.
+  let reading = true;
+  process.stdin.on("end", () => (reading = false)).resume();
+  while (reading) {
+    const began = now();
+    if (role === "reader") {
+      const ids = await index.listIds();
+      report({ ids, began, ended: now() });
+    } else {
+      await index.train({ nLists: 3 }).catch((error) => {
+        // Not enough items yet, or others rewrote the index each time.
+        if (!["invalid_request", "storage_unavailable"].includes(error.code)) throw error;
+      });
+      report({ began, ended: now() });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+await client.close();
