@@ -1,8 +1,10 @@
 /** Deletes items: a segment of tombstones, and the commit that makes it count. */
 
 import { fingerprint } from "../crypto/keys.js";
-import type { Predicate } from "../filter.js";
-import { recordId, recordMetadata } from "../segment/row.js";
+import type { CompiledFilter } from "../filter.js";
+import { tombstone } from "../segment/id-table.js";
+import { hasRow } from "../segment/row-bits.js";
+import { forEachEntry } from "../segment/segment-reader.js";
 import type { OpenIndex } from "./open-index.js";
 import type { Snapshot } from "./snapshot.js";
 
@@ -19,14 +21,18 @@ export async function deleteIds(index: OpenIndex, ids: readonly string[]): Promi
 }
 
 /** Deletes every item whose metadata match, as of one moment. */
-export async function deleteMatching(index: OpenIndex, matches: Predicate): Promise<void> {
+export async function deleteMatching(index: OpenIndex, filter: CompiledFilter): Promise<void> {
   for (;;) {
     const snapshot = await index.snapshot();
     const found: Uint8Array[] = [];
-    for await (const records of snapshot.liveRecords()) {
-      for (const record of records) {
-        if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
-      }
+    for (const segment of snapshot.segments) {
+      const { bits, count } = await index.rowFilters.matching(segment.reader, filter);
+      if (count === 0) continue;
+      const hidden = await snapshot.hiddenIn(segment);
+      forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
+        if (row === tombstone || !hasRow(bits, row) || hidden(w0, w1, w2, w3)) return;
+        found.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
+      });
     }
     // What was written in the meantime may have changed which items match.
     const unchanged = snapshot.manifest.version;

@@ -101,9 +101,9 @@ export class EncryptedIndex implements VectorIndex {
       throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
     }
     if (ids !== undefined) checkIds(ids, "ids");
-    const matches = filter === undefined ? undefined : compileFilter(filter);
+    const compiled = filter === undefined ? undefined : compileFilter(filter);
     await compactIfDue(this.#index);
-    if (matches !== undefined) await deleteMatching(this.#index, matches);
+    if (compiled !== undefined) await deleteMatching(this.#index, compiled);
     else await deleteIds(this.#index, ids ?? []);
   }
 
@@ -183,8 +183,8 @@ function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery
   checkInteger(topK, 0, topKMax, "topK");
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  const matches = filters === undefined || filters === null ? undefined : compileFilter(filters);
-  return { topK, nProbes, greedy, include: checkInclude(include, matchFields), ...(matches && { matches }) };
+  const filter = filters === undefined || filters === null ? undefined : compileFilter(filters);
+  return { topK, nProbes, greedy, include: checkInclude(include, matchFields), ...(filter && { filter }) };
 }
 
 function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {

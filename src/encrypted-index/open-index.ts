@@ -19,6 +19,7 @@ import type { OpenedRecord } from "./index-record.js";
 import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
 import { randomObjectName } from "./names.js";
+import { RowFilters } from "./row-filter.js";
 import { Snapshot } from "./snapshot.js";
 
 /** A segment that is stored but that no manifest names yet. */
@@ -32,6 +33,7 @@ export class OpenIndex {
   readonly keys: IndexKeys;
   readonly log: ManifestLog;
   readonly store: BlobStore;
+  readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
   #rewriting: Promise<unknown> | undefined;

@@ -11,13 +11,23 @@ import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import { distanceOf, scoreFloor, toListSpace } from "../engine/metric.js";
 import { wordsAt } from "../engine/kernels/memory.js";
-import type { Predicate } from "../filter.js";
+import type { CompiledFilter } from "../filter.js";
 import { blocksOfList, type CodeBlock } from "../segment/directory.js";
-import { recordMetadata } from "../segment/row.js";
+import { hasRow } from "../segment/row-bits.js";
 import type { OpenCodes } from "../segment/segment-reader.js";
 import type { ItemField, Match, MatchField } from "../vector-index.js";
+import { probeFiltered } from "./filtered-probes.js";
+import {
+  findMatches,
+  type Found,
+  listCounts,
+  type Matches,
+  searchPicked,
+  withMatches,
+} from "./filtered-search.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
+import type { MatchingRows } from "./row-filter.js";
 import { bySegment, type Hidden, type OpenSegment, type Snapshot } from "./snapshot.js";
 
 /** A query with every default filled in and every value checked. */
@@ -27,7 +37,7 @@ export interface CheckedQuery {
   readonly nProbes: number;
   readonly greedy: boolean;
   /** Undefined: all items match. */
-  readonly matches?: Predicate;
+  readonly filter?: CompiledFilter;
   readonly include: ReadonlySet<MatchField>;
 }
 
@@ -36,6 +46,8 @@ interface Part {
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
   readonly hidden: Hidden;
+  /** Undefined: all rows match. */
+  readonly matching?: MatchingRows;
   /** From the query to the list's centroid; undefined where the rows are not grouped by the current model. */
   readonly distance?: number;
   /** No row of it has a smaller score. */
@@ -69,16 +81,35 @@ async function queryOne(
 ): Promise<Match[]> {
   if (options.topK === 0 || snapshot.segments.length === 0) return [];
   const { metric } = index.config;
-  const { first, rest, scanner } = await plan(index, snapshot, vector, options);
+  const matches = options.filter && (await findMatches(index, snapshot, options.filter));
+  if (matches?.count === 0) return [];
+  const { candidates, places } =
+    matches?.few === true && matches.pickable
+      ? await searchPicked(index, snapshot, vector, options.topK, matches)
+      : await searchLists(index, snapshot, vector, options, matches);
+  const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
+  const items = await readItems(places, fields);
+  if (!options.include.has("distance")) return items;
+  return items.map((item, i) => ({ ...item, distance: distanceOf(metric, candidates[i].score) }));
+}
+
+async function searchLists(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+  matches: Matches | undefined,
+): Promise<Found> {
+  const { first, rest, scanner } = await plan(index, snapshot, vector, options, matches);
   const search = new Search(scanner, options.topK);
   const scanned: Part[] = [];
   let candidates: Candidate[];
   try {
-    await scanParts(search, first, scanned, options);
+    await scanParts(search, first, scanned);
     for (const part of rest) {
       // Ascending by floor: where one part cannot hold a nearer row, none after it can.
       if (part.floor > search.threshold) break;
-      await scanParts(search, [part], scanned, options);
+      await scanParts(search, [part], scanned);
     }
   } finally {
     candidates = search.finish();
@@ -87,10 +118,7 @@ async function queryOne(
     const part = scanned[block];
     return { segment: part.segment, row: part.block.firstRow + row };
   });
-  const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(places, fields);
-  if (!options.include.has("distance")) return items;
-  return items.map((item, i) => ({ ...item, distance: distanceOf(metric, candidates[i].score) }));
+  return { candidates, places };
 }
 
 /** What a query scans: `first` in any case; `rest` while it can help, ascending by floor. */
@@ -105,7 +133,8 @@ async function plan(
   index: OpenIndex,
   snapshot: Snapshot,
   vector: Float32Array,
-  { nProbes, greedy }: CheckedQuery,
+  { topK, nProbes, greedy }: CheckedQuery,
+  matches: Matches | undefined,
 ): Promise<Plan> {
   const { metric } = index.config;
   const { model } = snapshot;
@@ -116,31 +145,44 @@ async function plan(
     if (model !== undefined && segment.ref.model === snapshot.manifest.model?.name) grouped.push(segment);
     else {
       const hidden = await snapshot.hiddenIn(segment);
-      for (const block of segment.reader.directory.codes) first.push({ segment, block, hidden, floor: 0 });
+      const matching = matches?.rows.get(segment);
+      for (const block of withMatches(segment.reader.directory.codes, matching)) {
+        first.push({ segment, block, hidden, matching, floor: 0 });
+      }
     }
   }
   if (model === undefined) return { scanner: index.scanner(vector, undefined), first, rest };
 
   const hiddens = await Promise.all(grouped.map((segment) => snapshot.hiddenIn(segment)));
   return index.withQuantizer(model, (quantizer) => {
-    const lists = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
-    const { nearest, distances } = quantizer.probe(toListSpace(metric, vector, model.dimension), lists);
+    const asked = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
+    const lists = matches?.few === true ? quantizer.nLists : asked;
+    const point = toListSpace(metric, vector, model.dimension);
+    const { nearest, distances } = matches
+      ? probeFiltered(quantizer, point, lists, topK, listCounts(grouped, matches))
+      : quantizer.probe(point, lists);
     grouped.forEach((segment, i) => {
       const { codes } = segment.reader.directory;
+      const matching = matches?.rows.get(segment);
       const part = (block: CodeBlock): Part => {
         const distance = distances[block.list];
         return {
           segment,
           block,
           hidden: hiddens[i],
+          matching,
           distance,
           floor: greedy ? scoreFloor(metric, model.dimension, distance, block.radius) : 0,
         };
       };
-      for (const list of nearest) first.push(...blocksOfList(codes, list).map(part));
+      for (const list of nearest) first.push(...withMatches(blocksOfList(codes, list), matching).map(part));
       if (!greedy) return;
       const probed = new Set(nearest);
-      rest.push(...codes.filter(({ list }) => !probed.has(list)).map(part));
+      rest.push(
+        ...withMatches(codes, matching)
+          .filter(({ list }) => !probed.has(list))
+          .map(part),
+      );
     });
     // Near lists first: the sooner the threshold is low, the more rows it rules out.
     first.sort((a, b) => (a.distance ?? 0) - (b.distance ?? 0));
@@ -152,42 +194,25 @@ async function plan(
 }
 
 /** Scans parts, opening as many at a time as the memory for one query allows. */
-async function scanParts(
-  search: Search,
-  parts: Part[],
-  scanned: Part[],
-  options: CheckedQuery,
-): Promise<void> {
+async function scanParts(search: Search, parts: Part[], scanned: Part[]): Promise<void> {
   for (let start = 0; start < parts.length;) {
     let bytes = 0;
     let end = start;
     while (end < parts.length && (end === start || bytes < heldBytesMax)) bytes += parts[end++].block.length;
-    await scanHeld(search, parts.slice(start, end), scanned, options);
+    await scanHeld(search, parts.slice(start, end), scanned);
     start = end;
   }
 }
 
-/** A part whose codes are in memory, with the test for the metadata of its rows. */
-interface OpenPart {
-  readonly codes: OpenCodes;
-  readonly matchesRow?: (row: number) => boolean;
-}
-
 /** Opens the parts, all at once, and scans them in their order. */
-async function scanHeld(
-  search: Search,
-  parts: readonly Part[],
-  scanned: Part[],
-  { matches }: CheckedQuery,
-): Promise<void> {
-  const open = new Map<Part, OpenPart>();
+async function scanHeld(search: Search, parts: readonly Part[], scanned: Part[]): Promise<void> {
+  const open = new Map<Part, OpenCodes>();
   const pinned: { reader: OpenSegment["reader"]; blocks: CodeBlock[] }[] = [];
   const opening = Array.from(bySegment(parts), async ([{ reader }, group]) => {
     const blocks = group.map(({ block }) => block);
     const codes = await reader.pinCodes(blocks);
     pinned.push({ reader, blocks });
-    const tests = matches && (await metadataTests(group, matches));
-    group.forEach((part, i) => open.set(part, { codes: codes[i], matchesRow: tests?.[i] }));
+    group.forEach((part, i) => open.set(part, codes[i]));
   });
   try {
     // Settled rather than raced: whatever was pinned must be known before it is unpinned.
@@ -195,37 +220,20 @@ async function scanHeld(
       if (result.status === "rejected") throw result.reason;
     }
     for (const part of parts) {
-      const { codes, matchesRow } = open.get(part) as OpenPart;
+      const { codes, fingerprints } = open.get(part) as OpenCodes;
       scanned.push(part);
-      const accept = acceptor(part, codes, matchesRow);
-      search.scan(scanned.length - 1, codes.codes, part.distance, codes.fingerprints, accept);
+      search.scan(scanned.length - 1, codes, part.distance, fingerprints, acceptor(part, fingerprints));
     }
   } finally {
     for (const { reader, blocks } of pinned) reader.unpin(blocks);
   }
 }
 
-/** For each part, whether the metadata of one of its rows match. Reads the records of all rows. */
-async function metadataTests(
-  parts: readonly Part[],
-  matches: Predicate,
-): Promise<((row: number) => boolean)[]> {
-  return Promise.all(
-    parts.map(async ({ segment, block }) => {
-      const rows = Array.from({ length: block.rows }, (_, i) => block.firstRow + i);
-      const records = await segment.reader.records(rows);
-      return (row: number) => matches(recordMetadata(records[row]));
-    }),
-  );
-}
-
-function acceptor(
-  { hidden }: Part,
-  { fingerprints }: OpenCodes,
-  matchesRow: ((row: number) => boolean) | undefined,
-): (row: number) => boolean {
+/** Whether a row of a part may be a result. */
+function acceptor({ hidden, matching, block }: Part, fingerprints: number): (row: number) => boolean {
   return (row) => {
+    if (matching !== undefined && !hasRow(matching.bits, block.firstRow + row)) return false;
     const words = wordsAt(fingerprints + 16 * row, 4);
-    return !hidden(words[0], words[1], words[2], words[3]) && (matchesRow === undefined || matchesRow(row));
+    return !hidden(words[0], words[1], words[2], words[3]);
   };
 }

@@ -53,6 +53,11 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
+    pick({ vectors }, rows) {
+      const picked = new Float32Array(rows.length * dimension);
+      rows.forEach((row, i) => picked.set(floatsAt(vectors + row * rowBytes, dimension), i * dimension));
+      return picked;
+    },
     load: (codes, n) => loadFlat(codes, n, dimension),
   };
 }

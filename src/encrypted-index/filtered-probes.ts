@@ -1,0 +1,55 @@
+/**
+ * Which lists a filtered query should probe, so that its recall holds up against what the filter removes.
+ *
+ * Lists without a matching row are passed over. A filter that keeps a share s of the rows leaves the k-th match as far
+ * away as the (k / s)-th row was; measured, 1 / sqrt(s) times the lists make up for that where matches are spread evenly
+ * (bench/filters.mjs). Where they are not, two more conditions hold a query back from stopping early: it has met as many
+ * matches as an evenly spread filter would have given it, and the lists probed reach as far beyond the nearest one with
+ * a match as those of an unfiltered query reach beyond the nearest of all.
+ */
+
+import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
+
+/** How a filter's matches lie in the lists. */
+export interface ListCounts {
+  rowsIn(list: number): number;
+  matchesIn(list: number): number;
+  /** The share of all rows that match, above 0. */
+  readonly share: number;
+}
+
+/** Lists are looked up a little beyond the expected number, so that the second look-up is rarely needed. */
+const spareShare = 1.25;
+
+/** `point` is in list space; `lists` is what an unfiltered query probes; `topK` matches are wanted. */
+export function probeFiltered(
+  quantizer: CoarseQuantizer,
+  point: Float32Array,
+  lists: number,
+  topK: number,
+  { rowsIn, matchesIn, share }: ListCounts,
+): Probes {
+  const widened = Math.ceil((spareShare * lists) / Math.sqrt(share)) + 1;
+  let asked = Math.min(quantizer.nLists, widened);
+  for (;;) {
+    const { nearest, distances } = quantizer.probe(point, asked);
+    const rows = nearest.slice(0, lists).reduce((sum, list) => sum + rowsIn(list), 0);
+    const wanted = Math.max(topK, Math.sqrt(share) * rows);
+    const margin = distances[nearest[lists - 1]] - distances[nearest[0]];
+    const chosen: number[] = [];
+    let met = 0;
+    let reach = Infinity;
+    let done = false;
+    for (const list of nearest) {
+      done = met >= wanted && chosen.length >= lists && distances[list] >= reach;
+      if (done) break;
+      const matches = matchesIn(list);
+      if (matches === 0) continue;
+      if (chosen.length === 0) reach = distances[list] + margin;
+      chosen.push(list);
+      met += matches;
+    }
+    if (done || asked === quantizer.nLists) return { nearest: chosen, distances };
+    asked = quantizer.nLists;
+  }
+}
