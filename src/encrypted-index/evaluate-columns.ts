@@ -52,8 +52,8 @@ export function evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows:
 function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows: number): Outcome {
   const certain = noRows(rows);
   const possible = noRows(rows);
-  const rest = columns.get(null);
-  const column = columns.get(prefix(condition, condition.path.length));
+  const rest = columns.get(null)?.();
+  const column = columns.get(prefix(condition, condition.path.length))?.();
   if (column !== undefined) {
     column.values.forEach((value, i) => {
       const passes = passesValue(condition, value);
@@ -102,9 +102,9 @@ function passesValue({ test, texts }: FieldCondition, value: ColumnValue): boole
 
 /** Adds the rows that have an array at this path, or may have one. */
 function addArrays(bits: Uint32Array, columns: ColumnsOfGroup, path: string): void {
-  const column = columns.get(path);
+  const column = columns.get(path)?.();
   if (column !== undefined) column.addTo(bits, arraySet);
-  else columns.get(null)?.addTo(bits, objectSet);
+  else columns.get(null)?.().addTo(bits, objectSet);
 }
 
 function members(column: Column, rows: number): Uint32Array {

@@ -36,8 +36,8 @@ export interface PickedPiece {
  */
 const pickedRowsMax = 2048;
 const pickedBytesMax = 64 * 1024 * 1024;
-/** Blocks held open while rows are taken from them, in bytes as stored. */
-const heldBytesMax = 32 * 1024 * 1024;
+/** Blocks opened at a time to take rows from them, in bytes as stored. */
+const heldBytesMax = 16 * 1024 * 1024;
 /** The first pieces are small: once they are scanned there is a threshold, which spares most of the others. */
 const pieceEnds = [64, 512, pickedRowsMax];
 

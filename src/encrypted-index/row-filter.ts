@@ -5,9 +5,9 @@
 
 import type { CompiledFilter, FilterNode } from "../filter.js";
 import { rowsPerColumnGroup } from "../segment/column.js";
-import { readColumns } from "../segment/column-reader.js";
+import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { addRow, countRows, removeRows, rowsIn } from "../segment/row-bits.js";
+import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { breathe } from "./breathe.js";
@@ -25,8 +25,9 @@ export interface MatchingRows {
 const filtersKept = 32;
 /** Records that are looked at in one piece of work. */
 const recordsTogether = 1024;
-/** Groups that are evaluated in one piece of work. */
-const groupsTogether = 16;
+/** Sets of columns that are evaluated in one piece of work, and what a group counts for beside its sets. */
+const setsTogether = 16_384;
+const setsPerGroup = 1024;
 
 export class RowFilters {
   readonly #known = new WeakMap<SegmentReader, Map<string, Promise<MatchingRows>>>();
@@ -73,15 +74,22 @@ async function findMatching(reader: SegmentReader, { root, matches }: CompiledFi
 /** The outcome for all rows of a segment, group by group. */
 async function evaluate(reader: SegmentReader, root: FilterNode) {
   const { rows } = reader.directory;
-  const groups = await readColumns(reader, pathsOf(root));
-  const certain = new Uint32Array(Math.ceil(rows / 32));
-  const possible = certain.slice();
+  const paths = pathsOf(root);
+  const groups = await readColumns(reader, paths);
+  const certain = noRows(rows);
+  const possible = noRows(rows);
+  let work = 0;
   for (let firstRow = 0; firstRow < rows; firstRow += rowsPerColumnGroup) {
     const size = Math.min(rowsPerColumnGroup, rows - firstRow);
-    const group = evaluateColumns(root, groups.get(firstRow) ?? new Map(), size);
+    const columns: ColumnsOfGroup = groups.get(firstRow) ?? new Map();
+    const group = evaluateColumns(root, columns, size);
     certain.set(group.certain, firstRow / 32);
     possible.set(group.possible, firstRow / 32);
-    if ((firstRow / rowsPerColumnGroup) % groupsTogether === groupsTogether - 1) await breathe();
+    for (const path of paths) work += columns.get(path)?.().sets ?? 0;
+    work += setsPerGroup;
+    if (work < setsTogether) continue;
+    work = 0;
+    await breathe();
   }
   return { certain, possible };
 }

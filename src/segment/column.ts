@@ -118,11 +118,6 @@ export class Column {
     return this.#counts.length;
   }
 
-  /** Memory held, in bytes, about. */
-  get bytes(): number {
-    return this.#bytes.length + 48 * this.#counts.length;
-  }
-
   /** Adds the rows of a set to `bits`. Throws `corrupt` for rows that the group does not have. */
   addTo(bits: Uint32Array, set: number): void {
     const bytes = this.#bytes;

@@ -35,8 +35,8 @@ const valuesPerRowMax = 64;
 const visitsPerRowMax = 4096;
 /** Texts beyond so many UTF-16 units are held by their beginning. */
 const textMax = 96;
-/** Bytes of records that are read in one piece of work, of about a millisecond. */
-const pieceBytes = 128 * 1024;
+/** Bytes of records that are read in one piece of work, of one or two milliseconds. */
+const pieceBytes = 64 * 1024;
 
 /** The columns of all rows, group after group, undefined after each piece of work. Rows without metadata have none. */
 export function* gatherColumns(

@@ -12,13 +12,14 @@ import { encodeRecord } from "../../src/segment/row.js";
 
 type Metadata = Record<string, unknown>;
 
-function columnsOf(metadatas: readonly unknown[]): Map<string | null, Column> {
+function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Column> {
   const records = metadatas.map((metadata) => encodeRecord("id", JSON.stringify(metadata)));
-  const columns = new Map<string | null, Column>();
+  const columns = new Map<string | null, () => Column>();
   for (const column of gatherColumns(records)) {
     if (column === undefined) continue;
     expect(column).toMatchObject({ firstRow: 0, rows: metadatas.length });
-    columns.set(column.path, new Column(column.bytes, column.rows));
+    const decoded = new Column(column.bytes, column.rows);
+    columns.set(column.path, () => decoded);
   }
   return columns;
 }
