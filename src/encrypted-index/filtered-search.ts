@@ -101,7 +101,7 @@ export async function searchPicked(
             return !hiddens[i](words[0], words[1], words[2], words[3]);
           };
           scanned.push({ segment: wanted[i][0], rows: numbers, piece });
-          search.scan(scanned.length - 1, piece.codes, undefined, piece.fingerprints, accept);
+          search.scan(scanned.length - 1, piece.codes, undefined, piece.fingerprints, accept, undefined);
         }
       });
     } finally {

@@ -222,18 +222,23 @@ async function scanHeld(search: Search, parts: readonly Part[], scanned: Part[])
     for (const part of parts) {
       const { codes, fingerprints } = open.get(part) as OpenCodes;
       scanned.push(part);
-      search.scan(scanned.length - 1, codes, part.distance, fingerprints, acceptor(part, fingerprints));
+      const accept = acceptor(part.hidden, fingerprints);
+      search.scan(scanned.length - 1, codes, part.distance, fingerprints, accept, matcher(part));
     }
   } finally {
     for (const { reader, blocks } of pinned) reader.unpin(blocks);
   }
 }
 
-/** Whether a row of a part may be a result. */
-function acceptor({ hidden, matching, block }: Part, fingerprints: number): (row: number) => boolean {
+/** Whether no newer segment hides a row of a block. */
+function acceptor(hidden: Hidden, fingerprints: number): (row: number) => boolean {
   return (row) => {
-    if (matching !== undefined && !hasRow(matching.bits, block.firstRow + row)) return false;
     const words = wordsAt(fingerprints + 16 * row, 4);
     return !hidden(words[0], words[1], words[2], words[3]);
   };
+}
+
+/** Whether a row of a part matches the filter. */
+function matcher({ matching, block }: Part): ((row: number) => boolean) | undefined {
+  return matching && ((row) => hasRow(matching.bits, block.firstRow + row));
 }

@@ -20,6 +20,8 @@ export interface ScanTarget {
   readonly threshold: number;
   /** How many rows are still wanted before the threshold means anything. */
   readonly vacancies: number;
+  /** Whether a row may be offered at all: ask before scoring it. Absent: every row may. */
+  readonly wants?: ((row: number) => boolean) | undefined;
   offer(row: number, score: number): void;
 }
 

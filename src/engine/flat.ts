@@ -148,8 +148,11 @@ export function flatScanner(
     return count;
   }
 
-  function offerRows(codes: FlatCodes, rows: Uint32Array, target: ScanTarget): void {
-    for (const row of rows) target.offer(row, scoreWide(codes, row, 1)[0]);
+  function offerRows(codes: FlatCodes, rows: Iterable<number>, target: ScanTarget): void {
+    const { wants } = target;
+    for (const row of rows) {
+      if (wants === undefined || wants(row)) target.offer(row, scoreWide(codes, row, 1)[0]);
+    }
   }
 
   function scanExact(codes: FlatCodes, target: ScanTarget): void {
@@ -168,14 +171,18 @@ export function flatScanner(
     const estimates = at + 4 * m;
     const rows = at + 8 * m;
     let nearest: readonly number[] = [];
+    const { wants } = target;
     if (target.vacancies > 0 && target.vacancies <= promisingMax && target.vacancies < n) {
       // With places to fill, the most promising rows go first: then there is a threshold for the others.
       pruner.select(codes.rabitq, n, distance, Infinity, at);
-      nearest = smallest(floatsAt(estimates, n), target.vacancies);
-      for (const row of nearest) target.offer(row, scoreWide(codes, row, 1)[0]);
+      const promise = floatsAt(estimates, n);
+      if (wants !== undefined) for (let row = 0; row < n; row++) if (!wants(row)) promise[row] = Infinity;
+      nearest = smallest(promise, target.vacancies);
+      offerRows(codes, nearest, target);
     }
     const count = pruner.select(codes.rabitq, n, distance, squared(target.threshold), at);
     for (const row of wordsAt(rows, count)) {
+      if (wants !== undefined && !wants(row)) continue;
       if (!nearest.includes(row)) target.offer(row, scoreWide(codes, row, 1)[0]);
     }
   }

@@ -16,6 +16,7 @@ export class Search implements ScanTarget {
   #block = 0;
   #fingerprints = 0;
   #accept: (row: number) => boolean = () => true;
+  #wants: ((row: number) => boolean) | undefined;
 
   /** Takes over `scanner`. */
   constructor(scanner: Scanner, topK: number) {
@@ -33,9 +34,13 @@ export class Search implements ScanTarget {
     return this.#topK - this.#found;
   }
 
+  get wants(): ((row: number) => boolean) | undefined {
+    return this.#wants;
+  }
+
   /**
    * Compares the query with one block. `fingerprints` is where the rows' fingerprints lie in kernel memory,
-   * layout (n, 4) words; `accept` decides, before a row enters, whether it may.
+   * layout (n, 4) words; `wants` decides before a row is scored, `accept` before it enters, whether it may.
    */
   scan(
     block: number,
@@ -43,10 +48,12 @@ export class Search implements ScanTarget {
     centroidDistance: number | undefined,
     fingerprints: number,
     accept: (row: number) => boolean,
+    wants: ((row: number) => boolean) | undefined,
   ): void {
     this.#block = block;
     this.#fingerprints = fingerprints;
     this.#accept = accept;
+    this.#wants = wants;
     this.#scanner.scan(codes, centroidDistance, this);
   }
 
