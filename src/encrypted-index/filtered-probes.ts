@@ -5,8 +5,8 @@
  * away as the (k / s)-th row was; measured, 1 / sqrt(s) times the lists make up for that where matches are spread evenly
  * (bench/filters.mjs). Where they are not, two more conditions hold a query back from stopping early: it has met as many
  * matches as an evenly spread filter would have given it, and the lists probed reach as far beyond the nearest one with
- * a match as those of an unfiltered query reach beyond the nearest of all. For a query whose own cluster the filter removes
-that can be most lists; four times the unfiltered number held the recall in all that was measured.
+ * a match as those of an unfiltered query reach beyond the nearest of all. For a query whose own cluster the filter
+ * removes that can be most lists, hence a bound.
  */
 
 import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
