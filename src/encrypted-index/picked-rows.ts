@@ -66,18 +66,22 @@ async function pickRows(
   const fingerprints = new Uint32Array(4 * count);
   for (const group of groupsOf([...blocks.keys()])) {
     const opened = await reader.pinCodes(group);
-    opened.forEach((open, i) => {
-      const { firstRow, rows: size } = group[i];
-      const found = rowsIn(bits, firstRow, firstRow + size).map((row) => row - firstRow);
-      const picked = reader.codec.pick?.(open.codes, found);
-      if (picked === undefined) throw new SealdexError("internal", "rows cannot be picked from these codes");
-      vectors.set(picked, rows.length * dimension);
-      for (const row of found) {
-        fingerprints.set(wordsAt(open.fingerprints + 16 * row, 4), 4 * rows.length);
-        rows.push(firstRow + row);
-      }
-    });
-    reader.unpin(group);
+    try {
+      opened.forEach((open, i) => {
+        const { firstRow, rows: size } = group[i];
+        const found = rowsIn(bits, firstRow, firstRow + size).map((row) => row - firstRow);
+        const picked = reader.codec.pick?.(open.codes, found);
+        if (picked === undefined)
+          throw new SealdexError("internal", "rows cannot be picked from these codes");
+        vectors.set(picked, rows.length * dimension);
+        for (const row of found) {
+          fingerprints.set(wordsAt(open.fingerprints + 16 * row, 4), 4 * rows.length);
+          rows.push(firstRow + row);
+        }
+      });
+    } finally {
+      reader.unpin(group);
+    }
     await breathe();
   }
   return load(index, rows, vectors, fingerprints, dimension);
