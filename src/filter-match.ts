@@ -38,7 +38,8 @@ function someElement(array: readonly unknown[], path: readonly string[], at: num
   return isObjectLike(element) && someValue(element as JsonObject, path, next, test);
 }
 
-function positionOf(part: string): number | undefined {
+/** The position of an array that a part of a path can mean. */
+export function positionOf(part: string): number | undefined {
   return /^(?:0|[1-9][0-9]{0,14})$/.test(part) ? Number(part) : undefined;
 }
 

@@ -16,7 +16,15 @@
  */
 
 import { SealdexError } from "./errors.js";
-import { isObjectLike, isOneOf, isOrdered, type JsonObject, someValue, type Test } from "./filter-match.js";
+import {
+  isObjectLike,
+  isOneOf,
+  isOrdered,
+  type JsonObject,
+  positionOf,
+  someValue,
+  type Test,
+} from "./filter-match.js";
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -65,6 +73,32 @@ export type Filter = LogicalOperators & Fields & NoOtherOperators;
 /** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;
 
+/** A checked filter as a tree, for whoever evaluates it over something else than one item's metadata. */
+export type FilterNode =
+  | { readonly kind: "and" | "or"; readonly parts: readonly FilterNode[] }
+  | FieldCondition;
+
+export interface FieldCondition {
+  readonly kind: "field";
+  readonly path: readonly string[];
+  /** How many parts of the path precede each of its parts, the first excepted, that is a position of an array. */
+  readonly positions: readonly number[];
+  /** What one of the values that the path reaches must pass; where `negated`, what none may pass. */
+  readonly test: Test;
+  readonly negated: boolean;
+  /** What the values are compared with, as far as it is text. */
+  readonly texts: readonly string[];
+  /** Whether they are also compared with an object or an array. */
+  readonly structured: boolean;
+}
+
+/** A filter, checked and compiled. Equal texts: equal filters. */
+export interface CompiledFilter {
+  readonly text: string;
+  readonly root: FilterNode;
+  readonly matches: Predicate;
+}
+
 const depthMax = 10;
 const nodesMax = 256;
 const listValuesMax = 10_000;
@@ -75,12 +109,25 @@ const operators = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin"] as
 type Operator = (typeof operators)[number];
 
 /**
- * Checks a filter and compiles it. The predicate keeps no reference to the filter, runs no code from it, and sees own
+ * Checks a filter and compiles it. What it gives keeps no reference to the filter, runs no code from it, and sees own
  * properties only, so `__proto__` or `constructor` are keys like any other. Throws `invalid_request` that says where
  * in the filter the offending part is.
  */
-export function compileFilter(filter: unknown): Predicate {
-  return compileObject(filter, "filters", 1, { nodes: 0 });
+export function compileFilter(filter: unknown): CompiledFilter {
+  const root = compileObject(filter, "filters", 1, { nodes: 0 });
+  return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
+}
+
+function predicateOf(node: FilterNode): Predicate {
+  if (node.kind === "field") {
+    const { path, test, negated } = node;
+    return (metadata) => someValue(metadata, path, 0, test) !== negated;
+  }
+  const parts = node.parts.map(predicateOf);
+  if (parts.length === 1) return parts[0];
+  return node.kind === "and"
+    ? (metadata) => parts.every((part) => part(metadata))
+    : (metadata) => parts.some((part) => part(metadata));
 }
 
 interface Tally {
@@ -88,7 +135,7 @@ interface Tally {
   nodes: number;
 }
 
-function compileObject(filter: unknown, where: string, depth: number, tally: Tally): Predicate {
+function compileObject(filter: unknown, where: string, depth: number, tally: Tally): FilterNode {
   if (!isPlainObject(filter)) throw invalid(where, `expected an object, got ${typeName(filter)}`);
   if (depth > depthMax) throw invalid(where, `expected filters at most ${depthMax} deep`);
   const keys = Object.keys(filter);
@@ -96,14 +143,14 @@ function compileObject(filter: unknown, where: string, depth: number, tally: Tal
   return allOf(keys.map((key) => compileKey(key, filter[key], member(where, key), depth, tally)));
 }
 
-function compileKey(key: string, value: unknown, where: string, depth: number, tally: Tally): Predicate {
+function compileKey(key: string, value: unknown, where: string, depth: number, tally: Tally): FilterNode {
   if (key === "$and" || key === "$or") {
     count(tally, where);
     if (!Array.isArray(value) || value.length === 0) {
       throw invalid(where, `expected an array of at least one filter, got ${typeName(value)}`);
     }
     const parts = Array.from(value, (part, i) => compileObject(part, `${where}[${i}]`, depth + 1, tally));
-    return key === "$and" ? allOf(parts) : (metadata) => parts.some((part) => part(metadata));
+    return { kind: key === "$and" ? "and" : "or", parts };
   }
   if (key.startsWith("$")) {
     throw invalid(where, "unknown operator; expected $and, $or or the path of a field");
@@ -131,12 +178,20 @@ function compileCondition(
   operator: Operator,
   operand: unknown,
   where: string,
-): Predicate {
-  if (operator === "$in" || operator === "$nin") checkList(operand, where);
+): FieldCondition {
+  const listed = operator === "$in" || operator === "$nin";
+  if (listed) checkList(operand, where);
   else checkValue(operand, where);
-  const test = testFor(operator, operand);
-  const matches: Predicate = (metadata) => someValue(metadata, path, 0, test);
-  return operator === "$ne" || operator === "$nin" ? (metadata) => !matches(metadata) : matches;
+  const operands = listed ? (operand as readonly unknown[]) : [operand];
+  return {
+    kind: "field",
+    path,
+    positions: [...path.keys()].filter((at) => at > 0 && positionOf(path[at]) !== undefined),
+    test: testFor(operator, operand),
+    negated: operator === "$ne" || operator === "$nin",
+    texts: operands.filter((value) => typeof value === "string"),
+    structured: operands.some(isObjectLike),
+  };
 }
 
 /** What one of the reached values must be; for `$ne` and `$nin`, what none must be. */
@@ -195,8 +250,8 @@ function count(tally: Tally, where: string): void {
   if (++tally.nodes > nodesMax) throw invalid(where, `expected at most ${nodesMax} conditions in all`);
 }
 
-function allOf(parts: readonly Predicate[]): Predicate {
-  return parts.length === 1 ? parts[0] : (metadata) => parts.every((part) => part(metadata));
+function allOf(parts: readonly FilterNode[]): FilterNode {
+  return parts.length === 1 ? parts[0] : { kind: "and", parts };
 }
 
 function hasOperators(value: unknown): value is JsonObject {

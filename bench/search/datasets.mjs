@@ -58,15 +58,23 @@ function view(bytes, Type) {
 }
 
 function synthetic(n, dimension, queryCount) {
+  const { base, queries } = syntheticVectors(n, dimension, queryCount);
+  return { dimension, metric: "cosine", base, queries, truth: exact(base, queries, dimension) };
+}
+
+/** Clustered vectors of length 1, and the cluster of each of the base. */
+export function syntheticVectors(n, dimension, queryCount) {
   const random = seeded(42);
   const clusters = Math.max(20, Math.round(Math.sqrt(n) / 2));
   const gauss = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const centres = Float32Array.from({ length: clusters * dimension }, gauss);
   const draw = (count) => {
     const vectors = new Float32Array(count * dimension);
+    const clusterOf = new Uint32Array(count);
     for (let row = 0; row < count; row++) {
       // Squared: some clusters are large, most are small.
       const centre = Math.floor(random() ** 2 * clusters);
+      clusterOf[row] = centre;
       let norm = 0;
       for (let i = 0; i < dimension; i++) {
         const value = centres[centre * dimension + i] + 0.9 * gauss();
@@ -75,11 +83,10 @@ function synthetic(n, dimension, queryCount) {
       }
       for (let i = 0; i < dimension; i++) vectors[row * dimension + i] /= Math.sqrt(norm);
     }
-    return vectors;
+    return { vectors, clusterOf };
   };
-  const base = draw(n);
-  const queries = draw(queryCount);
-  return { dimension, metric: "cosine", base, queries, truth: exact(base, queries, dimension) };
+  const { vectors: base, clusterOf } = draw(n);
+  return { base, clusterOf, clusters, queries: draw(queryCount).vectors };
 }
 
 /** The nearest of each query by brute force; vectors have length 1. */

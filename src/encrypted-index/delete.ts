@@ -2,8 +2,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
-import type { Predicate } from "../filter.js";
-import { recordId, recordMetadata } from "../segment/row.js";
+import type { CompiledFilter } from "../filter.js";
+import { forEachEntry, tombstone } from "../segment/id-table.js";
+import { hasRow } from "../segment/row-bits.js";
 import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
@@ -28,13 +29,13 @@ export async function deleteIds(
 /** Deletes every item whose metadata match, as of one moment. */
 export async function deleteMatching(
   index: OpenIndex,
-  matches: Predicate,
+  filter: CompiledFilter,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   for (;;) {
     const { manifest, found } = await index.read(async (snapshot) => ({
       manifest: snapshot.manifest,
-      found: await findMatching(index, snapshot, matches, signal),
+      found: await findMatching(index, snapshot, filter, signal),
     }));
     // What was written in the meantime may have changed which items match.
     if (found.length === 0 || (await bury(index, manifest, found, signal, true))) return;
@@ -44,15 +45,19 @@ export async function deleteMatching(
 async function findMatching(
   index: OpenIndex,
   snapshot: Snapshot,
-  matches: Predicate,
+  filter: CompiledFilter,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array[]> {
   const found: Uint8Array[] = [];
-  for await (const records of snapshot.liveRecords()) {
+  for (const segment of snapshot.segments) {
     signal?.throwIfAborted();
-    for (const record of records) {
-      if (matches(recordMetadata(record))) found.push(fingerprint(index.keys.id, recordId(record)));
-    }
+    const { bits, count } = await index.rowFilters.matching(segment.reader, filter);
+    if (count === 0) continue;
+    const hidden = await snapshot.hiddenIn(segment);
+    forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
+      if (row === tombstone || !hasRow(bits, row) || hidden(w0, w1, w2, w3)) return;
+      found.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
+    });
   }
   return found;
 }

@@ -128,12 +128,12 @@ export class EncryptedIndex implements VectorIndex {
       throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
     }
     if (ids !== undefined) checkIds(ids, "ids");
-    const matches = filter === undefined ? undefined : compileFilter(filter);
+    const compiled = filter === undefined ? undefined : compileFilter(filter);
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      if (matches !== undefined) await deleteMatching(index, matches, signal);
+      if (compiled !== undefined) await deleteMatching(index, compiled, signal);
       else await deleteIds(index, ids ?? [], signal);
       this.#collectIfDue();
     });
@@ -235,13 +235,13 @@ function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery
   checkInteger(topK, 0, topKMax, "topK");
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  const matches = filters === undefined || filters === null ? undefined : compileFilter(filters);
+  const filter = filters === undefined || filters === null ? undefined : compileFilter(filters);
   return {
     topK,
     nProbes,
     greedy,
     include: checkInclude(include, matchFields),
-    ...(matches && { matches }),
+    ...(filter && { filter }),
     ...(signal && { signal }),
   };
 }

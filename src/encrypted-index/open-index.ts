@@ -20,6 +20,7 @@ import type { OpenedRecord } from "./index-record.js";
 import { type Manifest, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
 import { newObjectName } from "./names.js";
+import { RowFilters } from "./row-filter.js";
 import { Snapshot } from "./snapshot.js";
 
 /** A segment that is stored but that no manifest names yet. */
@@ -37,6 +38,7 @@ export class OpenIndex {
   /** Whether a commit of this process left segments that it should merge before its next write. */
   compactionOwed = false;
   readonly #maxStalenessMs: number;
+  readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
   #rewriting: Promise<unknown> | undefined;

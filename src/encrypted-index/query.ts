@@ -10,8 +10,17 @@ import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { distanceOf, scoreFloor } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
-import type { Predicate } from "../filter.js";
+import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
+import { probeFiltered } from "./filtered-probes.js";
+import {
+  findMatches,
+  type Found,
+  listCounts,
+  type Matches,
+  searchPicked,
+  withMatches,
+} from "./filtered-search.js";
 import type { OpenIndex } from "./open-index.js";
 import { readItems } from "./read-items.js";
 import { scanParts } from "./scan-parts.js";
@@ -24,7 +33,7 @@ export interface CheckedQuery extends CallOptions {
   readonly nProbes: number;
   readonly greedy: boolean;
   /** Undefined: all items match. */
-  readonly matches?: Predicate;
+  readonly filter?: CompiledFilter;
   readonly include: ReadonlySet<MatchField>;
 }
 
@@ -67,23 +76,44 @@ export async function query(
 }
 
 async function queryOne(
-  { config: { metric } }: OpenIndex,
+  index: OpenIndex,
   snapshot: Snapshot,
   quantizer: CoarseQuantizer | undefined,
   vector: Float32Array,
   options: CheckedQuery,
 ): Promise<Match[]> {
   if (options.topK === 0 || snapshot.segments.length === 0) return [];
+  const matches = options.filter && (await findMatches(index, snapshot, options.filter));
+  if (matches?.count === 0) return [];
+  const { candidates, places } =
+    matches?.few === true && matches.pickable
+      ? await searchPicked(index, snapshot, vector, options.topK, matches)
+      : await searchLists(index, snapshot, quantizer, vector, options, matches);
+  const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
+  const items = await readItems(places, fields);
+  if (!options.include.has("distance")) return items;
+  const { metric } = index.config;
+  return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, candidates[i].score) }));
+}
+
+async function searchLists(
+  { config: { metric } }: OpenIndex,
+  snapshot: Snapshot,
+  quantizer: CoarseQuantizer | undefined,
+  vector: Float32Array,
+  options: CheckedQuery,
+  matches: Matches | undefined,
+): Promise<Found> {
   const asking = new QueryVector(metric, vector, quantizer?.rotation);
   const search = new Search(asking, options.topK);
   const scanned: Part[] = [];
+  const scan = (parts: readonly Part[], distances?: readonly number[]) =>
+    scanParts(snapshot, search, scanned, parts, distances, matches?.rows);
   try {
-    const { ungroupedParts } = snapshot;
-    const scan = (parts: readonly Part[], distances?: readonly number[]) =>
-      scanParts(snapshot, search, scanned, parts, distances, options.matches);
-    if (ungroupedParts.length > 0) await scan(ungroupedParts);
+    const ungrouped = withMatches(snapshot.ungroupedParts, matches);
+    if (ungrouped.length > 0) await scan(ungrouped);
     if (quantizer !== undefined) {
-      const { first, rest, pruned } = plan(snapshot, quantizer, asking, options);
+      const { first, rest, pruned } = plan(snapshot, quantizer, asking, options, matches);
       const parts = first.flatMap((list) => list.parts);
       const distances = first.flatMap((list) => list.parts.map(() => list.distance));
       await scan(parts, pruned ? distances : undefined);
@@ -100,15 +130,12 @@ async function queryOne(
         await scan([part]);
       }
     }
-    const found = search.finish();
-    const places = found.map(({ block, row }) => {
+    const candidates = search.finish();
+    const places = candidates.map(({ block, row }) => {
       const { segment, block: codes } = scanned[block];
       return { segment, row: codes.firstRow + row };
     });
-    const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
-    const items = await readItems(places, fields);
-    if (!options.include.has("distance")) return items;
-    return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, found[i].score) }));
+    return { candidates, places };
   } finally {
     search.free();
     asking.free();
@@ -119,13 +146,23 @@ function plan(
   snapshot: Snapshot,
   quantizer: CoarseQuantizer,
   asking: QueryVector,
-  { nProbes, greedy }: CheckedQuery,
+  { topK, nProbes, greedy }: CheckedQuery,
+  matches: Matches | undefined,
 ): Plan {
   const { nLists } = quantizer;
-  const wanted = nProbes === 0 ? (snapshot.model?.autoProbes ?? nLists) : Math.min(nProbes, nLists);
-  const { lists, distances } = quantizer.probe(asking, greedy ? nLists : wanted);
-  const probed = lists.map((list, i) => ({ parts: snapshot.partsOfList(list), distance: distances[i] }));
+  const asked = nProbes === 0 ? (snapshot.model?.autoProbes ?? nLists) : Math.min(nProbes, nLists);
+  // Few matches are worth looking for in every list.
+  const wanted = matches?.few === true ? nLists : asked;
+  const all = greedy || wanted === nLists;
+  const { lists, distances } =
+    matches && !all
+      ? probeFiltered(quantizer, asking, wanted, topK, listCounts(snapshot, matches))
+      : quantizer.probe(asking, all ? nLists : wanted);
+  const probed = lists.map((list, i) => ({
+    parts: withMatches(snapshot.partsOfList(list), matches),
+    distance: distances[i],
+  }));
   // Whoever asks for everything gets it exactly.
-  const pruned = !greedy && wanted < nLists;
-  return { first: probed.slice(0, wanted), rest: probed.slice(wanted), pruned };
+  if (all) return { first: probed.slice(0, wanted), rest: probed.slice(wanted), pruned: false };
+  return { first: probed, rest: [], pruned: true };
 }

@@ -31,6 +31,8 @@ export interface Codec {
   encode(vectors: Float32Array, list: number): Uint8Array;
   /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
   decode(codes: Uint8Array, n: number): Float32Array;
+  /** Vectors of rows of a loaded block, bit for bit, layout (rows, dimension); absent where codes do not hold them. */
+  pick?(codes: LoadedCodes, rows: readonly number[]): Float32Array;
   /** Copies the codes of n rows into kernel memory. */
   load(codes: Uint8Array, n: number): LoadedCodes;
 }

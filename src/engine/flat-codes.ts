@@ -8,6 +8,11 @@ import { doublesAt, free } from "./kernels/memory.js";
 const normMin = 1e-10;
 const normMax = 1e15;
 
+export interface FlatCodes extends LoadedCodes {
+  /** Where the vectors lie in kernel memory. */
+  readonly vectors: number;
+}
+
 /**
  * Codes that lie in kernel memory: `vectors`, float32 of layout (n, dimension), and `factors`, RaBitQ factors followed by
  * codes, or 0. Computes `norms` (n float64). `bytes` were allocated from `vectors` on.
@@ -19,13 +24,14 @@ export function flatCodes(
   norms: number,
   factors: number,
   bytes: number,
-): LoadedCodes {
+): FlatCodes {
   normsWide(vectors, n, dimension, norms);
   const narrow = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
   return {
     n,
     bytes,
+    vectors,
     describe(words, at) {
       words[at] = vectors;
       words[at + 1] = norms;

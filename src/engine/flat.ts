@@ -8,9 +8,9 @@
 
 import type { Codec, Grouping, LoadedCodes } from "./codec.js";
 import type { Metric } from "./config.js";
-import { flatCodes } from "./flat-codes.js";
+import { type FlatCodes, flatCodes } from "./flat-codes.js";
 import { scanFlat } from "./kernels/kernels.js";
-import { allocate, bytesAt } from "./kernels/memory.js";
+import { allocate, bytesAt, floatsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
 
@@ -28,6 +28,11 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
       const vectors = new Float32Array(n * dimension);
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
+    },
+    pick({ vectors }: FlatCodes, rows) {
+      const picked = new Float32Array(rows.length * dimension);
+      rows.forEach((row, i) => picked.set(floatsAt(vectors + row * rowBytes, dimension), i * dimension));
+      return picked;
     },
     load: (codes, n) => loadFlat(codes, n, dimension),
   };

@@ -53,7 +53,7 @@ export class EncryptedVectorStore extends VectorStore {
     // LangChain keeps what super() is given in a public field: the key must not be in it.
     super(chooseEmbeddings(embeddings), { indexName: args.indexName });
     const { filter, nProbes = 0, greedy = false } = args;
-    this.#matches = filter && compileFilter(filter);
+    this.#matches = filter && compileFilter(filter).matches;
     this.#filter = filter && structuredClone(filter);
     this.#probing = { nProbes, greedy };
     this.#index = new StoreIndex(args);

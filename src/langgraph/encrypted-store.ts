@@ -231,7 +231,7 @@ async function bestOfEach(index: VectorIndex, matches: readonly Match[]): Promis
 
 /** For more rows than one query gives. */
 async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
-  const matches = compileFilter(filter);
+  const { matches } = compileFilter(filter);
   const rows: ItemRow[] = [];
   let after: string | undefined;
   for (;;) {

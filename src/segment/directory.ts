@@ -1,7 +1,7 @@
 /**
  * A segment's directory: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, records, contents, id table, directory. Offsets and block
+ * Blocks follow one another in the object: codes, records, contents, columns, id table, directory. Offsets and block
  * numbers are therefore sums and not stored.
  */
 
@@ -31,6 +31,12 @@ export interface CodeBlock extends RowBlock {
   readonly radius: number;
 }
 
+/** Metadata columns of the rows of one group. */
+export interface ColumnBlock extends RowBlock {
+  /** The paths of its columns, see `EncodedColumn`. */
+  readonly paths: readonly (string | null)[];
+}
+
 /** Entries of the id table, from `firstWord` on (the first word of a fingerprint). */
 export interface IdBlock extends Block {
   readonly firstWord: number;
@@ -42,6 +48,7 @@ export interface Directory {
   readonly codes: readonly CodeBlock[];
   readonly records: readonly RowBlock[];
   readonly contents: readonly RowBlock[];
+  readonly columns: readonly ColumnBlock[];
   readonly ids: readonly IdBlock[];
 }
 
@@ -54,22 +61,26 @@ export interface DirectoryDraft {
   readonly codes: readonly Unplaced<CodeBlock>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
+  readonly columns: readonly Unplaced<ColumnBlock>[];
   readonly ids: readonly Unplaced<IdBlock>[];
 }
 
-const headWords = 6;
+const headWords = 8;
 
 export function encodeDirectory(draft: DirectoryDraft): Uint8Array {
-  const { dimension, rows, codes, records, contents, ids } = draft;
-  const counts = [codes.length, records.length, contents.length, ids.length];
-  const words = [dimension, rows, ...counts].concat(
+  const { dimension, rows, codes, records, contents, columns, ids } = draft;
+  const paths = Buffer.from(JSON.stringify(columns.map((block) => block.paths)), "utf8");
+  const counts = [codes.length, records.length, contents.length, columns.length, ids.length];
+  const words = [dimension, rows, ...counts, paths.length].concat(
     codes.flatMap((block) => [...rowWords(block), block.list, floatBits(block.radius)]),
     records.flatMap(rowWords),
     contents.flatMap(rowWords),
+    columns.flatMap(rowWords),
     ids.flatMap((block) => [block.length, block.firstWord]),
   );
-  const bytes = Buffer.alloc(4 * words.length);
+  const bytes = Buffer.alloc(4 * words.length + paths.length);
   words.forEach((word, i) => bytes.writeUInt32LE(word, 4 * i));
+  bytes.set(paths, 4 * words.length);
   return bytes;
 }
 
@@ -77,15 +88,19 @@ function rowWords({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
   return [length, firstRow, rows];
 }
 
-/** `bytes` are authenticated; a length that does not fit is a writer's bug. */
+/** `bytes` are authenticated; yet whatever they hold, this gives a directory or throws `corrupt`. */
 export function decodeDirectory(bytes: Uint8Array): Directory {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let position = 0;
   const word = () => view.getUint32(4 * position++, true);
-  const [dimension, rows, codes, records, contents, ids] = Array.from({ length: headWords }, word);
-  if (bytes.length !== 4 * (headWords + 5 * codes + 3 * (records + contents) + 2 * ids)) {
-    throw new SealdexError("internal", "segment directory: its length does not fit its counts");
-  }
+  if (bytes.length < 4 * headWords) throw misfit();
+  const [dimension, rows, codes, records, contents, columns, ids, pathsLength] = Array.from(
+    { length: headWords },
+    word,
+  );
+  const wordCount = headWords + 5 * codes + 3 * (records + contents + columns) + 2 * ids;
+  if (bytes.length !== 4 * wordCount + pathsLength) throw misfit();
+  const paths = decodePaths(bytes.subarray(4 * wordCount), columns);
   let number = 0;
   let offset = headerBytes;
   const place = (): Block => {
@@ -96,6 +111,7 @@ export function decodeDirectory(bytes: Uint8Array): Directory {
   };
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const codeBlock = (): CodeBlock => ({ ...rowBlock(), list: word(), radius: bitsFloat(word()) });
+  const columnBlock = (_: unknown, i: number): ColumnBlock => ({ ...rowBlock(), paths: paths[i] });
   const idBlock = (): IdBlock => ({ ...place(), firstWord: word() });
   return {
     dimension,
@@ -103,8 +119,28 @@ export function decodeDirectory(bytes: Uint8Array): Directory {
     codes: Array.from({ length: codes }, codeBlock),
     records: Array.from({ length: records }, rowBlock),
     contents: Array.from({ length: contents }, rowBlock),
+    columns: Array.from({ length: columns }, columnBlock),
     ids: Array.from({ length: ids }, idBlock),
   };
+}
+
+/** The paths of each of `n` column blocks. */
+function decodePaths(text: Uint8Array, n: number): readonly (readonly (string | null)[])[] {
+  let paths: unknown;
+  try {
+    paths = JSON.parse(Buffer.from(text).toString("utf8"));
+  } catch {
+    // Without the cause, whose message quotes the text.
+    throw misfit();
+  }
+  const isPath = (path: unknown): path is string | null => path === null || typeof path === "string";
+  const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
+  if (!Array.isArray(paths) || paths.length !== n || !paths.every(isBlock)) throw misfit();
+  return paths;
+}
+
+function misfit(): SealdexError {
+  return new SealdexError("corrupt", "segment directory: its length does not fit its counts");
 }
 
 /** The block that holds `row`: blocks are ascending and without gaps. */

@@ -109,7 +109,7 @@ export class SegmentReader {
    * Each lies in kernel memory: the fingerprints and the codes.
    */
   pinCodes(blocks: readonly CodeBlock[]): Promise<OpenCodes[]> {
-    return this.#pin(blocks, (block, plaintext) => {
+    return this.pin(blocks, (block, plaintext) => {
       const { rows } = block as CodeBlock;
       const fingerprints = allocate(16 * rows);
       bytesAt(fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
@@ -193,6 +193,16 @@ export class SegmentReader {
     return this.#parts(this.directory.contents, rows);
   }
 
+  /** What `make` gives, kept in the cache under `key` and pinned; call `unpinMade` with the key when done. */
+  async pinMade<T extends CachedBlock>(key: object, make: () => Promise<T>): Promise<T> {
+    const [made] = await this.#cache.pin([key], async () => [await make()]);
+    return made;
+  }
+
+  unpinMade(key: object): void {
+    this.#cache.unpin([key]);
+  }
+
   /**
    * Reads records or contents of ascending rows past the cache, a few megabytes at a time: for passes over
    * everything. Each call of the result must go on where the one before ended.
@@ -232,7 +242,7 @@ export class SegmentReader {
       return ids.slice(Math.max(0, last - (ids[last]?.firstWord === first ? 1 : 0)), last + 1);
     });
     const needed = distinct(blocksOf.flat());
-    const pages = await this.#pin<IdPage>(needed, (_, plaintext) => {
+    const pages = await this.pin<IdPage>(needed, (_, plaintext) => {
       const entries = toWords(plaintext);
       return { entries, bytes: entries.byteLength };
     });
@@ -273,7 +283,7 @@ export class SegmentReader {
   async #parts(blocks: readonly RowBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
     const blocksOf = rows.map((row) => blockOfRow(blocks, row));
     const needed = distinct(blocksOf);
-    const pages = await this.#pin<Page>(needed, (block, plaintext) => ({
+    const pages = await this.pin<Page>(needed, (block, plaintext) => ({
       parts: decodePage(plaintext, (block as RowBlock).rows),
       bytes: plaintext.length,
     }));
@@ -282,7 +292,8 @@ export class SegmentReader {
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).parts[row - blocksOf[i].firstRow]);
   }
 
-  #pin<T extends CachedBlock>(
+  /** What `decode` makes of blocks, through the cache and pinned; call `unpin` with the same blocks when done. */
+  pin<T extends CachedBlock>(
     blocks: readonly Block[],
     decode: (block: Block, plaintext: Uint8Array) => T,
   ): Promise<T[]> {

@@ -9,6 +9,7 @@ import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather } from "../engine/kmeans.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
+import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage, type Row } from "./row.js";
 
@@ -92,6 +93,11 @@ export function* writeSegment(
     seal,
   );
 
+  const columns = yield* sealColumns(
+    rows.map((row) => row.record),
+    seal,
+  );
+
   const fingerprints = rows.map((row) => row.fingerprint);
   const entries = buildEntries(fingerprints, batch.deleted);
   const ids: DirectoryDraft["ids"][number][] = [];
@@ -101,7 +107,15 @@ export function* writeSegment(
     ids.push({ length: seal(plaintext), firstWord: block[0] });
   }
 
-  const directory = encodeDirectory({ dimension, rows: rows.length, codes, records, contents, ids });
+  const directory = encodeDirectory({
+    dimension,
+    rows: rows.length,
+    codes,
+    records,
+    contents,
+    columns,
+    ids,
+  });
   const directoryLength = seal(directory);
   const bytes = yield* join(parts);
   return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
@@ -116,6 +130,37 @@ function* sealPages(
     sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
     if (sealed.length % pagesTogether === 0) yield;
   }
+  return sealed;
+}
+
+/** Columns of one group share a block while it is small. */
+function* sealColumns(
+  records: readonly Uint8Array[],
+  seal: (plaintext: Uint8Array) => number,
+): Generator<void, DirectoryDraft["columns"][number][]> {
+  const sealed: DirectoryDraft["columns"][number][] = [];
+  let held: EncodedColumn[] = [];
+  let bytes = 0;
+  const flush = () => {
+    if (held.length === 0) return;
+    const [{ firstRow, rows }] = held;
+    const length = seal(encodePage(held.map((column) => column.bytes)));
+    sealed.push({ length, firstRow, rows, paths: held.map(({ path }) => path) });
+    [held, bytes] = [[], 0];
+  };
+  for (const column of gatherColumns(records)) {
+    if (column === undefined) {
+      yield;
+      continue;
+    }
+    if (bytes + column.bytes.length > pageBytes || column.firstRow !== held[0]?.firstRow) {
+      flush();
+      yield;
+    }
+    held.push(column);
+    bytes += column.bytes.length;
+  }
+  flush();
   return sealed;
 }
 

@@ -1,7 +1,14 @@
 /** What every index does, wherever it runs: the same suite for the embedded client and for HTTP. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, generateKey, type Item, type Metric, type VectorIndex } from "../../src/core.js";
+import {
+  type Client,
+  type Filter,
+  generateKey,
+  type Item,
+  type Metric,
+  type VectorIndex,
+} from "../../src/core.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered } from "../engine/data.js";
 import { dot, rowsOf, squaredL2 } from "../engine/oracle.js";
@@ -192,6 +199,104 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await ids({ "nested.even": true, group: { $gt: 4, $lte: 8 } })).toEqual(["i6", "i8", "i16"]);
       expect(await ids({ group: "7" })).toEqual([]);
       expect(await ids({})).toEqual(["i0", "i1", "i2"]);
+    });
+
+    describe("of a trained index, a filter", () => {
+      const d = 8;
+      const n = 6000;
+      const clusters = 30;
+      const vectors = rowsOf(clustered(n, d, clusters, 21), d);
+      // Rows of one cluster share the signs of their first components, so `region` goes with the lists.
+      const items = vectors.map((vector, i) => ({
+        id: `${i}`,
+        vector,
+        metadata: { thousandth: i % 1000, region: `${Math.sign(vector[0])},${Math.sign(vector[1])}` },
+      }));
+      const queries = rowsOf(clustered(20, d, clusters, 22), d);
+      let index: VectorIndex;
+      beforeAll(async () => {
+        ({ index } = await newIndex(items.slice(0, 5000)));
+        await index.train({ nLists: 40 });
+        await index.upsert(items.slice(5000));
+        // Rows that match but are gone must not come back through the metadata.
+        await index.delete({ ids: items.slice(0, 50).map(({ id }) => id) });
+        await index.upsert([{ id: "60", vector: vectors[60], metadata: { thousandth: -1 } }]);
+      });
+
+      /** The share of the true nearest matches that queries find. */
+      async function recall(filters: Filter, isMatch: (item: (typeof items)[number]) => boolean) {
+        const matching = items.filter((item, i) => i >= 50 && i !== 60 && isMatch(item));
+        const lists = await index.query({ queryVectors: queries, topK: 10, nProbes: 0, filters });
+        let found = 0;
+        let wanted = 0;
+        lists.forEach((matches, q) => {
+          const nearest = matching
+            .map(({ id, vector }) => ({ id, distance: bruteForceDistance("euclidean", queries[q], vector) }))
+            .sort((a, b) => a.distance - b.distance)
+            .slice(0, 10);
+          const ids = new Set(nearest.map(({ id }) => id));
+          expect(matches.length).toBe(nearest.length);
+          wanted += ids.size;
+          for (const { id } of matches) if (ids.has(id)) found++;
+        });
+        return found / wanted;
+      }
+
+      test.each([1, 5, 10, 200])(
+        "that keeps %i in 1000 evenly finds all that brute force finds",
+        async (kept) => {
+          const filters = { thousandth: { $gte: 0, $lt: kept } };
+          expect(await recall(filters, ({ metadata }) => metadata.thousandth < kept)).toBe(1);
+        },
+      );
+
+      test("that keeps half evenly holds the recall that training aims at", async () => {
+        const even = Array.from({ length: 500 }, (_, i) => 2 * i);
+        const filters = { thousandth: { $in: even } };
+        expect(await recall(filters, ({ metadata }) => metadata.thousandth % 2 === 0)).toBeGreaterThan(0.95);
+      });
+
+      test.each(["1,1", "-1,1"])("that goes with the clusters holds it too: %s", async (region) => {
+        const share = items.filter((item) => item.metadata.region === region).length / n;
+        expect(share).toBeGreaterThan(0.1);
+        const filters = { region };
+        expect(await recall(filters, ({ metadata }) => metadata.region === region)).toBeGreaterThan(0.95);
+      });
+
+      test("that matches nothing, or only what is gone, finds nothing", async () => {
+        const ask = (filters: Filter) => index.query({ queryVector: queries[0], topK: 5, filters });
+        expect(await ask({ thousandth: "1" })).toEqual([]);
+        expect(await ask({ nowhere: { $gt: 0 } })).toEqual([]);
+        expect(await ask({ thousandth: { $lt: 0 } })).toMatchObject([{ id: "60" }]);
+      });
+
+      test("does not change what a greedy query or one of all lists finds", async () => {
+        const filters = { thousandth: { $lt: 900 } };
+        const asked = { queryVectors: queries, topK: 10, filters };
+        const all = await index.query({ ...asked, nProbes: 40 });
+        expect(await index.query({ ...asked, nProbes: 1, greedy: true })).toEqual(all);
+        expect(await recall(filters, ({ metadata }) => metadata.thousandth < 900)).toBeGreaterThan(0.95);
+      });
+    });
+
+    test("deletes by filter among columns and records alike", async () => {
+      const items: Item[] = [
+        { id: "array", vector: [1], metadata: { a: [{ b: 1 }, { c: 2 }] } },
+        { id: "object", vector: [2], metadata: { a: { b: null } } },
+        {
+          id: "wide",
+          vector: [3],
+          metadata: Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`k${i}`, i])),
+        },
+        { id: "none", vector: [4] },
+      ];
+      const { index } = await newIndex(items);
+      await index.delete({ filter: { a: { b: null } } });
+      expect(await index.listIds()).toEqual(["array", "none", "wide"]);
+      await index.delete({ filter: { k899: 899 } });
+      expect(await index.listIds()).toEqual(["array", "none"]);
+      await index.delete({ filter: { "a.b": null } });
+      expect(await index.listIds()).toEqual([]);
     });
 
     test("lists ids in order, by pages", async () => {

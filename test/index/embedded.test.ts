@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient } from "../../src/core.js";
+import { expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
 import { indexBehaviour } from "./behaviour.js";
 
 indexBehaviour("in memory", async () => {
@@ -22,4 +23,14 @@ indexBehaviour("on local disk, configuration apart", async () => {
       await rm(folder, { recursive: true });
     },
   };
+});
+
+test.each([null, undefined, "text", [1]])("metadata whose toJSON gives %j are refused", async (given) => {
+  const client = createClient({ indexLocation: { location: "memory" } });
+  const index = await client.createIndex({ indexName: "to JSON", indexKey: generateKey() });
+  const metadata = { toJSON: () => given };
+  const attempt = index.upsert([{ id: "a", vector: [1], metadata }]);
+  await expect(attempt).rejects.toMatchObject({ code: "invalid_request" });
+  expect(await index.query({ queryVector: [1], filters: { a: { $ne: 1 } } })).toEqual([]);
+  await client.close();
 });

@@ -30,8 +30,10 @@ async function readAll(store: BlobStore) {
   const index = await createClient({ indexLocation: store }).loadIndex(options);
   const include = ["distance", "metadata", "contents", "vector"] as const;
   const matches = await index.query({ queryVector: [3, 3, 1], topK: 1000, nProbes: 3, include });
+  const filters = { i: { $gte: 20, $ne: 30 } };
   return {
     matches,
+    filtered: await index.query({ queryVector: [3, 3, 1], topK: 1000, nProbes: 3, filters }),
     count: await index.count(),
     ids: await index.listIds(),
     got: await index.get(["i7", "late"]),

@@ -1,0 +1,59 @@
+/**
+ * Which lists a filtered query should probe, so that its recall holds up against what the filter removes.
+ *
+ * Lists without a matching row are passed over. A filter that keeps a share s of the rows leaves the k-th match as far
+ * away as the (k / s)-th row was; measured, 1 / sqrt(s) times the lists make up for that where matches are spread evenly
+ * (bench/filters.mjs). Where they are not, two more conditions hold a query back from stopping early: it has met as many
+ * matches as an evenly spread filter would have given it, and the lists probed reach as far beyond the nearest one with
+ * a match as those of an unfiltered query reach beyond the nearest of all. For a query whose own cluster the filter
+ * removes that can be most lists: with a bound of four times the unfiltered number, recall fell from 0.966 to 0.948.
+ */
+
+import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
+import type { QueryVector } from "../engine/query-vector.js";
+
+/** How a filter's matches lie in the lists. */
+export interface ListCounts {
+  rowsIn(list: number): number;
+  matchesIn(list: number): number;
+  /** The share of all rows that match, above 0. */
+  readonly share: number;
+}
+
+/** Lists are looked up a little beyond the expected number, so that the second look-up is rarely needed. */
+const spareShare = 1.25;
+
+/** `lists` is what an unfiltered query probes; `topK` matches are wanted. */
+export function probeFiltered(
+  quantizer: CoarseQuantizer,
+  query: QueryVector,
+  lists: number,
+  topK: number,
+  { rowsIn, matchesIn, share }: ListCounts,
+): Probes {
+  const evenly = lists / Math.sqrt(share);
+  let asked = Math.min(quantizer.nLists, Math.ceil(spareShare * evenly) + 1);
+  for (;;) {
+    const { lists: nearest, distances } = quantizer.probe(query, asked);
+    const rows = nearest.slice(0, lists).reduce((sum, list) => sum + rowsIn(list), 0);
+    const wanted = Math.max(topK, Math.sqrt(share) * rows);
+    const margin = distances[lists - 1] - distances[0];
+    const chosen: number[] = [];
+    const chosenDistances: number[] = [];
+    let met = 0;
+    let reach = Infinity;
+    let done = false;
+    for (let rank = 0; rank < nearest.length; rank++) {
+      done = met >= wanted && chosen.length >= lists && distances[rank] >= reach;
+      if (done) break;
+      const matches = matchesIn(nearest[rank]);
+      if (matches === 0) continue;
+      if (chosen.length === 0) reach = distances[rank] + margin;
+      chosen.push(nearest[rank]);
+      chosenDistances.push(distances[rank]);
+      met += matches;
+    }
+    if (done || asked === quantizer.nLists) return { lists: chosen, distances: chosenDistances };
+    asked = quantizer.nLists;
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Which rows of a segment match a filter: from its metadata columns, and from the records of those rows that columns
+ * leave open. Segments never change, so what was found is kept and the same filter again costs nothing.
+ */
+
+import type { CompiledFilter, FilterNode } from "../filter.js";
+import { rowsPerColumnGroup } from "../segment/column.js";
+import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
+import type { CodeBlock } from "../segment/directory.js";
+import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
+import { recordMetadata } from "../segment/row.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
+import { breathe } from "./breathe.js";
+import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
+
+/** Rows of a segment that match; also those that newer segments hide. */
+export interface MatchingRows {
+  readonly bits: Uint32Array;
+  readonly count: number;
+  /** The code blocks with such rows, and how many of them each has. */
+  readonly blocks: ReadonlyMap<CodeBlock, number>;
+}
+
+/** Filters that are kept for each segment, the least recently used go first. A filter takes a bit for each row. */
+const filtersKept = 32;
+/** Records that are looked at in one piece of work. */
+const recordsTogether = 1024;
+/** Sets of columns that are evaluated in one piece of work, and what a group counts for beside its sets. */
+const setsTogether = 16_384;
+const setsPerGroup = 1024;
+
+export class RowFilters {
+  readonly #known = new WeakMap<SegmentReader, Map<string, Promise<MatchingRows>>>();
+
+  matching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
+    let known = this.#known.get(reader);
+    if (known === undefined) this.#known.set(reader, (known = new Map()));
+    const kept = known;
+    let found = kept.get(filter.text);
+    if (found === undefined) {
+      found = findMatching(reader, filter);
+      // A failure is not remembered.
+      found.catch(() => kept.delete(filter.text));
+    }
+    // Put back at the end: the order of a Map is the order of insertion.
+    kept.delete(filter.text);
+    kept.set(filter.text, found);
+    if (kept.size > filtersKept) kept.delete([...kept.keys()][0]);
+    return found;
+  }
+}
+
+async function findMatching(reader: SegmentReader, { root, matches }: CompiledFilter): Promise<MatchingRows> {
+  const { rows, codes } = reader.directory;
+  const { certain: bits, possible: open } = await evaluate(reader, root);
+  removeRows(open, bits);
+  const undecided = rowsIn(open, 0, rows);
+  for (let start = 0; start < undecided.length; start += recordsTogether) {
+    const piece = undecided.slice(start, start + recordsTogether);
+    const records = await reader.records(piece);
+    piece.forEach((row, i) => {
+      if (matches(recordMetadata(records[i]))) addRow(bits, row);
+    });
+    await breathe();
+  }
+  const blocks = new Map<CodeBlock, number>();
+  for (const block of codes) {
+    const count = countRows(bits, block.firstRow, block.firstRow + block.rows);
+    if (count > 0) blocks.set(block, count);
+  }
+  return { bits, count: countRows(bits, 0, rows), blocks };
+}
+
+/** The outcome for all rows of a segment, group by group. */
+async function evaluate(reader: SegmentReader, root: FilterNode) {
+  const { rows } = reader.directory;
+  const paths = pathsOf(root);
+  const groups = await readColumns(reader, paths);
+  const certain = noRows(rows);
+  const possible = noRows(rows);
+  let work = 0;
+  for (let firstRow = 0; firstRow < rows; firstRow += rowsPerColumnGroup) {
+    const size = Math.min(rowsPerColumnGroup, rows - firstRow);
+    const columns: ColumnsOfGroup = groups.get(firstRow) ?? new Map();
+    const group = evaluateColumns(root, columns, size);
+    certain.set(group.certain, firstRow / 32);
+    possible.set(group.possible, firstRow / 32);
+    for (const path of paths) work += columns.get(path)?.().sets ?? 0;
+    work += setsPerGroup;
+    if (work < setsTogether) continue;
+    work = 0;
+    await breathe();
+  }
+  return { certain, possible };
+}
