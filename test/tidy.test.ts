@@ -40,6 +40,7 @@ function sources(folder: string): Source[] {
 const table: Record<string, string> = {
   "errors.ts": "",
   "engine/": "errors.ts",
+  "threads/": "engine/kernels/ errors.ts node:",
   "crypto/": "errors.ts node:crypto",
   "storage/": "errors.ts node:",
   "given-values.ts": "engine/config.ts errors.ts vector-index.ts",
@@ -49,7 +50,7 @@ const table: Record<string, string> = {
   "embedder.ts": "errors.ts lexical.ts",
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
+  "encrypted-index/": `segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
     given-values.ts vector-index.ts errors.ts node:crypto node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",

@@ -1,5 +1,8 @@
 /** Long work in pieces, between which the event loop turns. */
 
+import type { Work } from "../engine/work.js";
+import { kernelThreads } from "../threads/kernel-threads.js";
+
 /** Lets other work of the process run. */
 export function breathe(): Promise<void> {
   return new Promise((resolve) => {
@@ -7,11 +10,17 @@ export function breathe(): Promise<void> {
   });
 }
 
-/** Drives a generator to its end, letting other work run between its pieces. */
-export async function drive<T>(work: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-    await breathe();
+/** Drives work to its end: its kernel calls on the threads, and other work of the process between its pieces. */
+export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    for (;;) {
+      const step = work.next();
+      if (step.done) return step.value;
+      await (step.value === undefined ? breathe() : kernelThreads().run(step.value));
+      signal?.throwIfAborted();
+    }
+  } finally {
+    // Work that is given up frees what it holds; work that is done no longer cares.
+    work.return(undefined as T);
   }
 }

@@ -8,6 +8,10 @@ import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.j
 import { listCount, type Model } from "./model.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
+import { inParts, type Work } from "./work.js";
+
+/** Vectors that are assigned at a time; copying them takes a few milliseconds. */
+const heldBytes = 16 * 1024 * 1024;
 
 /** The lists that a query should probe. */
 export interface Probes {
@@ -61,6 +65,38 @@ export class CoarseQuantizer {
     const assigned = wordsAt(lists, n).slice();
     free(at);
     return assigned;
+  }
+
+  /** The nearest list of each of n vectors; `pointsOf` gives some of them, layout (count, dimension), in list space. */
+  *assignAll(n: number, pointsOf: (first: number, count: number) => Float32Array): Work<Uint32Array> {
+    const lists = new Uint32Array(n);
+    const rowBytes = 4 * this.#dimension;
+    const rowsHeld = Math.min(n, Math.max(1, Math.floor(heldBytes / rowBytes)));
+    const at = allocate(rowsHeld * (rowBytes + 8));
+    const listsAt = at + rowsHeld * rowBytes;
+    try {
+      for (let first = 0; first < n; first += rowsHeld) {
+        const count = Math.min(rowsHeld, n - first);
+        floatsAt(at, count * this.#dimension).set(pointsOf(first, count));
+        yield inParts(count, this.nLists * this.#dimension, (row, rows) => ({
+          kernel: "assignNearest",
+          args: [
+            at + row * rowBytes,
+            rows,
+            this.#dimension,
+            this.#centroids,
+            this.nLists,
+            this.#halfNorms,
+            listsAt + 4 * row,
+            listsAt + 4 * (rowsHeld + row),
+          ],
+        }));
+        lists.set(wordsAt(listsAt, count), first);
+      }
+      return lists;
+    } finally {
+      free(at);
+    }
   }
 
   /** The largest distance of these rows of one list from its centroid, rounded up. */

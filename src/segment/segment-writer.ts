@@ -8,6 +8,7 @@ import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather } from "../engine/kmeans.js";
+import type { Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage, type Row } from "./row.js";
@@ -44,8 +45,7 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
-/** What one piece of work holds, each a few milliseconds: multiply-adds, pages, parts. */
-const assignCost = 2 ** 25;
+/** What one piece of work holds, each a few milliseconds: pages, parts. */
 const pagesTogether = 32;
 const partsTogether = 16;
 
@@ -57,7 +57,7 @@ export function* writeSegment(
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-): Generator<void, SealedSegment> {
+): Work<SealedSegment> {
   const sealer = new ObjectSealer(key, context);
   const parts: Uint8Array[] = [sealer.header];
   const seal = (plaintext: Uint8Array) => {
@@ -110,7 +110,7 @@ export function* writeSegment(
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
   seal: (plaintext: Uint8Array) => number,
-): Generator<void, DirectoryDraft["records"][number][]> {
+): Work<DirectoryDraft["records"][number][]> {
   const sealed: DirectoryDraft["records"][number][] = [];
   for (const { firstRow, parts } of pages(sections)) {
     sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
@@ -119,7 +119,7 @@ function* sealPages(
   return sealed;
 }
 
-function* join(parts: readonly Uint8Array[]): Generator<void, Uint8Array> {
+function* join(parts: readonly Uint8Array[]): Work<Uint8Array> {
   const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const [i, part] of parts.entries()) {
@@ -142,18 +142,14 @@ interface Grouped {
   readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
-function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Generator<void, Grouped> {
+function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
   const order = Uint32Array.from(rows.keys());
   if (encoding.quantizer === undefined) {
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = new Uint32Array(rows.length);
-  const piece = Math.max(1, Math.floor(assignCost / (dimension * encoding.quantizer.nLists)));
-  for (let row = 0; row < rows.length; row += piece) {
-    const points = encoding.toListSpace(vectors.subarray(row * dimension, (row + piece) * dimension));
-    lists.set(encoding.quantizer.assign(points), row);
-    yield;
-  }
+  const lists = yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
+    encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
+  );
   order.sort((a, b) => lists[a] - lists[b] || a - b);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {

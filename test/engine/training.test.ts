@@ -5,14 +5,17 @@ import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreFloor, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
 import { seededRandom } from "../../src/engine/random.js";
+import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { trainModel } from "../../src/engine/train.js";
+import type { Work } from "../../src/engine/work.js";
 import { clustered } from "./data.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-function run<T>(work: Generator<void, T>): T {
+function run<T>(work: Work<T>): T {
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;
+    for (const call of step.value ?? []) callKernel(call);
   }
 }
 

@@ -5,7 +5,8 @@
  * kernel keeps state, allocates, or reads beyond the rows it is given.
  */
 
-export { dotBlock, squaredL2Block } from "./distance";
+export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
+export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
 export { assignNearest } from "./nearest";
 export { buildTable, encodeRabitq, scanRabitq } from "./rabitq";

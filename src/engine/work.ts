@@ -1,0 +1,34 @@
+/** Long work, in pieces. */
+
+import type { KernelCall } from "./kernels/kernels.js";
+
+/**
+ * Work that yields the kernel calls it needs made before it goes on. Calls of one yield do not touch what another of them
+ * writes: whoever drives the work makes them in any order, or at once on several threads, and the result is the same.
+ * Nothing yielded is a pause, in which others may run. Each call, and what happens between two yields, takes a few
+ * milliseconds.
+ */
+export type Work<T> = Generator<readonly KernelCall[] | void, T, void>;
+
+/** Multiply-adds of one call. */
+const callCost = 2 ** 24;
+
+/** The calls that `make` gives for parts of `n` rows that cost `rowCost` multiply-adds each. */
+export function inParts(
+  n: number,
+  rowCost: number,
+  make: (first: number, rows: number) => KernelCall,
+): KernelCall[] {
+  const rows = Math.max(1, Math.floor(callCost / rowCost));
+  const count = Math.ceil(n / rows);
+  return Array.from({ length: count }, (_, i) => make(i * rows, Math.min(rows, n - i * rows)));
+}
+
+/** Copies `from` to `to` of the same length, a piece at a time. */
+export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> {
+  const piece = 2 ** 22;
+  for (let at = 0; at < from.length; at += piece) {
+    to.set(from.subarray(at, at + piece), at);
+    yield;
+  }
+}
