@@ -29,14 +29,6 @@ export interface Rows {
   readonly dimension: number;
 }
 
-/** What k-means found. */
-export interface Clusters {
-  /** Layout (k, dimension). */
-  readonly centroids: Float32Array;
-  /** The nearest centroid of each row. */
-  readonly lists: Uint32Array;
-}
-
 /** Rows from `firstRow` on that are clustered among themselves, into lists from `firstList` on. */
 interface Group {
   readonly firstRow: number;
@@ -50,9 +42,9 @@ export type OnCompared = (comparisons: number) => void;
 
 /** How many comparisons of a row and a centroid `kmeans` makes at most. */
 export function comparisonsMax(n: number, k: number): number {
-  if (k < twoLevelsMin) return n * k * (rounds.alone + 1);
+  if (k < twoLevelsMin) return n * k * rounds.alone;
   const coarse = coarseLists(k);
-  return n * ((coarse + Math.ceil(k / coarse)) * (rounds.level + 1) + k * (rounds.after + 1));
+  return n * ((coarse + Math.ceil(k / coarse)) * rounds.level + k * rounds.after);
 }
 
 function coarseLists(k: number): number {
@@ -60,14 +52,14 @@ function coarseLists(k: number): number {
 }
 
 /**
- * Finds k <= n clusters. The same rows, k and random sequence give the same clusters.
+ * The centroids of k <= n clusters, layout (k, dimension). The same rows, k and random sequence give the same centroids.
  */
 export function* kmeans(
   rows: Rows,
   k: number,
   random: () => number,
   onCompared: OnCompared = () => undefined,
-): Work<Clusters> {
+): Work<Float32Array> {
   const { n, dimension } = rows;
   const rowBytes = 4 * dimension;
   const all = { firstRow: 0, rows: n, firstList: 0 };
@@ -76,8 +68,8 @@ export function* kmeans(
     if (k < twoLevelsMin) {
       const groups = [{ ...all, lists: k }];
       yield* startFrom(rows, samplePositions(random, n, k), centroids);
-      const lists = yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
-      return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
+      yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
+      return floatsAt(centroids, k * dimension).slice();
     }
     const m = coarseLists(k);
     yield* startFrom(rows, samplePositions(random, n, m), centroids);
@@ -94,8 +86,8 @@ export function* kmeans(
     } finally {
       free(sorted.at);
     }
-    const lists = yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
-    return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
+    yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
+    return floatsAt(centroids, k * dimension).slice();
   } finally {
     free(centroids);
   }
@@ -116,7 +108,7 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
   }
 }
 
-/** Moves the centroids so many times, and returns the nearest centroid of each row, of those of its group. */
+/** Moves the centroids so many times, and returns the list that each row was in when they last moved. */
 function* lloyd(
   { at, n, dimension }: Rows,
   groups: readonly Group[],
@@ -132,7 +124,7 @@ function* lloyd(
   const distances = lists + 4 * n;
   try {
     let previous = new Uint32Array(n);
-    for (let move = 0; ; move++) {
+    for (let move = 0; move < moves; move++) {
       yield inParts(k, dimension, (first, count) => ({
         kernel: "halfSquares",
         args: [centroids + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
@@ -165,7 +157,7 @@ function* lloyd(
         onCompared(rows * compared);
       }
       const current = assigned.slice();
-      if (move === moves || (move > 0 && countChanges(previous, current) < settledShare * n)) return current;
+      if (move > 0 && countChanges(previous, current) < settledShare * n) return current;
       previous = current;
 
       const counts = countRows(current, k);
@@ -201,6 +193,7 @@ function* lloyd(
       }
       yield;
     }
+    return previous;
   } finally {
     free(sums);
   }

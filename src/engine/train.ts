@@ -1,8 +1,8 @@
 /** A sample of vectors to a model: coarse centroids, and how many lists a query should probe. */
 
 import type { KernelCall } from "./kernels/kernels.js";
-import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { type Clusters, comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
+import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { smallest } from "./smallest.js";
@@ -38,10 +38,10 @@ export function* trainModel(
   const onCompared = (comparisons: number) => onProgress((done += comparisons), total);
   try {
     yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
-    const clusters = yield* kmeans(rows, nLists, random, onCompared);
-    const autoProbes = yield* learnProbes(rows, sample, clusters, random, onCompared);
+    const centroids = yield* kmeans(rows, nLists, random, onCompared);
+    const autoProbes = yield* learnProbes(rows, sample, centroids, random, onCompared);
     onProgress(total, total);
-    return { dimension, centroids: clusters.centroids, rotationSeed: seed, autoProbes };
+    return { dimension, centroids, rotationSeed: seed, autoProbes };
   } finally {
     free(rows.at);
   }
@@ -55,7 +55,7 @@ export function* trainModel(
 function* learnProbes(
   { at, n, dimension }: Rows,
   sample: Float32Array,
-  { centroids, lists }: Clusters,
+  centroids: Float32Array,
   random: () => number,
   onCompared: OnCompared,
 ): Work<number> {
@@ -69,7 +69,7 @@ function* learnProbes(
   try {
     floatsAt(queriesAt, queries.length).set(queries);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
-    const ranks: number[] = [];
+    const found: { readonly toLists: Float32Array; readonly nearest: readonly number[] }[] = [];
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const count = Math.min(heldOutTogether, positions.length - first);
       const group = queriesAt + 4 * first * dimension;
@@ -81,12 +81,17 @@ function* learnProbes(
       for (let i = 0; i < count; i++) {
         const toRows = floatsAt(toRowsAt + 4 * i * n, n);
         toRows[positions[first + i]] = Infinity;
-        const toLists = floatsAt(toListsAt + 4 * i * k, k);
-        const nearest = smallest(toRows, Math.min(neighbours, n - 1));
-        ranks.push(...nearest.map((row) => rankOf(toLists, lists[row])));
+        const toLists = floatsAt(toListsAt + 4 * i * k, k).slice();
+        found.push({ toLists, nearest: smallest(toRows, Math.min(neighbours, n - 1)) });
         yield;
       }
     }
+    const rows = Uint32Array.from(new Set(found.flatMap(({ nearest }) => nearest)));
+    const assigned = yield* assign(rows, { at, n, dimension }, { at: centroidsAt, n: k, dimension });
+    const listOf = new Map(Array.from(rows, (row, i) => [row, assigned[i]]));
+    const ranks = found.flatMap(({ toLists, nearest }) =>
+      nearest.map((row) => rankOf(toLists, listOf.get(row) as number)),
+    );
     ranks.sort((a, b) => a - b);
     const last = ranks[Math.ceil(recallTarget * ranks.length) - 1] ?? 0;
     return last + 1;
@@ -101,6 +106,44 @@ function compare(queries: number, count: number, { at, n, dimension }: Rows, out
     kernel: "squaredL2Tile",
     args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
   }));
+}
+
+/** The nearest centroid of the rows at these positions. */
+function* assign(positions: Uint32Array, { at, dimension }: Rows, centroids: Rows): Work<Uint32Array> {
+  const n = positions.length;
+  const k = centroids.n;
+  const rowBytes = 4 * dimension;
+  const positionsAt = allocate(4 * (n + n + n + k) + n * rowBytes);
+  const listsAt = positionsAt + 4 * n;
+  const distancesAt = listsAt + 4 * n;
+  const halfNorms = distancesAt + 4 * n;
+  const rowsAt = halfNorms + 4 * k;
+  try {
+    wordsAt(positionsAt, n).set(positions);
+    yield [
+      { kernel: "gatherRows", args: [at, positionsAt, n, dimension, rowsAt] },
+      ...inParts(k, dimension, (first, count): KernelCall => ({
+        kernel: "halfSquares",
+        args: [centroids.at + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
+      })),
+    ];
+    yield inParts(n, k * dimension, (first, count) => ({
+      kernel: "assignNearest",
+      args: [
+        rowsAt + first * rowBytes,
+        count,
+        dimension,
+        centroids.at,
+        k,
+        halfNorms,
+        listsAt + 4 * first,
+        distancesAt + 4 * first,
+      ],
+    }));
+    return wordsAt(listsAt, n).slice();
+  } finally {
+    free(positionsAt);
+  }
 }
 
 /** How many lists are probed before `list`; of lists that are equally far, those of lower number. */
