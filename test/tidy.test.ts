@@ -51,7 +51,7 @@ const table: Record<string, string> = {
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "encrypted-index/": `segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts filter.ts embedder.ts
-    given-values.ts vector-index.ts errors.ts node:crypto node:util`,
+    given-values.ts vector-index.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
   "client/": "wire.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",

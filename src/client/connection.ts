@@ -27,12 +27,12 @@ export class Connection {
     return this.#send("GET", path);
   }
 
-  /** `body`: JSON text, or a value to make it from. */
-  post(path: string, body: object | string): Promise<unknown> {
-    return this.#send("POST", path, typeof body === "string" ? body : JSON.stringify(body));
+  /** `body`: JSON text, or a value to make it from. Where `signal` aborts, rejects with its reason. */
+  post(path: string, body: object | string, signal?: AbortSignal): Promise<unknown> {
+    return this.#send("POST", path, typeof body === "string" ? body : JSON.stringify(body), signal);
   }
 
-  async #send(method: string, path: string, body?: string): Promise<unknown> {
+  async #send(method: string, path: string, body?: string, signal?: AbortSignal): Promise<unknown> {
     let status: number;
     let text: string;
     try {
@@ -42,10 +42,12 @@ export class Connection {
         headers: this.#headers,
         body,
         redirect: "manual",
+        signal,
       });
       status = response.status;
       text = await response.text();
     } catch (cause) {
+      signal?.throwIfAborted();
       throw new SealdexError("storage_unavailable", `${method} ${path}: the service did not answer`, {
         cause,
       });

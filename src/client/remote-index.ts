@@ -14,6 +14,7 @@ import type {
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   VectorIndex,
 } from "../vector-index.js";
 import {
@@ -153,8 +154,9 @@ export class RemoteIndex implements VectorIndex {
     return decodeCount(await this.#connection.post("/v1/vectors/num_vectors", encodeAddress(this.#address)));
   }
 
-  async train(options?: { readonly nLists?: number }): Promise<void> {
-    await this.#connection.post("/v1/indexes/train", encodeTrain(this.#address, options));
+  async train(options?: TrainOptions): Promise<void> {
+    const body = encodeTrain(this.#address, options);
+    await this.#connection.post("/v1/indexes/train", body, options?.signal);
   }
 
   async describe(): Promise<IndexDescription> {

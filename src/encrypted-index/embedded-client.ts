@@ -3,9 +3,11 @@
 import { inspect } from "node:util";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
+import { invalid, typeName } from "../given-values.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
+import { useKernelThreads } from "../threads/kernel-threads.js";
 import type {
   Client,
   CreateIndexOptions,
@@ -13,7 +15,9 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { defineIndex } from "./definition.js";
+import { AutomaticTraining } from "./automatic-training.js";
+import { cacheBytesDefault } from "./cache-limit.js";
+import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, openRecord } from "./index-record.js";
 import {
@@ -28,16 +32,26 @@ import {
 } from "./names.js";
 import { OpenIndex } from "./open-index.js";
 
-const cacheBytesDefault = 512 * 1024 * 1024;
-
 export class EmbeddedClient implements Client {
   readonly #indexStore: BlobStore;
   readonly #configStore: BlobStore;
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
   readonly #cache: BlockCache;
+  readonly #training: AutomaticTraining;
+  #closed: Promise<void> | undefined;
+  readonly #releaseThreads: () => Promise<void>;
 
-  constructor({ indexLocation, configLocation, cacheBytesMax = cacheBytesDefault }: EmbeddedClientOptions) {
+  constructor({
+    indexLocation,
+    configLocation,
+    cacheBytesMax = cacheBytesDefault(),
+    automaticTraining = true,
+  }: EmbeddedClientOptions) {
+    checkInteger(cacheBytesMax, 0, Number.MAX_SAFE_INTEGER, "cacheBytesMax");
+    if (typeof automaticTraining !== "boolean") {
+      throw invalid(`automaticTraining: expected a boolean, got ${typeName(automaticTraining)}`);
+    }
     this.#indexStore = openLocation(indexLocation);
     this.#configStore = configLocation === undefined ? this.#indexStore : openLocation(configLocation);
     const owned = new Set<BlobStore>();
@@ -45,6 +59,8 @@ export class EmbeddedClient implements Client {
     if (configLocation !== undefined && !isBlobStore(configLocation)) owned.add(this.#configStore);
     this.#owned = [...owned];
     this.#cache = new BlockCache(cacheBytesMax);
+    this.#training = new AutomaticTraining(automaticTraining);
+    this.#releaseThreads = useKernelThreads();
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
@@ -64,13 +80,13 @@ export class EmbeddedClient implements Client {
       await this.#configStore.delete([manifestName(opened.indexId, 1)]);
       throw taken();
     }
-    return new EncryptedIndex(index);
+    return new EncryptedIndex(index, this.#training);
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
     const index = await this.#load(options);
     await index.log.newest();
-    return new EncryptedIndex(index);
+    return new EncryptedIndex(index, this.#training);
   }
 
   async listIndexes(): Promise<string[]> {
@@ -96,9 +112,14 @@ export class EmbeddedClient implements Client {
     await this.#indexStore.delete(objects.filter((name) => !name.startsWith(manifestPrefix(index.indexId))));
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    await this.#training.close();
     this.#cache.clear();
-    await Promise.all(this.#owned.map((store) => store.close()));
+    await Promise.all([this.#releaseThreads(), ...this.#owned.map((store) => store.close())]);
   }
 
   [inspect.custom](): string {

@@ -5,7 +5,7 @@ import { fingerprint } from "../crypto/keys.js";
 import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
 import { compileFilter, type Filter } from "../filter.js";
-import { checkVectorShape, invalid } from "../given-values.js";
+import { checkVectorShape, invalid, typeName } from "../given-values.js";
 import type {
   BatchQuery,
   IndexDescription,
@@ -16,9 +16,11 @@ import type {
   SingleQuery,
   StoredItem,
   TextQuery,
+  TrainOptions,
   Vector,
   VectorIndex,
 } from "../vector-index.js";
+import type { AutomaticTraining } from "./automatic-training.js";
 import { compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
@@ -39,10 +41,12 @@ const matchFields: readonly MatchField[] = ["distance", ...itemFields];
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
+  readonly #training: AutomaticTraining;
 
-  constructor(index: OpenIndex) {
+  constructor(index: OpenIndex, training: AutomaticTraining) {
     this.indexName = index.indexName;
     this.#index = index;
+    this.#training = training;
   }
 
   async upsert(items: readonly Item[]): Promise<void> {
@@ -50,7 +54,8 @@ export class EncryptedIndex implements VectorIndex {
     const dimension = index.dimension(await index.log.newest());
     const packed = await packItems(items, index.keys, dimension, this.#embedder());
     await compactIfDue(index);
-    await upsert(index, packed);
+    const committed = await upsert(index, packed);
+    if (committed !== null) this.#training.afterWrite(index, committed);
   }
 
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
@@ -118,16 +123,24 @@ export class EncryptedIndex implements VectorIndex {
     return (await this.#index.snapshot()).count();
   }
 
-  async train(options?: { readonly nLists?: number }): Promise<void> {
-    const nLists = options?.nLists;
+  async train(options?: TrainOptions): Promise<void> {
+    const { nLists, onProgress, signal } = options ?? {};
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-    await train(this.#index, nLists);
+    if (onProgress !== undefined && typeof onProgress !== "function") {
+      throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
+    }
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw invalid(`signal: expected an AbortSignal, got ${typeName(signal)}`);
+    }
+    await train(this.#index, { nLists, onProgress, signal });
+    this.#training.forgetFailure(this.#index);
   }
 
   async describe(): Promise<IndexDescription> {
     const { config, embeddingModel } = this.#index;
     const { manifest, model } = await this.#index.snapshot();
     const dimension = this.#index.dimension(manifest);
+    const trainingFailure = this.#training.failure(this.#index);
     return {
       indexName: this.indexName,
       type: config.type,
@@ -137,6 +150,8 @@ export class EncryptedIndex implements VectorIndex {
       ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
       trained: model !== undefined,
       ...(embeddingModel !== undefined && { embeddingModel }),
+      memory: this.#index.memory(),
+      ...(trainingFailure !== undefined && { trainingFailure }),
     };
   }
 

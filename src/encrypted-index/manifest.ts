@@ -34,6 +34,11 @@ export interface SegmentRef extends ObjectRef {
   readonly model?: string;
 }
 
+export interface ModelRef extends ObjectRef {
+  /** Items that there were when it was trained. */
+  readonly items: number;
+}
+
 /** An object that no manifest names any more. */
 export interface Garbage {
   readonly name: string;
@@ -51,7 +56,7 @@ export interface Manifest {
   /** Undefined until the first vector decides it. */
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
-  readonly model?: ObjectRef;
+  readonly model?: ModelRef;
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   readonly garbage: readonly Garbage[];

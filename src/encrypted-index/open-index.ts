@@ -7,6 +7,7 @@ import type { Grouping, Scanner } from "../engine/codec.js";
 import { flatScanner } from "../engine/flat.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -14,6 +15,7 @@ import type { BlockCache } from "../segment/block-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { MemoryUse } from "../vector-index.js";
 import { drive } from "./breathe.js";
 import type { OpenedRecord } from "./index-record.js";
 import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
@@ -60,6 +62,15 @@ export class OpenIndex {
     const manifest = await this.log.newest();
     if (this.#snapshot?.manifest.version !== manifest.version) this.#snapshot = await this.#open(manifest);
     return this.#snapshot;
+  }
+
+  memory(): MemoryUse {
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      kernelBytes: allocatedBytes(),
+      cacheBytes: this.#cache.bytes,
+      cacheBytesMax: this.#cache.bytesMax,
+    };
   }
 
   /** Whether training or compaction runs in this process; it runs once at a time. */

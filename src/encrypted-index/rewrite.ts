@@ -5,6 +5,7 @@
 
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
+import type { Batch } from "../segment/segment-writer.js";
 import { breathe } from "./breathe.js";
 import { tombstone } from "../segment/id-table.js";
 import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
@@ -50,9 +51,17 @@ export async function* liveBlocks(
   }
 }
 
+/** Who follows a rewrite. */
+export interface Watched {
+  readonly signal?: AbortSignal;
+  /** Called with the number of rows that are stored. */
+  readonly onRows?: (done: number) => void;
+}
+
 /**
  * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
- * has about `segmentBytes` of vectors and texts, which are in memory up to three times: read, sealed, and joined.
+ * has about `segmentBytes` of vectors and texts, which are in memory up to four times: sealed and joined while the next ones
+ * are read and collected. Where it fails, what was stored is deleted again.
  */
 export async function rewrite(
   index: OpenIndex,
@@ -62,25 +71,53 @@ export async function rewrite(
   model: { readonly model?: Model; readonly name?: string },
   deleted: readonly Uint8Array[],
   segmentBytes: number,
+  { signal, onRows }: Watched = {},
 ): Promise<StoredSegment[]> {
   const stored: StoredSegment[] = [];
+  let done = 0;
+  let storing: Promise<void> = Promise.resolve();
+  const store = async (batch: Batch) => {
+    const segment = await index.withEncoding(dimension, model.model, (encoding) =>
+      index.storeSegment(batch, encoding, model.name),
+    );
+    stored.push(segment);
+    onRows?.((done += segment.rows));
+  };
+  try {
+    for await (const batch of batches(snapshot, segments, dimension, deleted, segmentBytes)) {
+      signal?.throwIfAborted();
+      await storing;
+      storing = store(batch);
+      // It is awaited later; until then its failure is nobody's unhandled rejection.
+      storing.catch(() => undefined);
+    }
+    await storing;
+    signal?.throwIfAborted();
+    return stored;
+  } catch (error) {
+    await storing.catch(() => undefined);
+    await index.store.delete(stored.map(({ name }) => name));
+    throw error;
+  }
+}
+
+/** The live rows of `segments` as batches of about `segmentBytes`; the first one holds the tombstones. */
+async function* batches(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+  dimension: number,
+  deleted: readonly Uint8Array[],
+  segmentBytes: number,
+): AsyncGenerator<Batch> {
   let rows: Row[] = [];
   let parts: Float32Array[] = [];
   let bytes = 0;
   let buried = deleted;
-  const flush = () =>
-    index.withEncoding(dimension, model.model, async (encoding) => {
-      const vectors = new Float32Array(rows.length * dimension);
-      let at = 0;
-      for (const part of parts) {
-        vectors.set(part, at);
-        at += part.length;
-        await breathe();
-      }
-      const batch = { dimension, rows, vectors, deleted: buried };
-      stored.push(await index.storeSegment(batch, encoding, model.name));
-      [rows, parts, bytes, buried] = [[], [], 0, []];
-    });
+  const flush = async (): Promise<Batch> => {
+    const batch = { dimension, rows, vectors: await join(parts), deleted: buried };
+    [rows, parts, bytes, buried] = [[], [], 0, []];
+    return batch;
+  };
   let segment: OpenSegment | undefined;
   let readers: ReturnType<SegmentReader["forward"]>[] = [];
   for await (const block of liveBlocks(snapshot, segments)) {
@@ -96,10 +133,20 @@ export async function rewrite(
     });
     parts.push(block.vectors);
     bytes += block.vectors.byteLength;
-    if (bytes >= segmentBytes) await flush();
+    if (bytes >= segmentBytes) yield await flush();
   }
-  if (rows.length > 0 || buried.length > 0) await flush();
-  return stored;
+  if (rows.length > 0 || buried.length > 0) yield await flush();
+}
+
+async function join(parts: readonly Float32Array[]): Promise<Float32Array> {
+  const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+    await breathe();
+  }
+  return joined;
 }
 
 /** Fingerprints that `segments` delete and do not hold again, except those that `snapshot` hides anyway. */

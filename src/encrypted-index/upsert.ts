@@ -10,9 +10,12 @@ import type { PackedItems } from "./pack-items.js";
 /** Vectors and texts of one segment; bounds what sealing holds in memory. */
 const segmentBytesMax = 32 * 1024 * 1024;
 
-/** Throws `dimension_mismatch` where another writer has meanwhile decided on another dimension. */
-export async function upsert(index: OpenIndex, packed: PackedItems): Promise<void> {
-  if (packed.rows.length === 0) return;
+/**
+ * Returns the manifest that holds the items, or null where there are none. Throws `dimension_mismatch` where another writer
+ * has meanwhile decided on another dimension.
+ */
+export async function upsert(index: OpenIndex, packed: PackedItems): Promise<Manifest | null> {
+  if (packed.rows.length === 0) return null;
   for (;;) {
     const { manifest, model } = await index.snapshot();
     const modelName = manifest.model?.name;
@@ -28,7 +31,7 @@ export async function upsert(index: OpenIndex, packed: PackedItems): Promise<voi
       const segments = [...latest.segments, ...stored.map((segment) => ({ ...segment, sequence }))];
       return { ...latest, dimension: packed.dimension, segments };
     });
-    if (committed !== null) return;
+    if (committed !== null) return committed;
     await index.store.delete(stored.map(({ name }) => name));
   }
 }
