@@ -10,6 +10,20 @@ export function breathe(): Promise<void> {
   });
 }
 
+/** How long a loop may go on before others have their turn. */
+const turnMsMax = 8;
+
+/** Calls `visit` with 0 to n - 1, letting other work run in between. */
+export async function inTurns(n: number, visit: (i: number) => void): Promise<void> {
+  let started = performance.now();
+  for (let i = 0; i < n; i++) {
+    visit(i);
+    if (i % 64 < 63 || performance.now() - started < turnMsMax) continue;
+    await breathe();
+    started = performance.now();
+  }
+}
+
 /** Drives work to its end: its kernel calls on the threads, and other work of the process between its pieces. */
 export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
   try {

@@ -3,12 +3,15 @@
 import { fingerprint } from "../crypto/keys.js";
 import type { Predicate } from "../filter.js";
 import { recordId, recordMetadata } from "../segment/row.js";
+import { inTurns } from "./breathe.js";
 import type { OpenIndex } from "./open-index.js";
 import type { Snapshot } from "./snapshot.js";
 
 /** Deletes those of the ids that exist. */
 export async function deleteIds(index: OpenIndex, ids: readonly string[]): Promise<void> {
-  const fingerprints = [...new Set(ids)].map((id) => fingerprint(index.keys.id, id));
+  const distinct = [...new Set(ids)];
+  const fingerprints: Uint8Array[] = [];
+  await inTurns(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
   const snapshot = await index.snapshot();
   const places = await snapshot.find(fingerprints);
   await bury(

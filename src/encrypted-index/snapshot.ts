@@ -3,6 +3,7 @@
 import type { Model } from "../engine/model.js";
 import { findEntry, tombstone } from "../segment/id-table.js";
 import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
+import { breathe } from "./breathe.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 
 export interface OpenSegment {
@@ -32,6 +33,8 @@ export function bySegment<T extends { readonly segment: OpenSegment }>(
 /** Whether a newer segment speaks of the item with this fingerprint (four words). */
 export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
+/** Fingerprints looked up between two turns of the event loop. */
+const soughtTogether = 2000;
 /** Records that a pass over everything holds at a time. */
 const recordsHeldMax = 10_000;
 
@@ -106,7 +109,11 @@ export class Snapshot {
       });
       const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
       for (const { reader } of older) {
-        for (const row of await reader.find(last)) if (row !== -1 && row !== tombstone) live--;
+        for (let start = 0; start < last.length; start += soughtTogether) {
+          const rows = await reader.find(last.slice(start, start + soughtTogether));
+          for (const row of rows) if (row !== -1 && row !== tombstone) live--;
+          await breathe();
+        }
       }
     }
     return live;
