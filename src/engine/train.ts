@@ -35,7 +35,11 @@ export function* trainModel(
   const rows = { at: allocate(4 * sample.length), n, dimension };
   const total = comparisonsMax(n, nLists) + n * heldOut;
   let done = 0;
-  const onCompared = (comparisons: number) => onProgress((done += comparisons), total);
+  // Coarse clusters of uneven size need more comparisons than were foreseen.
+  const onCompared = (comparisons: number) => {
+    done = Math.min(total, done + comparisons);
+    onProgress(done, total);
+  };
   try {
     yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
     const centroids = yield* kmeans(rows, nLists, random, onCompared);
