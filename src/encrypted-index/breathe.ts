@@ -30,7 +30,7 @@ export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> 
     for (;;) {
       const step = work.next();
       if (step.done) return step.value;
-      await (step.value === undefined ? breathe() : kernelThreads().run(step.value));
+      await (step.value?.length ? kernelThreads().run(step.value) : breathe());
       signal?.throwIfAborted();
     }
   } finally {

@@ -3,7 +3,7 @@
  * Works in list space (see metric.ts), where nearness is L2.
  */
 
-import { assignNearest, squaredL2Block, squaredL2BlockWide } from "./kernels/kernels.js";
+import { assignNearest, squaredL2Block } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
 import { Rotation } from "./rotation.js";
@@ -100,18 +100,21 @@ export class CoarseQuantizer {
   }
 
   /** The largest distance of these rows of one list from its centroid, rounded up. */
-  radius(vectors: Float32Array, list: number): number {
+  *radius(vectors: Float32Array, list: number): Work<number> {
     const n = vectors.length / this.#dimension;
-    const rowBytes = 4 * this.#dimension;
     const at = allocate(4 * vectors.length + 8 * n + 8);
     const squares = Math.ceil((at + 4 * vectors.length) / 8) * 8;
-    floatsAt(at, vectors.length).set(vectors);
-    squaredL2BlockWide(this.#centroids + list * rowBytes, at, n, this.#dimension, squares);
-    let largest = 0;
-    for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
-    free(at);
-    // Covers the rounding of this sum, and of the float32 distances it is compared with.
-    return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
+    try {
+      floatsAt(at, vectors.length).set(vectors);
+      const centroid = this.#centroids + 4 * list * this.#dimension;
+      yield [{ kernel: "squaredL2BlockWide", args: [centroid, at, n, this.#dimension, squares] }];
+      let largest = 0;
+      for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
+      // Covers the rounding of this sum, and of the float32 distances it is compared with.
+      return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
+    } finally {
+      free(at);
+    }
   }
 
   /** The `nProbes` nearest lists; `query` is in list space. */

@@ -43,10 +43,11 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
   const rowBytes = 4 * dimension;
   return {
     codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
-    encode(vectors, list) {
+    *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof grouping === "string") return exact.slice();
-      return Buffer.concat([exact, encodeList(toListSpace(metric, vectors, dimension), grouping, list)]);
+      const codes = yield* encodeList(toListSpace(metric, vectors, dimension), grouping, list);
+      return Buffer.concat([exact, codes]);
     },
     decode(codes, n) {
       const vectors = new Float32Array(n * dimension);

@@ -5,9 +5,10 @@
  */
 
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
-import { buildTable, encodeRabitq, scanRabitq } from "./kernels/kernels.js";
+import { buildTable, scanRabitq } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
 import { rotatedDimension } from "./rotation.js";
+import type { Work } from "./work.js";
 
 /** Bytes of the codes of n rows. */
 export function rabitqBytes(n: number, dimension: number): number {
@@ -16,18 +17,28 @@ export function rabitqBytes(n: number, dimension: number): number {
 }
 
 /** Codes of rows of one list; `points` has layout (n, dimension), in list space. */
-export function encodeList(points: Float32Array, quantizer: CoarseQuantizer, list: number): Uint8Array {
+export function* encodeList(
+  points: Float32Array,
+  quantizer: CoarseQuantizer,
+  list: number,
+): Work<Uint8Array> {
   const { rotation } = quantizer;
+  const { rotated, signs, span } = rotation;
   const n = points.length / rotation.dimension;
   const factorBytes = 12 * Math.ceil(n / 32) * 32;
   const bytes = rabitqBytes(n, rotation.dimension);
-  const at = allocate(4 * n * rotation.rotated + bytes);
-  const out = at + 4 * n * rotation.rotated;
-  rotation.apply(points, at);
-  encodeRabitq(at, n, rotation.rotated, quantizer.rotatedCentroid(list), out + factorBytes, out);
-  const encoded = bytesAt(out, bytes).slice();
-  free(at);
-  return encoded;
+  const at = allocate(4 * n * rotated + bytes);
+  const out = at + 4 * n * rotated;
+  try {
+    rotation.pad(points, at);
+    const centroid = quantizer.rotatedCentroid(list);
+    yield [
+      { kernel: "rotateAndEncode", args: [at, n, rotated, signs, span, centroid, out + factorBytes, out] },
+    ];
+    return bytesAt(out, bytes).slice();
+  } finally {
+    free(at);
+  }
 }
 
 /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */

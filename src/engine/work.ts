@@ -32,3 +32,23 @@ export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> 
     yield;
   }
 }
+
+/** Does several works side by side: each step makes the calls that all of them need. */
+export function* together<T>(works: readonly Work<T>[]): Work<T[]> {
+  const results: T[] = Array.from({ length: works.length });
+  try {
+    for (let open = Array.from(works.keys()); ;) {
+      const calls: KernelCall[] = [];
+      open = open.filter((i) => {
+        const step = works[i].next();
+        if (step.done) results[i] = step.value;
+        else calls.push(...(step.value ?? []));
+        return !step.done;
+      });
+      if (open.length === 0) return results;
+      yield calls;
+    }
+  } finally {
+    for (const work of works) work.return(undefined as T);
+  }
+}

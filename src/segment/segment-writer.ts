@@ -8,7 +8,7 @@ import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather } from "../engine/kmeans.js";
-import type { Work } from "../engine/work.js";
+import { together, type Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage, type Row } from "./row.js";
@@ -45,6 +45,8 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
+/** Vectors whose blocks are encoded side by side. */
+const rowsEncodedBytes = 4 * 1024 * 1024;
 /** What one piece of work holds, each a few milliseconds: pages, parts. */
 const pagesTogether = 32;
 const partsTogether = 16;
@@ -71,16 +73,26 @@ export function* writeSegment(
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
-  for (const { list, start, end } of runs) {
-    for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
-      const last = Math.min(end, firstRow + rowsPerBlock);
-      const vectors = gather(batch.vectors, dimension, order.subarray(firstRow, last));
-      const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
-      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors, list)]);
-      const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
-      codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
-      yield;
+  const blocks = runs.flatMap(({ list, start, end }) =>
+    Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
+      const firstRow = start + i * rowsPerBlock;
+      return { list, firstRow, rows: Math.min(end - firstRow, rowsPerBlock) };
+    }),
+  );
+  for (let next = 0; next < blocks.length;) {
+    const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
+    next += group.length;
+    const encoded = yield* together(
+      group.map(({ list, firstRow, rows: count }) =>
+        encodeBlock(batch, encoding, order.subarray(firstRow, firstRow + count), list),
+      ),
+    );
+    for (const [i, { list, firstRow, rows: count }] of group.entries()) {
+      const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
+      const length = seal(Buffer.concat([...fingerprints, encoded[i].codes]));
+      codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
     }
+    yield;
   }
 
   const records = yield* sealPages(
@@ -105,6 +117,32 @@ export function* writeSegment(
   const directoryLength = seal(directory);
   const bytes = yield* join(parts);
   return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
+}
+
+/** Blocks from `first` on, one or more, of about `rowsMax` rows together. */
+function leading<B extends { readonly rows: number }>(
+  blocks: readonly B[],
+  first: number,
+  rowsMax: number,
+): readonly B[] {
+  let end = first;
+  for (let rows = 0; end < blocks.length && (end === first || rows + blocks[end].rows <= rowsMax); end++) {
+    rows += blocks[end].rows;
+  }
+  return blocks.slice(first, end);
+}
+
+/** Codes of the rows at these positions of the batch, all of `list`. */
+function* encodeBlock(
+  { vectors, dimension }: Batch,
+  { codec, quantizer, toListSpace }: Encoding,
+  positions: Uint32Array,
+  list: number,
+): Work<{ readonly codes: Uint8Array; readonly radius: number }> {
+  const gathered = gather(vectors, dimension, positions);
+  const codes = yield* codec.encode(gathered, list);
+  const radius = quantizer === undefined ? Infinity : yield* quantizer.radius(toListSpace(gathered), list);
+  return { codes, radius };
 }
 
 function* sealPages(

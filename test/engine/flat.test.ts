@@ -4,6 +4,7 @@ import { flatCodec, flatScanner } from "../../src/engine/flat.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { distanceOf } from "../../src/engine/metric.js";
 import { clustered } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 function exactScore(metric: Metric, query: Float32Array, row: Float32Array): number {
@@ -15,7 +16,7 @@ function exactScore(metric: Metric, query: Float32Array, row: Float32Array): num
 /** Rows that pass the threshold, each with its score. */
 function scan(metric: Metric, d: number, query: Float32Array, vectors: Float32Array, threshold: number) {
   const codec = flatCodec(metric, d, "none");
-  const codes = codec.load(codec.encode(vectors, 0), vectors.length / d);
+  const codes = codec.load(finish(codec.encode(vectors, 0)), vectors.length / d);
   const scanner = flatScanner(metric, d, query, undefined);
   const rows: number[] = [];
   const scores: number[] = [];
@@ -84,7 +85,9 @@ test("cosine counts a zero vector as orthogonal to everything", () => {
 test("decoding gives the vectors back bit for bit", () => {
   const codec = flatCodec("euclidean", 4, "none");
   const vectors = Float32Array.of(0.1, -0, 1e-45, 3.4e38, 7, 8, 9, 10);
-  expect(Buffer.from(codec.decode(codec.encode(vectors, 0), 2).buffer)).toEqual(Buffer.from(vectors.buffer));
+  expect(Buffer.from(codec.decode(finish(codec.encode(vectors, 0)), 2).buffer)).toEqual(
+    Buffer.from(vectors.buffer),
+  );
 });
 
 test("scanning gives back all the kernel memory it took", () => {

@@ -13,6 +13,7 @@ import { encodeList, rabitqBytes, RabitqQuery } from "../../src/engine/rabitq.js
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
@@ -61,7 +62,7 @@ function encoded(n: number, d: number, seed: number) {
     autoProbes: 1,
     rotationSeed: seed,
   });
-  const codes = encodeList(rows, quantizer, 0);
+  const codes = finish(encodeList(rows, quantizer, 0));
   expect(codes.length).toBe(rabitqBytes(n, d));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
@@ -172,7 +173,7 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
   const centroids = new Float32Array(d).fill(2);
   const quantizer = new CoarseQuantizer({ dimension: d, centroids, autoProbes: 1, rotationSeed: 1 });
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
-  const codes = encodeList(rows, quantizer, 0);
+  const codes = finish(encodeList(rows, quantizer, 0));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
   const prepared = new RabitqQuery(new Float32Array(d).fill(1), quantizer);

@@ -5,22 +5,13 @@ import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreFloor, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { trainModel } from "../../src/engine/train.js";
-import type { Work } from "../../src/engine/work.js";
 import { clustered } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-function run<T>(work: Work<T>): T {
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-    for (const call of step.value ?? []) callKernel(call);
-  }
-}
-
 function train(sample: Float32Array, d: number, nLists: number, seed = 1): Model {
-  return run(trainModel(sample, d, nLists, seed));
+  return finish(trainModel(sample, d, nLists, seed));
 }
 
 /** Mean squared distance of each vector from its list's centroid. */
@@ -123,7 +114,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     const flat = Float32Array.from(
       members.flatMap((row) => Array.from(points.subarray(row * d, (row + 1) * d))),
     );
-    const radius = quantizer.radius(flat, list);
+    const radius = finish(quantizer.radius(flat, list));
     for (const query of rows.slice(0, 40)) {
       const { distances } = quantizer.probe(toListSpace(metric, query, d), 8);
       const floor = scoreFloor(metric, d, distances[list], radius);

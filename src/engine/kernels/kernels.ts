@@ -57,7 +57,20 @@ interface Kernels {
   /** out[i] = vectors[positions[i]] (n uint32). */
   readonly gatherRows: (vectors: number, positions: number, n: number, d: number, out: number) => void;
   readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
-  readonly encodeRabitq: typeof encodeRabitq;
+  /**
+   * Rotates n rows in place as `rotate` does, and writes their RaBitQ codes around their rotated centroid (d float32). With m, n
+   * rounded up to 32: `codes`, m * d / 8 bytes as `scanRabitq` reads them, and `factors`, float32 of layout (3, m).
+   */
+  readonly rotateAndEncode: (
+    rows: number,
+    n: number,
+    d: number,
+    signs: number,
+    span: number,
+    centroid: number,
+    codes: number,
+    factors: number,
+  ) => void;
   readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
   readonly scanRabitq: typeof scanRabitq;
 }
@@ -151,21 +164,6 @@ export function assignNearest(
  */
 export function rotate(vectors: number, n: number, d: number, signs: number, span: number): void {
   kernels().rotate(vectors, n, d, signs, span);
-}
-
-/**
- * RaBitQ codes of n rotated rows, layout (n, d), around their rotated centroid (d float32). With m, n rounded up to 32:
- * writes `codes`, m * d / 8 bytes as `scanRabitq` reads them, and `factors`, float32 of layout (3, m).
- */
-export function encodeRabitq(
-  rows: number,
-  n: number,
-  d: number,
-  centroid: number,
-  codes: number,
-  factors: number,
-): void {
-  kernels().encodeRabitq(rows, n, d, centroid, codes, factors);
 }
 
 /**

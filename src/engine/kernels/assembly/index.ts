@@ -9,6 +9,6 @@ export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
 export { assignNearest } from "./nearest";
-export { buildTable, encodeRabitq, scanRabitq } from "./rabitq";
+export { buildTable, rotateAndEncode, scanRabitq } from "./rabitq";
 export { rotate } from "./rotate";
 export { selectBelow } from "./select";

@@ -7,6 +7,7 @@
  */
 
 import { fastScan } from "./fast-scan";
+import { rotate } from "./rotate";
 
 /**
  * Encodes n rotated rows, layout (n, d), d a multiple of 4: their codes as fastScan reads them, and their factors, layout
@@ -59,6 +60,21 @@ export function encodeRabitq(
       store<f32>(to + (<usize>m << 3), <f32>(2 * sqrt<f64>(squares) * spread));
     }
   }
+}
+
+/** `rotate`, then `encodeRabitq`: `d` is the rotated dimension, `rows` are padded to it. */
+export function rotateAndEncode(
+  rows: usize,
+  n: u32,
+  d: u32,
+  signs: usize,
+  span: u32,
+  centroid: usize,
+  codes: usize,
+  factors: usize,
+): void {
+  rotate(rows, n, d, signs, span);
+  encodeRabitq(rows, n, d, centroid, codes, factors);
 }
 
 /**
