@@ -51,6 +51,9 @@ export async function* liveBlocks(
   }
 }
 
+/** Of small vectors, so that sorting the id table of a segment does not hold the event loop. */
+const segmentRowsMax = 2 ** 18;
+
 /** Who follows a rewrite. */
 export interface Watched {
   readonly signal?: AbortSignal;
@@ -133,7 +136,7 @@ async function* batches(
     });
     parts.push(block.vectors);
     bytes += block.vectors.byteLength;
-    if (bytes >= segmentBytes) yield await flush();
+    if (bytes >= segmentBytes || rows.length >= segmentRowsMax) yield await flush();
   }
   if (rows.length > 0 || buried.length > 0) yield await flush();
 }

@@ -213,8 +213,8 @@ function countRows(lists: Uint32Array, k: number): Uint32Array {
   return sizes;
 }
 
-/** Positions of the rows, list by list. */
-function sortByList(lists: Uint32Array, k: number): Uint32Array {
+/** Positions of the rows, list by list, and ascending within a list. */
+export function sortByList(lists: Uint32Array, k: number): Uint32Array {
   const ends = countRows(lists, k);
   for (let list = 1; list < k; list++) ends[list] += ends[list - 1];
   const order = new Uint32Array(lists.length);

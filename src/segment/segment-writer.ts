@@ -7,7 +7,7 @@ import type { KeyObject } from "node:crypto";
 import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { gather } from "../engine/kmeans.js";
+import { gather, sortByList } from "../engine/kmeans.js";
 import { together, type Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { buildEntries, entryWords } from "./id-table.js";
@@ -181,14 +181,14 @@ interface Grouped {
 }
 
 function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
-  const order = Uint32Array.from(rows.keys());
   if (encoding.quantizer === undefined) {
+    const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
   const lists = yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
     encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
   );
-  order.sort((a, b) => lists[a] - lists[b] || a - b);
+  const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {
     const run = runs.at(-1);

@@ -40,6 +40,9 @@ export class KernelThreads {
   readonly #threads = new Set<Thread>();
   readonly #queue: Job[] = [];
   #refused = false;
+  #workingHere = false;
+  /** When the event loop last turned while calls were made here. */
+  #turnedAt = 0;
 
   /** `size`: how many threads; 0 makes all calls on this one. */
   constructor(size: number) {
@@ -51,13 +54,13 @@ export class KernelThreads {
    * `internal`, also when all are done: nobody writes to memory any more that the caller is about to free.
    */
   async run(calls: readonly KernelCall[]): Promise<void> {
-    if (this.#size === 0 || this.#refused) return runHere(calls);
     const results = await Promise.all(calls.map((call) => this.#send(call)));
     for (const error of results) if (error !== undefined) throw error;
   }
 
-  /** Ends the threads. Calls that are under way fail; a later `run` starts threads anew. */
+  /** Ends the threads. Calls that are not done fail; a later `run` starts threads anew. */
   async close(): Promise<void> {
+    for (const job of this.#queue.splice(0)) job.settle(failed("they were closed"));
     await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
   }
 
@@ -76,7 +79,7 @@ export class KernelThreads {
         if (thread !== undefined) this.#fill(thread, depth);
       }
     }
-    if (this.#refused && this.#threads.size === 0) void this.#drainHere();
+    if (this.#threads.size === 0 && !this.#workingHere) void this.#workHere();
   }
 
   #fill({ worker, sent }: Thread, depth: number): void {
@@ -128,24 +131,22 @@ export class KernelThreads {
     return thread;
   }
 
-  async #drainHere(): Promise<void> {
-    for (const { call, settle } of this.#queue.splice(0)) {
-      await runHere([call]).then(() => settle(), settle);
+  async #workHere(): Promise<void> {
+    this.#workingHere = true;
+    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+      // Also where many short runs follow one another.
+      if (performance.now() - this.#turnedAt > holdMsMax) {
+        await setImmediate();
+        this.#turnedAt = performance.now();
+      }
+      try {
+        callKernel(job.call);
+        job.settle();
+      } catch (cause) {
+        job.settle(failed("a call trapped", cause));
+      }
     }
-  }
-}
-
-async function runHere(calls: readonly KernelCall[]): Promise<void> {
-  let started = performance.now();
-  for (const call of calls) {
-    try {
-      callKernel(call);
-    } catch (cause) {
-      throw failed("a call trapped", cause);
-    }
-    if (performance.now() - started < holdMsMax) continue;
-    await setImmediate();
-    started = performance.now();
+    this.#workingHere = false;
   }
 }
 

@@ -102,6 +102,20 @@ test("threads that end while they work fail the calls they had, and are replaced
   free(at);
 });
 
+test.each([0, 2])("others have their turn while %i threads work", async (size) => {
+  let turns = 0;
+  let working = true;
+  const turn = () => {
+    turns++;
+    if (working) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const d = 64;
+  await trainOn(threadsOf(size), clustered(8000, d, 40, 3), d, 200);
+  working = false;
+  expect(turns).toBeGreaterThan(10);
+});
+
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 /** Runs a program against the build; `environment` and flags are a process's own. Returns what it printed. */
