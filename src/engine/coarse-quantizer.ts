@@ -136,6 +136,29 @@ export class CoarseQuantizer {
     return { nearest: best.sorted().map(({ block }) => block), distances };
   }
 
+  /** Rotates all centroids, which `rotatedCentroid` otherwise does at once when it is first asked. */
+  *rotateCentroids(): Work<void> {
+    if (this.#rotated > 0) return;
+    const { dimension, rotated, signs, span } = this.rotation;
+    const at = allocate(4 * this.nLists * rotated);
+    try {
+      const piece = Math.max(1, Math.floor(heldBytes / (4 * rotated)));
+      for (let list = 0; list < this.nLists; list += piece) {
+        const count = Math.min(piece, this.nLists - list);
+        const centroids = floatsAt(this.#centroids + 4 * list * dimension, count * dimension);
+        this.rotation.pad(centroids, at + 4 * list * rotated);
+        yield inParts(count, 64 * rotated, (first, rows) => ({
+          kernel: "rotate",
+          args: [at + 4 * (list + first) * rotated, rows, rotated, signs, span],
+        }));
+      }
+      // Another work may have been first.
+      if (this.#rotated === 0) this.#rotated = at;
+    } finally {
+      if (this.#rotated !== at) free(at);
+    }
+  }
+
   /** Where the rotated centroid of a list lies in kernel memory. */
   rotatedCentroid(list: number): number {
     const { rotation } = this;

@@ -48,7 +48,7 @@ const idBlockEntries = 4096;
 /** Vectors whose blocks are encoded side by side. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
 /** What one piece of work holds, each a few milliseconds: pages, parts. */
-const pagesTogether = 32;
+const pagesTogether = 4;
 const partsTogether = 16;
 
 /**
@@ -73,6 +73,7 @@ export function* writeSegment(
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
+  if (encoding.quantizer !== undefined) yield* encoding.quantizer.rotateCentroids();
   const blocks = runs.flatMap(({ list, start, end }) =>
     Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
       const firstRow = start + i * rowsPerBlock;
@@ -104,8 +105,10 @@ export function* writeSegment(
     seal,
   );
 
+  yield;
   const fingerprints = rows.map((row) => row.fingerprint);
   const entries = buildEntries(fingerprints, batch.deleted);
+  yield;
   const ids: DirectoryDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
@@ -113,6 +116,7 @@ export function* writeSegment(
     ids.push({ length: seal(plaintext), firstWord: block[0] });
   }
 
+  yield;
   const directory = encodeDirectory({ dimension, rows: rows.length, codes, records, contents, ids });
   const directoryLength = seal(directory);
   const bytes = yield* join(parts);
@@ -150,7 +154,9 @@ function* sealPages(
   seal: (plaintext: Uint8Array) => number,
 ): Work<DirectoryDraft["records"][number][]> {
   const sealed: DirectoryDraft["records"][number][] = [];
-  for (const { firstRow, parts } of pages(sections)) {
+  const cut = pages(sections);
+  yield;
+  for (const { firstRow, parts } of cut) {
     sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
     if (sealed.length % pagesTogether === 0) yield;
   }
