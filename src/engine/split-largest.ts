@@ -15,15 +15,18 @@ export function splitLargest(centroids: Float32Array, dimension: number, sizes: 
   const halves: { list: number; size: number }[] = [];
   let nextWhole = 0;
   let nextHalf = 0;
+  let splits = 0;
   sizes.forEach((size, empty) => {
     if (size > 0) return;
     const fromHalves = nextHalf < halves.length && !(whole[nextWhole]?.size >= halves[nextHalf].size);
     const largest = fromHalves ? halves[nextHalf++] : whole[nextWhole++];
     const half = largest.size / 2;
     halves.push({ list: largest.list, size: half }, { list: empty, size: half });
+    // Each a little farther apart, so that halves of halves do not meet again.
+    const apart = step * (1 + splits++ / sizes.length);
     for (let i = 0; i < dimension; i++) {
       const value = centroids[largest.list * dimension + i];
-      const shift = i % 2 === 0 ? step : -step;
+      const shift = i % 2 === 0 ? apart : -apart;
       centroids[empty * dimension + i] = value * (1 + shift);
       centroids[largest.list * dimension + i] = value * (1 - shift);
     }
