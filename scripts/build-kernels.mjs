@@ -10,10 +10,11 @@ import asc from "assemblyscript/asc";
 
 const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), "src", "engine", "kernels");
 const target = join(folder, "kernels.wasm.ts");
-const compilerOptions =
-  "--runtime stub -O3 --noAssert --enable simd --importMemory --noExportMemory --maximumMemory 65536".split(
-    " ",
-  );
+// The memory is shared with the threads of src/threads/.
+const compilerOptions = [
+  ..."--runtime stub -O3 --noAssert --enable simd --enable threads --sharedMemory".split(" "),
+  ..."--importMemory --noExportMemory --initialMemory 1 --maximumMemory 65536".split(" "),
+];
 
 const wasm = await compile();
 const imports = WebAssembly.Module.imports(new WebAssembly.Module(wasm)).map((i) => `${i.module}.${i.name}`);

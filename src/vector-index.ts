@@ -92,10 +92,6 @@ export interface ListIdsOptions extends CallOptions {
   readonly after?: string;
 }
 
-export interface TrainOptions extends CallOptions {
-  readonly nLists?: number;
-}
-
 export interface IndexDescription {
   readonly indexName: string;
   readonly type: IndexType;
@@ -108,6 +104,36 @@ export interface IndexDescription {
   readonly pqBits?: number;
   readonly trained: boolean;
   readonly embeddingModel?: string;
+  /** Of the process that has the index open, all its indexes together. */
+  readonly memory: MemoryUse;
+  /** Why the last automatic training in that process failed. Absent where none has, or a later training succeeded. */
+  readonly trainingFailure?: string;
+}
+
+/** In bytes. */
+export interface MemoryUse {
+  /** The process, as the system sees it. */
+  readonly rssBytes: number;
+  /** In use in the memory of the kernels: opened codes, models, and what runs. */
+  readonly kernelBytes: number;
+  /** Opened blocks of this client, and how much they may be. */
+  readonly cacheBytes: number;
+  readonly cacheBytesMax: number;
+}
+
+/** What a training has done. The phases come in this order; `done` grows to `total`, and both start anew with each phase. */
+export interface TrainingProgress {
+  /** `sample` and `store` count items, `cluster` comparisons of two vectors, of which there may be fewer than foreseen. */
+  readonly phase: "sample" | "cluster" | "store";
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface TrainOptions extends CallOptions {
+  /** Inverted lists; must not exceed the item count. Default: the index's number, as far as the items support it. */
+  readonly nLists?: number;
+  /** Called now and then, at most every few milliseconds. Embedded indexes only: a service does not report progress. */
+  readonly onProgress?: (progress: TrainingProgress) => void;
 }
 
 /**
@@ -127,7 +153,7 @@ export interface VectorIndex {
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   count(options?: CallOptions): Promise<number>;
-  /** Clusters the items into inverted lists. `nLists` is honoured, and must not exceed the item count. */
+  /** Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. */
   train(options?: TrainOptions): Promise<void>;
   /**
    * Merges the segments into as few as their size allows, without what was deleted or replaced, so that queries read
@@ -187,7 +213,10 @@ export interface EmbeddedClientOptions {
   readonly indexLocation: StorageLocation | BlobStore;
   /** Where names, sealed keys, manifests are kept. Default: `indexLocation`. */
   readonly configLocation?: StorageLocation | BlobStore;
-  /** Limit of decrypted blocks kept in memory, in bytes. Default 512 MiB. */
+  /**
+   * Limit of decrypted blocks kept in memory, in bytes. Default: a quarter of the memory that this process may have, at most
+   * 2 GiB. An index that is larger works all the same, and reads what it needs again and again.
+   */
   readonly cacheBytesMax?: number;
   /**
    * How old, in milliseconds, what is read may be: within that time of the last look, no read asks whether others have
@@ -200,6 +229,11 @@ export interface EmbeddedClientOptions {
    * the caller's own is used as it is (`withRetries` gives it the same).
    */
   readonly storageTimeoutMs?: number;
+  /**
+   * Whether an index is trained without being asked, in the background, once it has 10,000 items and whenever it has four
+   * times as many as when it was last trained. Default true.
+   */
+  readonly automaticTraining?: boolean;
 }
 
 export interface HttpClientOptions {

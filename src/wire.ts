@@ -13,12 +13,10 @@ import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
 import { invalid, losslessJson, typeName } from "./given-values.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
-import { foreign } from "./wire/results.js";
 import type {
   BatchQuery,
   CreateIndexOptions,
   IndexConfigInput,
-  IndexDescription,
   Item,
   MatchField,
   Metadata,
@@ -28,6 +26,7 @@ import type {
 } from "./vector-index.js";
 
 export { statusOfCode } from "./wire/errors.js";
+export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
 export {
   decodeCount,
   decodeNames,
@@ -254,69 +253,6 @@ export function encodePage(address: OpenIndexOptions, { limit, after }: Page = {
 
 export function decodeTrain(body: TrainBody): { readonly nLists?: number } {
   return { nLists: body.n_lists ?? undefined };
-}
-
-export interface DescriptionBody {
-  readonly index_name: string;
-  readonly index_type: IndexType;
-  readonly is_trained: boolean;
-  readonly embedding_model?: string;
-  readonly index_config: {
-    readonly type: IndexType;
-    /** The same as `type`; clients differ in which of the two they read. */
-    readonly index_type: IndexType;
-    readonly metric: Metric;
-    /** 0 until the first vector decides it. */
-    readonly dimension: number;
-    readonly n_lists: number;
-    readonly pq_dim?: number;
-    readonly pq_bits?: number;
-  };
-}
-
-export function encodeDescription(description: IndexDescription): DescriptionBody {
-  const {
-    indexName,
-    type,
-    metric,
-    dimension = 0,
-    nLists,
-    pqDim,
-    pqBits,
-    trained,
-    embeddingModel,
-  } = description;
-  return {
-    index_name: indexName,
-    index_type: type,
-    is_trained: trained,
-    embedding_model: embeddingModel,
-    index_config: {
-      type,
-      index_type: type,
-      metric,
-      dimension,
-      n_lists: nLists,
-      pq_dim: pqDim,
-      pq_bits: pqBits,
-    },
-  };
-}
-
-export function decodeDescription(json: unknown): IndexDescription {
-  const { index_name, is_trained, embedding_model, index_config } = (json ?? {}) as DescriptionBody;
-  const { type, metric, dimension, n_lists, pq_dim, pq_bits } = index_config ?? {};
-  if (typeof index_name !== "string" || typeof type !== "string") throw foreign();
-  return {
-    indexName: index_name,
-    type,
-    metric,
-    ...(dimension > 0 && { dimension }),
-    nLists: n_lists,
-    ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
-    trained: is_trained,
-    ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
-  };
 }
 
 export interface ErrorBody {

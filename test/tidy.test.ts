@@ -40,6 +40,7 @@ function sources(folder: string): Source[] {
 const table: Record<string, string> = {
   "errors.ts": "",
   "engine/": "errors.ts",
+  "threads/": "engine/kernels/ errors.ts node:",
   "crypto/": "errors.ts node:crypto",
   "storage/": "errors.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
@@ -50,8 +51,8 @@ const table: Record<string, string> = {
   "embedder.ts": "errors.ts lexical.ts",
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "encrypted-index/": `segment/ engine/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts storage/gate.ts
-    filter.ts embedder.ts given-values.ts vector-index.ts calls.ts errors.ts node:crypto node:util`,
+  "encrypted-index/": `segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts storage/retrying.ts
+    storage/gate.ts filter.ts embedder.ts given-values.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
   "client/": "wire.ts calls.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",

@@ -35,8 +35,12 @@ try {
 }
 
 async function serve(): Promise<void> {
-  const { host, port, indexLocation, configLocation, apiKeys } = readSettings(process.env);
-  const client = createClient({ indexLocation, ...(configLocation && { configLocation }) });
+  const { host, port, indexLocation, configLocation, automaticTraining, apiKeys } = readSettings(process.env);
+  const client = createClient({
+    indexLocation,
+    automaticTraining,
+    ...(configLocation && { configLocation }),
+  });
   // A location that cannot be read is found out now, not by the first request.
   await client.listIndexes();
   const app = await createApp({ client, apiKeys, version, log: process.stdout });

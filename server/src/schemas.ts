@@ -90,6 +90,21 @@ export const describeIndex = post(
       pq_dim: Type.Optional(Type.Integer()),
       pq_bits: Type.Optional(Type.Integer()),
     }),
+    memory: Type.Object(
+      {
+        rss_bytes: Type.Integer(),
+        kernel_bytes: Type.Integer(),
+        cache_bytes: Type.Integer(),
+        cache_bytes_max: Type.Integer(),
+      },
+      {
+        description:
+          "Of the service, all indexes together: the process, the engine, opened blocks, their limit.",
+      },
+    ),
+    training_failure: Type.Optional(
+      Type.String({ description: "Why the last automatic training failed, where it did." }),
+    ),
   }),
   address,
 );

@@ -9,14 +9,15 @@ export interface Settings {
   readonly indexLocation: StorageLocation;
   readonly configLocation?: StorageLocation;
   readonly apiKeys: readonly string[];
+  readonly automaticTraining: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws `invalid_request`. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
-  const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION, SEALDEX_API_KEYS } =
-    environment;
+  const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
+  const { SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -30,6 +31,7 @@ export function readSettings(environment: Environment): Settings {
       configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
+    automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
   };
 }
 
@@ -40,6 +42,11 @@ function parsePort(text: string): number {
     throw invalid("SEALDEX_PORT: expected a number from 0 to 65535");
   }
   return port;
+}
+
+function parseSwitch(text: string, name: string): boolean {
+  if (text !== "on" && text !== "off") throw invalid(`${name}: expected on or off`);
+  return text === "on";
 }
 
 /** There is no service without keys: whoever reaches it could delete indexes and try index keys. */

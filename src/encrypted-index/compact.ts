@@ -95,7 +95,10 @@ async function mergeNow(
   const deleted = old.length === snapshot.segments.length ? [] : await tombstones(snapshot, old);
   const name = snapshot.manifest.model?.name;
   const model = { model: snapshot.model, name };
-  const stored = await rewrite(index, snapshot, old, dimension, model, deleted, bytesMax, signal, order);
+  const stored = await rewrite(index, snapshot, old, dimension, model, deleted, bytesMax, {
+    signal,
+    order,
+  });
   return commitRewrite(index, stored, (latest) => {
     if (signal?.aborted || latest.model?.name !== name) return null;
     const replaced = replaceSegments(

@@ -5,6 +5,7 @@ import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
 import { forEachEntry, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
+import { inTurns } from "./breathe.js";
 import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
@@ -16,7 +17,9 @@ export async function deleteIds(
   ids: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const fingerprints = [...new Set(ids)].map((id) => fingerprint(index.keys.id, id));
+  const distinct = [...new Set(ids)];
+  const fingerprints: Uint8Array[] = [];
+  await inTurns(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
   const { manifest, places } = await index.read(async (snapshot) => ({
     manifest: snapshot.manifest,
     places: await snapshot.find(fingerprints),

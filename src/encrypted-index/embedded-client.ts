@@ -4,10 +4,12 @@ import { inspect } from "node:util";
 import { Calls } from "../calls.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
+import { invalid, typeName } from "../given-values.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
+import { useKernelThreads } from "../threads/kernel-threads.js";
 import type {
   CallOptions,
   Client,
@@ -17,7 +19,9 @@ import type {
   VectorIndex,
 } from "../vector-index.js";
 import { collectAbandoned, deleteObjects, markAbandoned } from "./abandoned.js";
+import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
+import { cacheBytesDefault } from "./cache-limit.js";
 import { type Clock, systemClock } from "./clock.js";
 import { createOwn } from "./create-own.js";
 import type { Place } from "./copy-objects.js";
@@ -35,7 +39,6 @@ import {
 } from "./names.js";
 import { OpenIndex } from "./open-index.js";
 
-const cacheBytesDefault = 512 * 1024 * 1024;
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
 export class EmbeddedClient implements Client {
@@ -47,15 +50,25 @@ export class EmbeddedClient implements Client {
   readonly #maxStalenessMs: number;
   readonly #clock: Clock;
   readonly #background = new Background();
+  readonly #training: AutomaticTraining;
+  readonly #releaseThreads: () => Promise<void>;
 
   readonly #calls = new Calls();
   #closing: Promise<void> | undefined;
 
   constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
-    const { indexLocation, configLocation, cacheBytesMax = cacheBytesDefault } = options;
-    const { maxStalenessMs = 0, storageTimeoutMs = storageTimeoutMsDefault } = options;
+    const { indexLocation, configLocation, cacheBytesMax = cacheBytesDefault() } = options;
+    const {
+      maxStalenessMs = 0,
+      storageTimeoutMs = storageTimeoutMsDefault,
+      automaticTraining = true,
+    } = options;
+    checkInteger(cacheBytesMax, 0, Number.MAX_SAFE_INTEGER, "cacheBytesMax");
     checkInteger(storageTimeoutMs, 1, storageTimeoutMsMax, "storageTimeoutMs");
     checkInteger(maxStalenessMs, 0, Number.MAX_SAFE_INTEGER, "maxStalenessMs");
+    if (typeof automaticTraining !== "boolean") {
+      throw invalid(`automaticTraining: expected a boolean, got ${typeName(automaticTraining)}`);
+    }
     this.#indexStore = openLocation(indexLocation, storageTimeoutMs);
     this.#configStore =
       configLocation === undefined ? this.#indexStore : openLocation(configLocation, storageTimeoutMs);
@@ -66,6 +79,8 @@ export class EmbeddedClient implements Client {
     this.#cache = new BlockCache(cacheBytesMax);
     this.#maxStalenessMs = maxStalenessMs;
     this.#clock = clock;
+    this.#training = new AutomaticTraining(automaticTraining);
+    this.#releaseThreads = useKernelThreads();
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
@@ -98,14 +113,14 @@ export class EmbeddedClient implements Client {
         `index "${indexName}": its creation was held up for too long`,
       );
     }
-    return new EncryptedIndex(index, this.#calls, this.#background);
+    return new EncryptedIndex(index, this.#calls, this.#background, this.#training);
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
       await index.log.newest();
-      return new EncryptedIndex(index, this.#calls, this.#background);
+      return new EncryptedIndex(index, this.#calls, this.#background, this.#training);
     });
   }
 
@@ -145,9 +160,10 @@ export class EmbeddedClient implements Client {
 
   async #close(): Promise<void> {
     await this.#calls.close();
+    await this.#training.close();
     await this.#background.stop();
     this.#cache.clear();
-    await Promise.all(this.#owned.map((store) => store.close()));
+    await Promise.all([this.#releaseThreads(), ...this.#owned.map((store) => store.close())]);
   }
 
   /** For work on the stores themselves. */

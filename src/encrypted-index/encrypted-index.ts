@@ -5,7 +5,7 @@ import { fingerprint } from "../crypto/keys.js";
 import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
 import { compileFilter, type Filter } from "../filter.js";
-import { checkVectorShape, invalid } from "../given-values.js";
+import { checkVectorShape, invalid, typeName } from "../given-values.js";
 import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
@@ -25,6 +25,7 @@ import type {
   Vector,
   VectorIndex,
 } from "../vector-index.js";
+import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { collect, collectRaised } from "./collect.js";
 import { compactAll, compactIfDue } from "./compact.js";
@@ -51,13 +52,15 @@ export class EncryptedIndex implements VectorIndex {
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #background: Background;
+  readonly #training: AutomaticTraining;
 
-  /** `calls`, `background`: of the client that opened it. */
-  constructor(index: OpenIndex, calls: Calls, background: Background) {
+  /** `calls`, `background`, `training`: of the client that opened it. */
+  constructor(index: OpenIndex, calls: Calls, background: Background, training: AutomaticTraining) {
     this.indexName = index.indexName;
     this.#index = index;
     this.#calls = calls;
     this.#background = background;
+    this.#training = training;
   }
 
   async upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
@@ -72,7 +75,8 @@ export class EncryptedIndex implements VectorIndex {
       });
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      await upsert(index, packed, signal);
+      const committed = await upsert(index, packed, signal);
+      if (committed !== null) this.#training.afterWrite(index, committed);
       this.#collectIfDue();
     });
   }
@@ -150,10 +154,14 @@ export class EncryptedIndex implements VectorIndex {
     return this.#calls.look(signal, () => this.#index.read((snapshot) => snapshot.count()));
   }
 
-  async train({ nLists, signal }: TrainOptions = {}): Promise<void> {
+  async train({ nLists, onProgress, signal }: TrainOptions = {}): Promise<void> {
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
+    if (onProgress !== undefined && typeof onProgress !== "function") {
+      throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
+    }
     await this.#calls.change(signal, async () => {
-      await train(this.#index, nLists, signal);
+      await train(this.#index, { nLists, onProgress, signal });
+      this.#training.forgetFailure(this.#index);
       this.#collectIfDue();
     });
   }
@@ -173,6 +181,7 @@ export class EncryptedIndex implements VectorIndex {
     const { config, embeddingModel } = this.#index;
     const { manifest, model } = await this.#index.read(async (snapshot) => snapshot);
     const dimension = this.#index.dimension(manifest);
+    const trainingFailure = this.#training.failure(this.#index);
     return {
       indexName: this.indexName,
       type: config.type,
@@ -182,6 +191,8 @@ export class EncryptedIndex implements VectorIndex {
       ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
       trained: model !== undefined,
       ...(embeddingModel !== undefined && { embeddingModel }),
+      memory: this.#index.memory(),
+      ...(trainingFailure !== undefined && { trainingFailure }),
     };
   }
 

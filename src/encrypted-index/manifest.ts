@@ -35,6 +35,11 @@ export interface SegmentRef extends ObjectRef {
   readonly model?: string;
 }
 
+export interface ModelRef extends ObjectRef {
+  /** Items that there were when it was trained. */
+  readonly items: number;
+}
+
 export interface Manifest {
   /** 1 for a new index. */
   readonly version: number;
@@ -45,7 +50,7 @@ export interface Manifest {
   /** Undefined until the first vector decides it. */
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
-  readonly model?: ObjectRef;
+  readonly model?: ModelRef;
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   /** Names of the objects that this version no longer names, and the one before it did. */

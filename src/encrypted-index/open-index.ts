@@ -7,6 +7,7 @@ import { chooseCodec } from "../engine/choose-codec.js";
 import type { Grouping } from "../engine/codec.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -14,6 +15,7 @@ import type { BlockCache } from "../segment/block-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { MemoryUse } from "../vector-index.js";
 import { drive } from "./breathe.js";
 import type { Clock } from "./clock.js";
 import type { OpenedRecord } from "./index-record.js";
@@ -130,6 +132,15 @@ export class OpenIndex {
     }
   }
 
+  memory(): MemoryUse {
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      kernelBytes: allocatedBytes(),
+      cacheBytes: this.#cache.bytes,
+      cacheBytesMax: this.#cache.bytesMax,
+    };
+  }
+
   /** Whether training or compaction runs in this process; it runs once at a time. */
   get rewriting(): boolean {
     return this.#rewriting !== undefined;
@@ -171,7 +182,9 @@ export class OpenIndex {
   }
 
   async withQuantizer<T>(model: Model, use: (quantizer: CoarseQuantizer) => Promise<T> | T): Promise<T> {
-    const [quantizer] = await this.#cache.pin([model], async () => [new CoarseQuantizer(model)]);
+    const [quantizer] = await this.#cache.pin([model], async () => [
+      await drive(CoarseQuantizer.open(model)),
+    ]);
     try {
       return await use(quantizer);
     } finally {

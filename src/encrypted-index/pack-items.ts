@@ -6,6 +6,7 @@ import { SealdexError } from "../errors.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../given-values.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
+import { inTurns } from "./breathe.js";
 
 const idBytesMax = 512;
 const metadataBytesMax = 64 * 1024;
@@ -30,20 +31,29 @@ export async function packItems(
   embedder: Embedder | undefined,
 ): Promise<PackedItems> {
   if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
+  // The array is the caller's, who may change it while the event loop turns.
+  const own: readonly Item[] = Array.from(items);
   const last = new Map<string, number>();
-  items.forEach((item, i) => last.set(checkId(item, i), i));
+  await inTurns(own.length, (i) => last.set(checkId(own[i], i), i));
   const kept = [...last.values()];
 
-  const rows = kept.map((i) => packRow(items[i], i, keys));
-  const given = kept.map((i) => checkPresent(items[i], i, embedder));
-  const texts = kept.filter((_, at) => given[at] === undefined).map((i) => items[i].contents as string);
+  const rows: Row[] = [];
+  const given: (Vector | undefined)[] = [];
+  await inTurns(kept.length, (at) => {
+    const i = kept[at];
+    rows.push(packRow(own[i], i, keys));
+    given.push(checkPresent(own[i], i, embedder));
+  });
+  const texts = kept.filter((_, at) => given[at] === undefined).map((i) => own[i].contents as string);
   const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
 
   let next = 0;
   const all = given.map((vector) => vector ?? embedded[next++]);
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
-  all.forEach((vector, at) => copyVector(vector, vectors, at * size, size, `items[${kept[at]}].vector`));
+  await inTurns(all.length, (at) =>
+    copyVector(all[at], vectors, at * size, size, `items[${kept[at]}].vector`),
+  );
   return { rows, vectors, dimension: size };
 }
 

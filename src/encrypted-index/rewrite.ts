@@ -5,6 +5,7 @@
 
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
+import type { Batch } from "../segment/segment-writer.js";
 import { breathe } from "./breathe.js";
 import { forEachEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
@@ -58,10 +59,23 @@ export async function* liveBlocks(
   }
 }
 
+/** Of small vectors, so that sorting the id table of a segment does not hold the event loop. */
+const segmentRowsMax = 2 ** 18;
+
+/** How a rewrite goes about it, and who follows it. */
+export interface RewriteOptions {
+  /** Default: by segment. */
+  readonly order?: BlockOrder;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the number of rows that are stored. */
+  readonly onRows?: (done: number) => void;
+}
+
 /**
  * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
- * has about `segmentBytes` of vectors and texts, which are in memory up to three times: read, sealed, and joined. In
- * the order of lists, a list goes into one segment, unless it is larger than two. Where it fails, nothing of it stays.
+ * has about `segmentBytes` of vectors and texts, which are in memory up to four times: sealed and joined while the next
+ * ones are read and collected. In the order of lists, a list goes into one segment, unless it is larger than two. Where it
+ * fails, nothing of it stays.
  */
 export async function rewrite(
   index: OpenIndex,
@@ -71,55 +85,87 @@ export async function rewrite(
   model: { readonly model?: Model; readonly name?: string },
   deleted: readonly Uint8Array[],
   segmentBytes: number,
-  signal: AbortSignal | undefined,
-  order: BlockOrder = "by segment",
+  { order = "by segment", signal, onRows }: RewriteOptions = {},
 ): Promise<StoredSegment[]> {
   const stored: StoredSegment[] = [];
+  let done = 0;
+  let storing: Promise<void> = Promise.resolve();
+  const store = async (batch: Batch) => {
+    const segment = await index.withEncoding(dimension, model.model, (encoding) =>
+      index.storeSegment(batch, encoding, model.name, signal),
+    );
+    stored.push(segment);
+    onRows?.((done += segment.rows));
+  };
+  try {
+    for await (const batch of batches(snapshot, segments, dimension, deleted, segmentBytes, order)) {
+      signal?.throwIfAborted();
+      await storing;
+      storing = store(batch);
+      // It is awaited later; until then its failure is nobody's unhandled rejection.
+      storing.catch(() => undefined);
+    }
+    await storing;
+    signal?.throwIfAborted();
+    return stored;
+  } catch (error) {
+    await storing.catch(() => undefined);
+    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
+    throw error;
+  }
+}
+
+/** The live rows of `segments` as batches of about `segmentBytes`; the first one holds the tombstones. */
+async function* batches(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+  dimension: number,
+  deleted: readonly Uint8Array[],
+  segmentBytes: number,
+  order: BlockOrder,
+): AsyncGenerator<Batch> {
   let rows: Row[] = [];
   let parts: Float32Array[] = [];
   let bytes = 0;
   let buried = deleted;
-  const flush = () =>
-    index.withEncoding(dimension, model.model, async (encoding) => {
-      const vectors = new Float32Array(rows.length * dimension);
-      let at = 0;
-      for (const part of parts) {
-        vectors.set(part, at);
-        at += part.length;
-        await breathe();
-      }
-      const batch = { dimension, rows, vectors, deleted: buried };
-      stored.push(await index.storeSegment(batch, encoding, model.name, signal));
-      [rows, parts, bytes, buried] = [[], [], 0, []];
-    });
+  const flush = async (): Promise<Batch> => {
+    const batch = { dimension, rows, vectors: await join(parts), deleted: buried };
+    [rows, parts, bytes, buried] = [[], [], 0, []];
+    return batch;
+  };
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  try {
-    for await (const block of liveBlocks(snapshot, segments, order)) {
-      signal?.throwIfAborted();
-      const { reader } = block.segment;
-      const mayFlush = order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes;
-      if (bytes >= segmentBytes && mayFlush) await flush();
-      list = block.list;
-      // What was read ahead of the segments before is not needed any more.
-      if (order === "by segment" && !readers.has(block.segment)) readers.clear();
-      const forward = readers.get(block.segment) ?? [reader.forward("records"), reader.forward("contents")];
-      readers.set(block.segment, forward);
-      const [records, contents] = await Promise.all(forward.map((read) => read(block.rows)));
-      block.fingerprints.forEach((fingerprint, i) => {
-        const record = records[i] as Uint8Array;
-        rows.push({ fingerprint, record, contents: contents[i] });
-        bytes += record.length + (contents[i]?.length ?? 0);
-      });
-      parts.push(block.vectors);
-      bytes += block.vectors.byteLength;
-    }
-    if (rows.length > 0 || buried.length > 0) await flush();
-  } catch (error) {
-    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
-    throw error;
+  for await (const block of liveBlocks(snapshot, segments, order)) {
+    const { reader } = block.segment;
+    const isLarge = bytes >= segmentBytes || rows.length >= segmentRowsMax;
+    if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
+      yield await flush();
+    list = block.list;
+    // What was read ahead of the segments before is not needed any more.
+    if (order === "by segment" && !readers.has(block.segment)) readers.clear();
+    const forward = readers.get(block.segment) ?? [reader.forward("records"), reader.forward("contents")];
+    readers.set(block.segment, forward);
+    const [records, contents] = await Promise.all(forward.map((read) => read(block.rows)));
+    block.fingerprints.forEach((fingerprint, i) => {
+      const record = records[i] as Uint8Array;
+      rows.push({ fingerprint, record, contents: contents[i] });
+      bytes += record.length + (contents[i]?.length ?? 0);
+    });
+    parts.push(block.vectors);
+    bytes += block.vectors.byteLength;
   }
-  return stored;
+  if (rows.length > 0 || buried.length > 0) yield await flush();
+}
+
+async function join(parts: readonly Float32Array[]): Promise<Float32Array> {
+  const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+    await breathe();
+  }
+  return joined;
 }
 
 /** Fingerprints that `segments` delete and do not hold again, except those that `snapshot` hides anyway. */

@@ -4,6 +4,7 @@ import type { Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { findEntry, forEachEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
+import { breathe } from "./breathe.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 
 export interface OpenSegment {
@@ -40,6 +41,8 @@ export function bySegment<T extends { readonly segment: OpenSegment }>(
 /** Whether a newer segment speaks of the item with this fingerprint (four words). */
 export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
+/** Fingerprints looked up between two turns of the event loop. */
+const soughtTogether = 2000;
 /** Records that a pass over everything holds at a time. */
 const recordsHeldMax = 10_000;
 
@@ -138,8 +141,12 @@ export class Snapshot {
         if (!hidden(w0, w1, w2, w3)) last.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
       });
       const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
-      for (const rows of await Promise.all(older.map(({ reader }) => reader.find(last)))) {
-        for (const row of rows) if (row !== -1 && row !== tombstone) live--;
+      for (let start = 0; start < last.length; start += soughtTogether) {
+        const sought = last.slice(start, start + soughtTogether);
+        for (const rows of await Promise.all(older.map(({ reader }) => reader.find(sought)))) {
+          for (const row of rows) if (row !== -1 && row !== tombstone) live--;
+        }
+        await breathe();
       }
       return live;
     });

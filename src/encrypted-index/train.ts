@@ -1,9 +1,12 @@
 /** Trains an index: learns a model from a sample, and groups every row by its lists. */
 
-import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
+import type { Metric } from "../engine/config.js";
+import { gather } from "../engine/kmeans.js";
 import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
+import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
+import type { TrainingProgress, TrainOptions } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { drive } from "./breathe.js";
 import { commitRewrite, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
@@ -16,24 +19,24 @@ const attemptsMax = 5;
 /** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
 const segmentBytes = 128 * 1024 * 1024;
 
+/** Whether indexes of this type can be trained. */
+export function isTrainable(index: OpenIndex): boolean {
+  return index.config.type === "ivfflat";
+}
+
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it.
  * Throws `invalid_request` where there are fewer rows than lists.
  */
-export async function train(
-  index: OpenIndex,
-  nLists: number | undefined,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  if (index.config.type !== "ivfflat") {
+export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
+  if (!isTrainable(index)) {
     throw new SealdexError(
       "not_supported",
       `train: this version trains indexes of type ivfflat, not ${index.config.type}`,
     );
   }
-  await index.whileRewriting(signal, async () => {
-    for (let attempt = 1; attempt <= attemptsMax; attempt++)
-      if (await trainOnce(index, nLists, signal)) return;
+  await index.whileRewriting(options.signal, async () => {
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) if (await trainOnce(index, options)) return;
     throw new SealdexError(
       "storage_unavailable",
       `train: other processes rewrote the index ${attemptsMax} times meanwhile`,
@@ -42,14 +45,10 @@ export async function train(
 }
 
 /** False where another process rewrote segments at the same time: nothing was changed then. */
-async function trainOnce(
-  index: OpenIndex,
-  nLists: number | undefined,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
+async function trainOnce(index: OpenIndex, options: TrainOptions): Promise<boolean> {
   const snapshot = await index.snapshot();
   try {
-    return await trainOn(index, snapshot, nLists, signal);
+    return await trainOn(index, snapshot, options);
   } catch (error) {
     if (await index.isOutlived(snapshot.manifest, error)) return false;
     throw error;
@@ -59,9 +58,11 @@ async function trainOnce(
 async function trainOn(
   index: OpenIndex,
   snapshot: Snapshot,
-  nLists: number | undefined,
-  signal: AbortSignal | undefined,
+  { nLists, onProgress, signal }: TrainOptions,
 ): Promise<boolean> {
+  signal?.throwIfAborted();
+  const report = (phase: TrainingProgress["phase"]) => (done: number, total: number) =>
+    onProgress?.({ phase, done, total });
   const dimension = index.dimension(snapshot.manifest);
   const rows = await snapshot.count();
   if (rows === 0 || dimension === undefined) {
@@ -74,12 +75,12 @@ async function trainOn(
     );
   }
   const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
-  const sample = await takeSample(snapshot, dimension, rows, lists, signal);
-  const points = toListSpace(index.config.metric, sample, dimension);
-  const model = await drive(trainModel(points, dimension, lists, seed), signal);
+  const { metric } = index.config;
+  const sample = await takeSample(snapshot, dimension, rows, lists, metric, report("sample"), signal);
+  const model = await drive(trainModel(sample, dimension, lists, seed, report("cluster")), signal);
 
-  const modelRef = await index.storeModel(model, signal);
-  const stored = await rewrite(
+  const modelRef = { ...(await index.storeModel(model, signal)), items: rows };
+  const storing = rewrite(
     index,
     snapshot,
     snapshot.segments,
@@ -87,8 +88,12 @@ async function trainOn(
     { model, name: modelRef.name },
     [],
     segmentBytes,
-    signal,
+    { signal, onRows: (done) => report("store")(done, rows) },
   );
+  const stored = await storing.catch(async (error: unknown) => {
+    await index.store.delete([modelRef.name]);
+    throw error;
+  });
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
     const replaced = signal?.aborted ? null : replaceSegments(latest, snapshot.manifest.segments, stored);
     if (replaced === null) return null;
@@ -99,12 +104,14 @@ async function trainOn(
   return committed !== null;
 }
 
-/** Vectors of randomly chosen rows, layout (n, dimension). */
+/** Randomly chosen rows in list space, layout (n, dimension). */
 async function takeSample(
   snapshot: Snapshot,
   dimension: number,
   rows: number,
   lists: number,
+  metric: Metric,
+  onRows: (done: number, total: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<Float32Array> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
@@ -116,11 +123,12 @@ async function takeSample(
   for await (const { vectors } of liveBlocks(snapshot, snapshot.segments)) {
     signal?.throwIfAborted();
     const n = vectors.length / dimension;
-    for (; taken < size && positions[taken] < seen + n; taken++) {
-      const start = (positions[taken] - seen) * dimension;
-      sample.set(vectors.subarray(start, start + dimension), taken * dimension);
-    }
+    const first = taken;
+    while (taken < size && positions[taken] < seen + n) taken++;
+    const places = positions.subarray(first, taken).map((position) => position - seen);
+    sample.set(toListSpace(metric, gather(vectors, dimension, places), dimension), first * dimension);
     seen += n;
+    onRows(seen, rows);
   }
   return sample;
 }

@@ -14,13 +14,16 @@ const segmentBytesMax = 32 * 1024 * 1024;
 /** Segments of one upsert that are sealed and stored at a time. */
 const storingMax = 4;
 
-/** Throws `dimension_mismatch` where another writer has meanwhile decided on another dimension. */
+/**
+ * Returns the manifest that holds the items, or null where there are none. Throws `dimension_mismatch` where another writer
+ * has meanwhile decided on another dimension.
+ */
 export async function upsert(
   index: OpenIndex,
   packed: PackedItems,
   signal: AbortSignal | undefined,
-): Promise<void> {
-  if (packed.rows.length === 0) return;
+): Promise<Manifest | null> {
+  if (packed.rows.length === 0) return null;
   for (;;) {
     // What is known here will do: the commit finds out whether it has changed.
     const { manifest, model } = await index.recentModel();
@@ -40,7 +43,10 @@ export async function upsert(
       const segments = [...latest.segments, ...stored.map((segment) => ({ ...segment, sequence }))];
       return { ...latest, dimension: packed.dimension, segments };
     });
-    if (committed !== null) return noteCommit(index, before, committed);
+    if (committed !== null) {
+      noteCommit(index, before, committed);
+      return committed;
+    }
     await index.store.delete(stored.map(({ name }) => name));
     signal?.throwIfAborted();
   }

@@ -5,7 +5,7 @@
 
 import type { LoadedCodes } from "./codec.js";
 import { flatCodes } from "./flat-codes.js";
-import { assignNearest, encodeRabitq, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
+import { assignNearest, type KernelCall, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
@@ -13,6 +13,10 @@ import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
 import { scanJobs } from "./search.js";
 import { TopK } from "./top-k.js";
+import { copyInPieces, inParts, type Work } from "./work.js";
+
+/** Vectors that are assigned at a time; copying them takes a few milliseconds. */
+const heldBytes = 16 * 1024 * 1024;
 
 /** The lists that a query should probe. */
 export interface Probes {
@@ -39,13 +43,13 @@ export class CoarseQuantizer {
   readonly #centroids: number;
   readonly #halfNorms: number;
   readonly #rotated: number;
-  readonly #codes: LoadedCodes;
   /** List numbers as tie keys. */
   readonly #numbers: number;
-  /** The mean of the centroids, or 0 where they have no codes. */
   readonly #mean: number;
+  #codes: LoadedCodes | undefined;
+  #coded = false;
 
-  constructor(model: Model) {
+  private constructor(model: Model) {
     const { centroids, dimension } = model;
     const n = listCount(model);
     this.nLists = n;
@@ -54,35 +58,84 @@ export class CoarseQuantizer {
     const { rotated } = this.rotation;
 
     const vectorBytes = Math.ceil((4 * centroids.length) / 8) * 8;
-    const codeBytes = n < codedFrom ? 0 : rabitqBytes(n, dimension);
-    const flatBytes = vectorBytes + 8 * n + codeBytes;
+    const flatBytes = vectorBytes + 8 * n + (n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.#centroids = allocate(flatBytes);
-    floatsAt(this.#centroids, centroids.length).set(centroids);
-    const norms = this.#centroids + vectorBytes;
-    const factors = codeBytes === 0 ? 0 : norms + 8 * n;
 
     const ownBytes = 20 * n + 4 * dimension;
     this.#numbers = allocate(ownBytes);
     this.#halfNorms = this.#numbers + 16 * n;
+    this.#mean = this.#halfNorms + 4 * n;
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
     for (let list = 0; list < n; list++) numbers[4 * list] = list;
-    floatsAt(this.#halfNorms, n).set(halfSquaredNorms(centroids, dimension));
 
     this.#rotated = allocate(4 * n * rotated);
-    this.rotation.apply(centroids, this.#rotated);
     this.bytes = flatBytes + ownBytes + 4 * n * rotated + this.rotation.bytes;
+  }
 
-    this.#mean = factors === 0 ? 0 : this.#halfNorms + 4 * n;
-    if (factors > 0) {
-      const mean = meanOf(centroids, dimension);
-      floatsAt(this.#mean, dimension).set(mean);
-      const rotatedMean = allocate(4 * rotated);
-      this.rotation.apply(mean, rotatedMean);
-      const codes = factors + 12 * Math.ceil(n / 32) * 32;
-      encodeRabitq(this.#rotated, n, rotated, rotatedMean, codes, factors);
-      free(rotatedMean);
+  /** Loads and rotates a model's centroids; many of them get codes. */
+  static *open(model: Model): Work<CoarseQuantizer> {
+    const quantizer = new CoarseQuantizer(model);
+    try {
+      yield* quantizer.#load(model.centroids);
+      return quantizer;
+    } catch (error) {
+      quantizer.free();
+      throw error;
     }
-    this.#codes = flatCodes(n, dimension, this.#centroids, norms, factors, flatBytes);
+  }
+
+  *#load(centroids: Float32Array): Work<void> {
+    const { nLists, rotation } = this;
+    const { rotated, signs, span } = rotation;
+    const dimension = this.#dimension;
+    yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
+    const norms = this.#centroids + Math.ceil((4 * centroids.length) / 8) * 8;
+    yield [
+      ...inParts(nLists, dimension, (list, count): KernelCall => ({
+        kernel: "halfSquares",
+        args: [this.#centroids + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
+      })),
+      ...inParts(nLists, dimension, (list, count): KernelCall => ({
+        kernel: "normsWide",
+        args: [this.#centroids + 4 * list * dimension, count, dimension, norms + 8 * list],
+      })),
+    ];
+    const piece = Math.max(1, Math.floor(heldBytes / (4 * rotated)));
+    for (let list = 0; list < nLists; list += piece) {
+      const count = Math.min(piece, nLists - list);
+      const part = centroids.subarray(list * dimension, (list + count) * dimension);
+      rotation.pad(part, this.#rotated + 4 * list * rotated);
+      yield inParts(count, 64 * rotated, (first, rows) => ({
+        kernel: "rotate",
+        args: [this.#rotated + 4 * (list + first) * rotated, rows, rotated, signs, span],
+      }));
+    }
+    const factors = nLists < codedFrom ? 0 : norms + 8 * nLists;
+    if (factors > 0) yield* this.#encode(factors);
+    this.#codes = flatCodes(nLists, this.#centroids, norms, factors, 0);
+    this.#coded = factors > 0;
+  }
+
+  /** Codes of the centroids around their mean. */
+  *#encode(factors: number): Work<void> {
+    const { nLists, rotation } = this;
+    const { rotated } = rotation;
+    const dimension = this.#dimension;
+    const sums = allocate(8 * dimension + 4 * nLists + 8 + 4 * rotated);
+    const lists = sums + 8 * dimension;
+    const size = lists + 4 * nLists;
+    const rotatedMean = Math.ceil((size + 4) / 16) * 16;
+    try {
+      wordsAt(sums, 2 * dimension + nLists).fill(0);
+      wordsAt(size, 1)[0] = nLists;
+      yield [{ kernel: "addRows", args: [this.#centroids, nLists, dimension, lists, 0, dimension, sums] }];
+      yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean] }];
+      rotation.apply(floatsAt(this.#mean, dimension).slice(), rotatedMean);
+      const codes = factors + 12 * Math.ceil(nLists / 32) * 32;
+      yield [{ kernel: "encodeRabitq", args: [this.#rotated, nLists, rotated, rotatedMean, codes, factors] }];
+    } finally {
+      free(sums);
+    }
   }
 
   /** The nearest list of each vector; `vectors` has layout (n, dimension), in list space. */
@@ -106,19 +159,54 @@ export class CoarseQuantizer {
     return assigned;
   }
 
-  /** The largest distance of these rows of one list from its centroid, rounded up. */
-  radius(vectors: Float32Array, list: number): number {
-    const n = vectors.length / this.#dimension;
+  /** The nearest list of each of n vectors; `pointsOf` gives some of them, layout (count, dimension), in list space. */
+  *assignAll(n: number, pointsOf: (first: number, count: number) => Float32Array): Work<Uint32Array> {
+    const lists = new Uint32Array(n);
     const rowBytes = 4 * this.#dimension;
+    const rowsHeld = Math.min(n, Math.max(1, Math.floor(heldBytes / rowBytes)));
+    const at = allocate(rowsHeld * (rowBytes + 8));
+    const listsAt = at + rowsHeld * rowBytes;
+    try {
+      for (let first = 0; first < n; first += rowsHeld) {
+        const count = Math.min(rowsHeld, n - first);
+        floatsAt(at, count * this.#dimension).set(pointsOf(first, count));
+        yield inParts(count, this.nLists * this.#dimension, (row, rows) => ({
+          kernel: "assignNearest",
+          args: [
+            at + row * rowBytes,
+            rows,
+            this.#dimension,
+            this.#centroids,
+            this.nLists,
+            this.#halfNorms,
+            listsAt + 4 * row,
+            listsAt + 4 * (rowsHeld + row),
+          ],
+        }));
+        lists.set(wordsAt(listsAt, count), first);
+      }
+      return lists;
+    } finally {
+      free(at);
+    }
+  }
+
+  /** The largest distance of these rows of one list from its centroid, rounded up. */
+  *radius(vectors: Float32Array, list: number): Work<number> {
+    const n = vectors.length / this.#dimension;
     const at = allocate(4 * vectors.length + 8 * n + 8);
     const squares = Math.ceil((at + 4 * vectors.length) / 8) * 8;
-    floatsAt(at, vectors.length).set(vectors);
-    squaredL2BlockWide(this.#centroids + list * rowBytes, at, n, this.#dimension, squares);
-    let largest = 0;
-    for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
-    free(at);
-    // Covers the rounding of this sum, and of the float32 distances it is compared with.
-    return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
+    try {
+      floatsAt(at, vectors.length).set(vectors);
+      const centroid = this.#centroids + 4 * list * this.#dimension;
+      yield [{ kernel: "squaredL2BlockWide", args: [centroid, at, n, this.#dimension, squares] }];
+      let largest = 0;
+      for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
+      // Covers the rounding of this sum, and of the float32 distances it is compared with.
+      return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
+    } finally {
+      free(at);
+    }
   }
 
   /**
@@ -126,12 +214,12 @@ export class CoarseQuantizer {
    * place of one that is hardly nearer; otherwise the order is exact.
    */
   probe(query: QueryVector, nProbes: number): Probes {
-    const coded = this.#mean > 0 && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
+    const coded = this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
     const nearest = new TopK(nProbes);
     query.reserve(this.nLists);
     const job = {
       block: 0,
-      codes: this.#codes,
+      codes: this.#codes as LoadedCodes,
       fingerprints: this.#numbers,
       distance: coded ? this.#distanceFromMean(query) : undefined,
       newer: 0,
@@ -162,27 +250,8 @@ export class CoarseQuantizer {
 
   free(): void {
     this.rotation.free();
-    this.#codes.free();
+    free(this.#centroids);
     free(this.#numbers);
     free(this.#rotated);
   }
-}
-
-function meanOf(rows: Float32Array, dimension: number): Float32Array {
-  const sums = new Float64Array(dimension);
-  for (let at = 0; at < rows.length; at += dimension) {
-    for (let i = 0; i < dimension; i++) sums[i] += rows[at + i];
-  }
-  return Float32Array.from(sums, (sum) => (sum * dimension) / rows.length);
-}
-
-/** |c|^2 / 2 of each centroid, which turns a nearest-centroid search into dot products. */
-export function halfSquaredNorms(centroids: Float32Array, dimension: number): Float32Array {
-  const norms = new Float32Array(centroids.length / dimension);
-  for (let list = 0; list < norms.length; list++) {
-    let sum = 0;
-    for (let i = list * dimension; i < (list + 1) * dimension; i++) sum += centroids[i] * centroids[i];
-    norms[list] = sum / 2;
-  }
-  return norms;
 }

@@ -4,6 +4,7 @@
  */
 
 import type { RotatedCentroids } from "./rabitq.js";
+import type { Work } from "./work.js";
 
 /** The codes of n rows of one inverted list, in kernel memory, ready to be scanned. */
 export interface LoadedCodes {
@@ -28,7 +29,7 @@ export interface Codec {
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
   /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
-  encode(vectors: Float32Array, list: number): Uint8Array;
+  encode(vectors: Float32Array, list: number): Work<Uint8Array>;
   /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Vectors of rows of a loaded block, bit for bit, layout (rows, dimension); absent where codes do not hold them. */

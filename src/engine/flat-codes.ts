@@ -1,7 +1,6 @@
 /** Vectors in kernel memory, ready to be scanned by `scanFlat`. */
 
 import type { LoadedCodes } from "./codec.js";
-import { normsWide } from "./kernels/kernels.js";
 import { doublesAt, free } from "./kernels/memory.js";
 
 // Norms between these keep squares and their sums well inside float32, differences included.
@@ -14,18 +13,16 @@ export interface FlatCodes extends LoadedCodes {
 }
 
 /**
- * Codes that lie in kernel memory: `vectors`, float32 of layout (n, dimension), and `factors`, RaBitQ factors followed by
- * codes, or 0. Computes `norms` (n float64). `bytes` were allocated from `vectors` on.
+ * Codes that lie in kernel memory: `vectors`, float32 of layout (n, dimension), their `norms` (n float64), and `factors`,
+ * RaBitQ factors followed by codes, or 0. `bytes` were allocated from `vectors` on.
  */
 export function flatCodes(
   n: number,
-  dimension: number,
   vectors: number,
   norms: number,
   factors: number,
   bytes: number,
 ): FlatCodes {
-  normsWide(vectors, n, dimension, norms);
   const narrow = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
   return {

@@ -9,7 +9,7 @@
 import type { Codec, Grouping, LoadedCodes } from "./codec.js";
 import type { Metric } from "./config.js";
 import { type FlatCodes, flatCodes } from "./flat-codes.js";
-import { scanFlat } from "./kernels/kernels.js";
+import { normsWide, scanFlat } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
@@ -19,10 +19,11 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
   return {
     scan: scanFlat,
     codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
-    encode(vectors, list) {
+    *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof grouping === "string") return exact.slice();
-      return Buffer.concat([exact, encodeList(toListSpace(metric, vectors, dimension), grouping, list)]);
+      const codes = yield* encodeList(toListSpace(metric, vectors, dimension), grouping, list);
+      return Buffer.concat([exact, codes]);
     },
     decode(codes, n) {
       const vectors = new Float32Array(n * dimension);
@@ -46,5 +47,6 @@ function loadFlat(codes: Uint8Array, n: number, dimension: number): LoadedCodes 
   const norms = Math.ceil((vectors + exactBytes) / 8) * 8;
   const factors = rabitqLength > 0 ? norms + 8 * n : 0;
   bytesAt(norms + 8 * n, rabitqLength).set(codes.subarray(exactBytes));
-  return flatCodes(n, dimension, vectors, norms, factors, codes.byteLength + 8 * n + 16);
+  normsWide(vectors, n, dimension, norms);
+  return flatCodes(n, vectors, norms, factors, codes.byteLength + 8 * n + 16);
 }

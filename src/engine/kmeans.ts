@@ -1,114 +1,253 @@
 /**
  * Seeded k-means (Lloyd, 1982) on a sample, for the coarse quantizer.
  *
- * Starts from k distinct rows of the sample. A cluster that runs empty takes over half of the largest one: its
- * centroid is copied and the two are moved apart by a hair, as faiss does. The generator yields between pieces
- * of a few milliseconds of work, so that its driver can let others run.
+ * Many lists are found on two levels: the rows fall into about sqrt(k) coarse clusters, each of these into its share of the k,
+ * and a last round over all rows and all lists mends what the borders of the coarse clusters spoiled. Rounds that compare
+ * everything with everything are what costs.
+ *
+ * A cluster that runs empty takes over half of the largest one: its centroid is copied and the two are moved apart by a hair,
+ * as faiss does.
  */
 
-import { halfSquaredNorms } from "./coarse-quantizer.js";
-import { assignNearest } from "./kernels/kernels.js";
-import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
+import { splitLargest } from "./split-largest.js";
+import { inParts, type Work } from "./work.js";
 
-const iterationsMax = 12;
+/** From so many lists on, two levels cost less. */
+const twoLevelsMin = 64;
+/** Rounds over all rows that start at random; on each of two levels; and over all rows after those. */
+const rounds = { alone: 10, level: 6, after: 1 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
-/** Multiply-adds of one piece of work. */
-const pieceCost = 2 ** 25;
-const splitStep = 2 ** -10;
+const columnsTogether = 64;
+
+/** Rows in kernel memory, layout (n, dimension). */
+export interface Rows {
+  readonly at: number;
+  readonly n: number;
+  readonly dimension: number;
+}
+
+/** Rows from `firstRow` on that are clustered among themselves, into lists from `firstList` on. */
+interface Group {
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly firstList: number;
+  readonly lists: number;
+}
+
+/** Called with the comparisons of a row and a centroid that were made since. */
+export type OnCompared = (comparisons: number) => void;
+
+/** How many comparisons of a row and a centroid `kmeans` makes at most. */
+export function comparisonsMax(n: number, k: number): number {
+  if (k < twoLevelsMin) return n * k * rounds.alone;
+  const coarse = coarseLists(k);
+  return n * ((coarse + Math.ceil(k / coarse)) * rounds.level + k * rounds.after);
+}
+
+function coarseLists(k: number): number {
+  return Math.round(Math.sqrt(k));
+}
 
 /**
- * The k centroids, layout (k, dimension), of `sample`, layout (n, dimension) with n >= k.
- * The same sample, k and random sequence give the same centroids.
+ * The centroids of k <= n clusters, layout (k, dimension). The same rows, k and random sequence give the same centroids.
  */
 export function* kmeans(
-  sample: Float32Array,
-  dimension: number,
+  rows: Rows,
   k: number,
   random: () => number,
-): Generator<void, Float32Array> {
-  const n = sample.length / dimension;
+  onCompared: OnCompared = () => undefined,
+): Work<Float32Array> {
+  const { n, dimension } = rows;
   const rowBytes = 4 * dimension;
-  const at = allocate((n + k) * rowBytes + 4 * k + 8 * n);
-  const centroidsAt = at + n * rowBytes;
-  const halfNormsAt = centroidsAt + k * rowBytes;
-  const listsAt = halfNormsAt + 4 * k;
-  const distancesAt = listsAt + 4 * n;
+  const all = { firstRow: 0, rows: n, firstList: 0 };
+  const centroids = allocate(k * rowBytes);
   try {
-    floatsAt(at, sample.length).set(sample);
-    let centroids: Float32Array = gather(sample, dimension, samplePositions(random, n, k));
-    let previous = new Uint32Array(0);
-    for (let round = 0; round < iterationsMax; round++) {
-      floatsAt(centroidsAt, centroids.length).set(centroids);
-      floatsAt(halfNormsAt, k).set(halfSquaredNorms(centroids, dimension));
-      const piece = Math.max(1, Math.floor(pieceCost / (k * dimension)));
-      for (let row = 0; row < n; row += piece) {
-        const rows = Math.min(piece, n - row);
-        const vectors = at + row * rowBytes;
-        assignNearest(
-          vectors,
-          rows,
-          dimension,
-          centroidsAt,
-          k,
-          halfNormsAt,
-          listsAt + 4 * row,
-          distancesAt + 4 * row,
-        );
-        yield;
-      }
-      const lists = wordsAt(listsAt, n).slice();
-      if (round > 0 && countChanges(previous, lists) < settledShare * n) break;
-      previous = lists;
-      centroids = yield* means(sample, dimension, lists, centroids);
+    if (k < twoLevelsMin) {
+      const groups = [{ ...all, lists: k }];
+      yield* startFrom(rows, samplePositions(random, n, k), centroids);
+      yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
+      return floatsAt(centroids, k * dimension).slice();
     }
-    return centroids;
+    const m = coarseLists(k);
+    yield* startFrom(rows, samplePositions(random, n, m), centroids);
+    const coarse = yield* lloyd(rows, [{ ...all, lists: m }], centroids, rounds.level, onCompared);
+    const groups = divide(coarse, m, k);
+    const sorted = { at: allocate(n * rowBytes), n, dimension };
+    try {
+      yield* startFrom(rows, sortByList(coarse, m), sorted.at);
+      const starts = groups.flatMap((group) =>
+        Array.from(samplePositions(random, group.rows, group.lists), (row) => group.firstRow + row),
+      );
+      yield* startFrom(sorted, Uint32Array.from(starts), centroids);
+      yield* lloyd(sorted, groups, centroids, rounds.level, onCompared);
+    } finally {
+      free(sorted.at);
+    }
+    yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
+    return floatsAt(centroids, k * dimension).slice();
   } finally {
-    free(at);
+    free(centroids);
   }
 }
 
-/** The mean of each cluster; empty clusters split the largest ones. */
-function* means(
-  sample: Float32Array,
-  dimension: number,
-  lists: Uint32Array,
-  previous: Float32Array,
-): Generator<void, Float32Array> {
-  const k = previous.length / dimension;
-  const sums = new Float64Array(previous.length);
-  const sizes = new Float64Array(k);
-  const piece = Math.ceil(pieceCost / 16 / dimension);
-  for (let row = 0; row < lists.length; row++) {
-    const to = lists[row] * dimension;
-    const from = row * dimension;
-    for (let i = 0; i < dimension; i++) sums[to + i] += sample[from + i];
-    sizes[lists[row]]++;
-    if (row % piece === piece - 1) yield;
+/** Copies the rows at these positions to `to`. */
+function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number): Work<void> {
+  const positionsAt = allocate(4 * positions.length);
+  try {
+    wordsAt(positionsAt, positions.length).set(positions);
+    // A copied number takes about as long as sixteen multiplied ones.
+    yield inParts(positions.length, 16 * dimension, (first, count) => ({
+      kernel: "gatherRows",
+      args: [at, positionsAt + 4 * first, count, dimension, to + 4 * first * dimension],
+    }));
+  } finally {
+    free(positionsAt);
   }
-  const centroids = Float32Array.from(previous);
-  for (let list = 0; list < k; list++) {
-    if (sizes[list] === 0) continue;
-    for (let i = list * dimension; i < (list + 1) * dimension; i++) centroids[i] = sums[i] / sizes[list];
-  }
-  for (let list = 0; list < k; list++) {
-    if (sizes[list] === 0) splitLargest(centroids, dimension, sizes, list);
-  }
-  return centroids;
 }
 
-function splitLargest(centroids: Float32Array, dimension: number, sizes: Float64Array, empty: number): void {
-  let largest = 0;
-  for (let list = 1; list < sizes.length; list++) if (sizes[list] > sizes[largest]) largest = list;
-  for (let i = 0; i < dimension; i++) {
-    const value = centroids[largest * dimension + i];
-    const step = i % 2 === 0 ? splitStep : -splitStep;
-    centroids[empty * dimension + i] = value * (1 + step);
-    centroids[largest * dimension + i] = value * (1 - step);
+/** Moves the centroids so many times, and returns the list that each row was in when they last moved. */
+function* lloyd(
+  { at, n, dimension }: Rows,
+  groups: readonly Group[],
+  centroids: number,
+  moves: number,
+  onCompared: OnCompared,
+): Work<Uint32Array> {
+  const k = groups.reduce((sum, group) => sum + group.lists, 0);
+  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n));
+  const sizes = sums + 8 * k * dimension;
+  const halfNorms = sizes + 4 * k;
+  const lists = halfNorms + 4 * k;
+  const distances = lists + 4 * n;
+  try {
+    let previous = new Uint32Array(n);
+    for (let move = 0; move < moves; move++) {
+      yield inParts(k, dimension, (first, count) => ({
+        kernel: "halfSquares",
+        args: [centroids + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
+      }));
+      yield groups.flatMap((group) =>
+        inParts(group.rows, group.lists * dimension, (first, count) => {
+          const row = group.firstRow + first;
+          const list = group.firstList;
+          const vectors = at + 4 * row * dimension;
+          const candidates = centroids + 4 * list * dimension;
+          const halves = halfNorms + 4 * list;
+          return {
+            kernel: "assignNearest",
+            args: [
+              vectors,
+              count,
+              dimension,
+              candidates,
+              group.lists,
+              halves,
+              lists + 4 * row,
+              distances + 4 * row,
+            ],
+          };
+        }),
+      );
+      const assigned = wordsAt(lists, n);
+      for (const { firstRow, rows, firstList, lists: compared } of groups) {
+        for (let row = firstRow; row < firstRow + rows; row++) assigned[row] += firstList;
+        onCompared(rows * compared);
+      }
+      const current = assigned.slice();
+      if (move > 0 && countChanges(previous, current) < settledShare * n) return current;
+      previous = current;
+
+      const counts = countRows(current, k);
+      wordsAt(sizes, k).set(counts);
+      yield* clear(sums, k * dimension);
+      const columns = Math.ceil(dimension / columnsTogether);
+      yield Array.from({ length: columns }, (_, i) => ({
+        kernel: "addRows" as const,
+        args: [
+          at,
+          n,
+          dimension,
+          lists,
+          i * columnsTogether,
+          Math.min(dimension, (i + 1) * columnsTogether),
+          sums,
+        ],
+      }));
+      yield inParts(k, 4 * dimension, (first, count) => ({
+        kernel: "meanRows",
+        args: [
+          sums + 8 * first * dimension,
+          sizes + 4 * first,
+          count,
+          dimension,
+          centroids + 4 * first * dimension,
+        ],
+      }));
+      const moved = floatsAt(centroids, k * dimension);
+      for (const { firstList, lists: count } of groups) {
+        const range = moved.subarray(firstList * dimension, (firstList + count) * dimension);
+        splitLargest(range, dimension, counts.subarray(firstList, firstList + count));
+      }
+      yield;
+    }
+    return previous;
+  } finally {
+    free(sums);
   }
-  sizes[empty] = sizes[largest] / 2;
-  sizes[largest] /= 2;
+}
+
+function* clear(doubles: number, n: number): Work<void> {
+  const piece = 2 ** 21;
+  for (let first = 0; first < n; first += piece) {
+    doublesAt(doubles + 8 * first, Math.min(piece, n - first)).fill(0);
+    yield;
+  }
+}
+
+function countRows(lists: Uint32Array, k: number): Uint32Array {
+  const sizes = new Uint32Array(k);
+  for (const list of lists) sizes[list]++;
+  return sizes;
+}
+
+/** Positions of the rows, list by list, and ascending within a list. */
+export function sortByList(lists: Uint32Array, k: number): Uint32Array {
+  const ends = countRows(lists, k);
+  for (let list = 1; list < k; list++) ends[list] += ends[list - 1];
+  const order = new Uint32Array(lists.length);
+  for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;
+  return order;
+}
+
+/** The coarse clusters, in rows sorted by list, with their shares of k lists: as their sizes are, at least one each. */
+function divide(coarse: Uint32Array, m: number, k: number): Group[] {
+  const sizes = Array.from(countRows(coarse, m)).filter((size) => size > 0);
+  const shares = sizes.map((size) => Math.max(1, Math.floor((k * size) / coarse.length)));
+  const crowding = (i: number) => sizes[i] / shares[i];
+  const places = sizes.map((_, i) => i);
+  for (let missing = k - shares.reduce((sum, share) => sum + share, 0); missing !== 0;) {
+    if (missing > 0) {
+      // A share below its size exists: there are at least as many rows as lists.
+      const most = places.reduce((a, b) => (crowding(b) > crowding(a) ? b : a));
+      shares[most]++;
+      missing--;
+    } else {
+      const largest = places.reduce((a, b) => (shares[b] > shares[a] ? b : a));
+      shares[largest]--;
+      missing++;
+    }
+  }
+  let firstRow = 0;
+  let firstList = 0;
+  return sizes.map((rows, i) => {
+    const group = { firstRow, rows, firstList, lists: shares[i] };
+    firstRow += rows;
+    firstList += shares[i];
+    return group;
+  });
 }
 
 function countChanges(before: Uint32Array, after: Uint32Array): number {

@@ -4,9 +4,9 @@
  * number of rows rounded up to 32 and D the rotated dimension.
  */
 
-import { encodeRabitq } from "./kernels/kernels.js";
 import { allocate, bytesAt, free } from "./kernels/memory.js";
 import { type Rotation, rotatedDimension } from "./rotation.js";
+import type { Work } from "./work.js";
 
 /** Bytes of the codes of n rows. */
 export function rabitqBytes(n: number, dimension: number): number {
@@ -22,16 +22,26 @@ export interface RotatedCentroids {
 }
 
 /** Codes of rows of one list; `points` has layout (n, dimension), in list space. */
-export function encodeList(points: Float32Array, centroids: RotatedCentroids, list: number): Uint8Array {
+export function* encodeList(
+  points: Float32Array,
+  centroids: RotatedCentroids,
+  list: number,
+): Work<Uint8Array> {
   const { rotation } = centroids;
+  const { rotated, signs, span } = rotation;
   const n = points.length / rotation.dimension;
   const factorBytes = 12 * Math.ceil(n / 32) * 32;
   const bytes = rabitqBytes(n, rotation.dimension);
-  const at = allocate(4 * n * rotation.rotated + bytes);
-  const out = at + 4 * n * rotation.rotated;
-  rotation.apply(points, at);
-  encodeRabitq(at, n, rotation.rotated, centroids.rotatedCentroid(list), out + factorBytes, out);
-  const encoded = bytesAt(out, bytes).slice();
-  free(at);
-  return encoded;
+  const at = allocate(4 * n * rotated + bytes);
+  const out = at + 4 * n * rotated;
+  try {
+    rotation.pad(points, at);
+    const centroid = centroids.rotatedCentroid(list);
+    yield [
+      { kernel: "rotateAndEncode", args: [at, n, rotated, signs, span, centroid, out + factorBytes, out] },
+    ];
+    return bytesAt(out, bytes).slice();
+  } finally {
+    free(at);
+  }
 }

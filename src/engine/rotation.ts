@@ -21,40 +21,47 @@ export class Rotation {
   readonly rotated: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  readonly #signs: number;
-  readonly #span: number;
+  /** What the kernels ask for: where the signs lie, and the span of the transform. */
+  readonly signs: number;
+  readonly span: number;
 
   constructor(dimension: number, seed: number) {
     this.dimension = dimension;
     this.rotated = rotatedDimension(dimension);
-    this.#span = 2 ** Math.floor(Math.log2(this.rotated));
+    this.span = 2 ** Math.floor(Math.log2(this.rotated));
     this.bytes = 4 * rounds * this.rotated;
-    this.#signs = allocate(this.bytes);
+    this.signs = allocate(this.bytes);
     const random = seededRandom(seed);
-    const signs = floatsAt(this.#signs, rounds * this.rotated);
+    const signs = floatsAt(this.signs, rounds * this.rotated);
     for (let i = 0; i < signs.length; i++) signs[i] = random() < 0.5 ? -1 : 1;
   }
 
   /** Writes the rotated vectors, layout (n, rotated), to kernel memory; `vectors` has layout (n, dimension). */
   apply(vectors: Float32Array, to: number): void {
+    this.pad(vectors, to);
+    rotate(to, vectors.length / this.dimension, this.rotated, this.signs, this.span);
+  }
+
+  /** Writes vectors to kernel memory, ready to be rotated. */
+  pad(vectors: Float32Array, to: number): void {
     const n = vectors.length / this.dimension;
     const rows = floatsAt(to, n * this.rotated);
-    if (this.rotated === this.dimension) rows.set(vectors);
-    else {
-      rows.fill(0);
-      for (let row = 0; row < n; row++) {
-        rows.set(vectors.subarray(row * this.dimension, (row + 1) * this.dimension), row * this.rotated);
-      }
+    if (this.rotated === this.dimension) {
+      rows.set(vectors);
+      return;
     }
-    rotate(to, n, this.rotated, this.#signs, this.#span);
+    rows.fill(0);
+    for (let row = 0; row < n; row++) {
+      rows.set(vectors.subarray(row * this.dimension, (row + 1) * this.dimension), row * this.rotated);
+    }
   }
 
   /** Fills in what estimates need of a query's record; see `rotateQuery`. */
   prepare(query: number, point: number, rotated: number): void {
-    rotateQuery(query, point, rotated, this.rotated, this.#signs, this.#span);
+    rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
   }
 
   free(): void {
-    free(this.#signs);
+    free(this.signs);
   }
 }

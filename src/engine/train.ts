@@ -1,38 +1,54 @@
 /** A sample of vectors to a model: coarse centroids, and how many lists a query should probe. */
 
-import { CoarseQuantizer } from "./coarse-quantizer.js";
-import { squaredL2Block } from "./kernels/kernels.js";
-import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { gather, kmeans } from "./kmeans.js";
+import type { KernelCall } from "./kernels/kernels.js";
+import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
-import { QueryVector } from "./query-vector.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { smallest } from "./smallest.js";
+import { copyInPieces, inParts, type Work } from "./work.js";
 
 /** Rows that one list needs before k-means has something to average (faiss's figure). */
 export const rowsPerListMin = 39;
 /** Rows of a list beyond which a larger sample no longer moves its centroid. */
-export const rowsPerListSampled = 128;
+export const rowsPerListSampled = 40;
 
 const heldOut = 200;
 const neighbours = 10;
 const recallTarget = 0.95;
+/** Held-out rows that are compared with the sample together. */
+const heldOutTogether = 8;
 
 /**
- * Trains on `sample`, layout (n, dimension) in list space, n >= nLists. Yields between pieces of work of a few
- * milliseconds. Deterministic in its arguments.
+ * Trains on `sample`, layout (n, dimension) in list space, n >= nLists. Deterministic in its arguments. `onProgress` is told
+ * how many comparisons of two vectors are done, of how many at most.
  */
 export function* trainModel(
   sample: Float32Array,
   dimension: number,
   nLists: number,
   seed: number,
-): Generator<void, Model> {
+  onProgress: (done: number, total: number) => void = () => undefined,
+): Work<Model> {
   const random = seededRandom(seed);
-  const centroids = yield* kmeans(sample, dimension, nLists, random);
-  const model = { dimension, centroids, rotationSeed: seed, autoProbes: nLists };
-  const autoProbes = yield* learnProbes(sample, model, random);
-  return { ...model, autoProbes };
+  const n = sample.length / dimension;
+  const rows = { at: allocate(4 * sample.length), n, dimension };
+  const total = comparisonsMax(n, nLists) + n * heldOut;
+  let done = 0;
+  // Coarse clusters of uneven size need more comparisons than were foreseen.
+  const onCompared = (comparisons: number) => {
+    done = Math.min(total, done + comparisons);
+    onProgress(done, total);
+  };
+  try {
+    yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
+    const centroids = yield* kmeans(rows, nLists, random, onCompared);
+    const autoProbes = yield* learnProbes(rows, sample, centroids, random, onCompared);
+    onProgress(total, total);
+    return { dimension, centroids, rotationSeed: seed, autoProbes };
+  } finally {
+    free(rows.at);
+  }
 }
 
 /**
@@ -40,44 +56,106 @@ export function* trainModel(
  * neighbours' lists stand in the query's order. Neighbours within a sample are farther away than in the whole
  * index, so this errs on the side of probing more.
  */
-function* learnProbes(sample: Float32Array, model: Model, random: () => number): Generator<void, number> {
-  const { dimension } = model;
-  const n = sample.length / dimension;
+function* learnProbes(
+  { at, n, dimension }: Rows,
+  sample: Float32Array,
+  centroids: Float32Array,
+  random: () => number,
+  onCompared: OnCompared,
+): Work<number> {
+  const k = centroids.length / dimension;
   const positions = samplePositions(random, n, Math.min(heldOut, n));
-  const at = allocate(4 * sample.length + 4 * dimension + 4 * n);
-  const queryAt = at + 4 * sample.length;
-  const squaresAt = queryAt + 4 * dimension;
-  const quantizer = new CoarseQuantizer(model);
+  const queries = gather(sample, dimension, positions);
+  const queriesAt = allocate(4 * queries.length + 4 * centroids.length + 4 * heldOutTogether * (n + k));
+  const centroidsAt = queriesAt + 4 * queries.length;
+  const toRowsAt = centroidsAt + 4 * centroids.length;
+  const toListsAt = toRowsAt + 4 * heldOutTogether * n;
   try {
-    floatsAt(at, sample.length).set(sample);
-    const lists = new Uint32Array(n);
-    const piece = Math.max(1, Math.floor(2 ** 25 / model.centroids.length));
-    for (let row = 0; row < n; row += piece) {
-      const rows = sample.subarray(row * dimension, (row + piece) * dimension);
-      lists.set(quantizer.assign(rows), row);
-      yield;
+    floatsAt(queriesAt, queries.length).set(queries);
+    yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
+    const found: { readonly toLists: Float32Array; readonly nearest: readonly number[] }[] = [];
+    for (let first = 0; first < positions.length; first += heldOutTogether) {
+      const count = Math.min(heldOutTogether, positions.length - first);
+      const group = queriesAt + 4 * first * dimension;
+      yield [
+        ...compare(group, count, { at, n, dimension }, toRowsAt),
+        ...compare(group, count, { at: centroidsAt, n: k, dimension }, toListsAt),
+      ];
+      onCompared(count * n);
+      for (let i = 0; i < count; i++) {
+        const toRows = floatsAt(toRowsAt + 4 * i * n, n);
+        toRows[positions[first + i]] = Infinity;
+        const toLists = floatsAt(toListsAt + 4 * i * k, k).slice();
+        found.push({ toLists, nearest: smallest(toRows, Math.min(neighbours, n - 1)) });
+        yield;
+      }
     }
-    const ranks: number[] = [];
-    for (const position of positions) {
-      const query = gather(sample, dimension, Uint32Array.of(position));
-      floatsAt(queryAt, dimension).set(query);
-      squaredL2Block(queryAt, at, n, dimension, squaresAt);
-      const squares = floatsAt(squaresAt, n).slice();
-      squares[position] = Infinity;
-      const rankOf = new Uint32Array(quantizer.nLists);
-      const asking = new QueryVector("euclidean", query, quantizer.rotation);
-      quantizer.probe(asking, quantizer.nLists).lists.forEach((list, rank) => {
-        rankOf[list] = rank;
-      });
-      asking.free();
-      for (const row of smallest(squares, Math.min(neighbours, n - 1))) ranks.push(rankOf[lists[row]]);
-      yield;
-    }
+    const rows = Uint32Array.from(new Set(found.flatMap(({ nearest }) => nearest)));
+    const assigned = yield* assign(rows, { at, n, dimension }, { at: centroidsAt, n: k, dimension });
+    const listOf = new Map(Array.from(rows, (row, i) => [row, assigned[i]]));
+    const ranks = found.flatMap(({ toLists, nearest }) =>
+      nearest.map((row) => rankOf(toLists, listOf.get(row) as number)),
+    );
     ranks.sort((a, b) => a - b);
     const last = ranks[Math.ceil(recallTarget * ranks.length) - 1] ?? 0;
     return last + 1;
   } finally {
-    quantizer.free();
-    free(at);
+    free(queriesAt);
   }
+}
+
+/** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
+function compare(queries: number, count: number, { at, n, dimension }: Rows, out: number): KernelCall[] {
+  return inParts(n, count * dimension, (first, rows) => ({
+    kernel: "squaredL2Tile",
+    args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
+  }));
+}
+
+/** The nearest centroid of the rows at these positions. */
+function* assign(positions: Uint32Array, { at, dimension }: Rows, centroids: Rows): Work<Uint32Array> {
+  const n = positions.length;
+  const k = centroids.n;
+  const rowBytes = 4 * dimension;
+  const positionsAt = allocate(4 * (n + n + n + k) + n * rowBytes);
+  const listsAt = positionsAt + 4 * n;
+  const distancesAt = listsAt + 4 * n;
+  const halfNorms = distancesAt + 4 * n;
+  const rowsAt = halfNorms + 4 * k;
+  try {
+    wordsAt(positionsAt, n).set(positions);
+    yield [
+      { kernel: "gatherRows", args: [at, positionsAt, n, dimension, rowsAt] },
+      ...inParts(k, dimension, (first, count): KernelCall => ({
+        kernel: "halfSquares",
+        args: [centroids.at + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
+      })),
+    ];
+    yield inParts(n, k * dimension, (first, count) => ({
+      kernel: "assignNearest",
+      args: [
+        rowsAt + first * rowBytes,
+        count,
+        dimension,
+        centroids.at,
+        k,
+        halfNorms,
+        listsAt + 4 * first,
+        distancesAt + 4 * first,
+      ],
+    }));
+    return wordsAt(listsAt, n).slice();
+  } finally {
+    free(positionsAt);
+  }
+}
+
+/** How many lists are probed before `list`; of lists that are equally far, those of lower number. */
+function rankOf(distances: Float32Array, list: number): number {
+  const own = distances[list];
+  let rank = 0;
+  for (let other = 0; other < distances.length; other++) {
+    if (distances[other] < own || (distances[other] === own && other < list)) rank++;
+  }
+  return rank;
 }

@@ -23,7 +23,7 @@ interface Entry {
 const keptShare = 0.9;
 
 export class BlockCache {
-  readonly #bytesMax: number;
+  readonly bytesMax: number;
   /** Keys are the blocks' directory entries, by identity. */
   readonly #entries = new Map<object, Entry>();
   readonly #loading = new Map<object, Promise<unknown>>();
@@ -31,7 +31,7 @@ export class BlockCache {
   #calls = 0;
 
   constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
   }
 
   /** Memory that opened blocks hold, in bytes. */
@@ -124,7 +124,7 @@ export class BlockCache {
   }
 
   #evict(): void {
-    if (this.#bytes > this.#bytesMax) this.#shrinkTo(keptShare * this.#bytesMax);
+    if (this.#bytes > this.bytesMax) this.#shrinkTo(keptShare * this.bytesMax);
   }
 
   #shrinkTo(bytesMax: number): void {

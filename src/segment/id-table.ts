@@ -55,12 +55,16 @@ function compareWords(words: Uint32Array, a: number, b: number): number {
 }
 
 /**
- * The row that `entries` give for a fingerprint, `tombstone`, or -1 if they do not speak of it.
- * Fingerprints are uniform, so interpolation finds the place in a few steps (Peterson, 1957).
+ * The row that `entries` give for a fingerprint, `tombstone`, or -1 if they do not speak of it. `entries` are an id table or
+ * one block of it. Fingerprints are uniform between the first and the last, so interpolation finds the place in a few steps
+ * (Peterson, 1957).
  */
 export function findEntry(entries: Uint32Array, w0: number, w1: number, w2: number, w3: number): number {
   const n = entries.length / entryWords;
-  let place = Math.min(n - 1, Math.floor((w0 / 2 ** 32) * n));
+  const first = entries[0];
+  const last = entries[(n - 1) * entryWords];
+  if (n === 0 || w0 < first || w0 > last) return -1;
+  let place = last > first ? Math.floor(((w0 - first) / (last - first)) * (n - 1)) : 0;
   while (place > 0 && entries[place * entryWords] >= w0) place--;
   for (; place < n && place >= 0; place++) {
     const at = place * entryWords;

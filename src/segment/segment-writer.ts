@@ -7,7 +7,8 @@ import type { KeyObject } from "node:crypto";
 import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { gather } from "../engine/kmeans.js";
+import { gather, sortByList } from "../engine/kmeans.js";
+import { together, type Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
@@ -45,9 +46,10 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
-/** What one piece of work holds, each a few milliseconds: multiply-adds, pages, parts. */
-const assignCost = 2 ** 25;
-const pagesTogether = 32;
+/** Vectors whose blocks are encoded side by side. */
+const rowsEncodedBytes = 4 * 1024 * 1024;
+/** What one piece of work holds, each a few milliseconds: pages, parts. */
+const pagesTogether = 4;
 const partsTogether = 16;
 
 /**
@@ -58,7 +60,7 @@ export function* writeSegment(
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-): Generator<void, SealedSegment> {
+): Work<SealedSegment> {
   const sealer = new ObjectSealer(key, context);
   const parts: Uint8Array[] = [sealer.header];
   const seal = (plaintext: Uint8Array) => {
@@ -72,16 +74,26 @@ export function* writeSegment(
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
-  for (const { list, start, end } of runs) {
-    for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
-      const last = Math.min(end, firstRow + rowsPerBlock);
-      const vectors = gather(batch.vectors, dimension, order.subarray(firstRow, last));
-      const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
-      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors, list)]);
-      const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
-      codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
-      yield;
+  const blocks = runs.flatMap(({ list, start, end }) =>
+    Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
+      const firstRow = start + i * rowsPerBlock;
+      return { list, firstRow, rows: Math.min(end - firstRow, rowsPerBlock) };
+    }),
+  );
+  for (let next = 0; next < blocks.length;) {
+    const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
+    next += group.length;
+    const encoded = yield* together(
+      group.map(({ list, firstRow, rows: count }) =>
+        encodeBlock(batch, encoding, order.subarray(firstRow, firstRow + count), list),
+      ),
+    );
+    for (const [i, { list, firstRow, rows: count }] of group.entries()) {
+      const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
+      const length = seal(Buffer.concat([...fingerprints, encoded[i].codes]));
+      codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
     }
+    yield;
   }
 
   const records = yield* sealPages(
@@ -98,8 +110,10 @@ export function* writeSegment(
     seal,
   );
 
+  yield;
   const fingerprints = rows.map((row) => row.fingerprint);
   const entries = buildEntries(fingerprints, batch.deleted);
+  yield;
   const ids: DirectoryDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
@@ -107,6 +121,7 @@ export function* writeSegment(
     ids.push({ length: seal(plaintext), firstWord: block[0] });
   }
 
+  yield;
   const directory = encodeDirectory({
     dimension,
     rows: rows.length,
@@ -121,12 +136,40 @@ export function* writeSegment(
   return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
 }
 
+/** Blocks from `first` on, one or more, of about `rowsMax` rows together. */
+function leading<B extends { readonly rows: number }>(
+  blocks: readonly B[],
+  first: number,
+  rowsMax: number,
+): readonly B[] {
+  let end = first;
+  for (let rows = 0; end < blocks.length && (end === first || rows + blocks[end].rows <= rowsMax); end++) {
+    rows += blocks[end].rows;
+  }
+  return blocks.slice(first, end);
+}
+
+/** Codes of the rows at these positions of the batch, all of `list`. */
+function* encodeBlock(
+  { vectors, dimension }: Batch,
+  { codec, quantizer, toListSpace }: Encoding,
+  positions: Uint32Array,
+  list: number,
+): Work<{ readonly codes: Uint8Array; readonly radius: number }> {
+  const gathered = gather(vectors, dimension, positions);
+  const codes = yield* codec.encode(gathered, list);
+  const radius = quantizer === undefined ? Infinity : yield* quantizer.radius(toListSpace(gathered), list);
+  return { codes, radius };
+}
+
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
   seal: (plaintext: Uint8Array) => number,
-): Generator<void, DirectoryDraft["records"][number][]> {
+): Work<DirectoryDraft["records"][number][]> {
   const sealed: DirectoryDraft["records"][number][] = [];
-  for (const { firstRow, parts } of pages(sections)) {
+  const cut = pages(sections);
+  yield;
+  for (const { firstRow, parts } of cut) {
     sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
     if (sealed.length % pagesTogether === 0) yield;
   }
@@ -137,7 +180,7 @@ function* sealPages(
 function* sealColumns(
   records: readonly Uint8Array[],
   seal: (plaintext: Uint8Array) => number,
-): Generator<void, DirectoryDraft["columns"][number][]> {
+): Work<DirectoryDraft["columns"][number][]> {
   const sealed: DirectoryDraft["columns"][number][] = [];
   let held: EncodedColumn[] = [];
   let bytes = 0;
@@ -164,7 +207,7 @@ function* sealColumns(
   return sealed;
 }
 
-function* join(parts: readonly Uint8Array[]): Generator<void, Uint8Array> {
+function* join(parts: readonly Uint8Array[]): Work<Uint8Array> {
   const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const [i, part] of parts.entries()) {
@@ -187,19 +230,15 @@ interface Grouped {
   readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
-function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Generator<void, Grouped> {
-  const order = Uint32Array.from(rows.keys());
+function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
   if (encoding.quantizer === undefined) {
+    const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = new Uint32Array(rows.length);
-  const piece = Math.max(1, Math.floor(assignCost / (dimension * encoding.quantizer.nLists)));
-  for (let row = 0; row < rows.length; row += piece) {
-    const points = encoding.toListSpace(vectors.subarray(row * dimension, (row + piece) * dimension));
-    lists.set(encoding.quantizer.assign(points), row);
-    yield;
-  }
-  order.sort((a, b) => lists[a] - lists[b] || a - b);
+  const lists = yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
+    encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
+  );
+  const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {
     const run = runs.at(-1);

@@ -6,6 +6,7 @@ import { distanceOf } from "../../src/engine/metric.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { Search } from "../../src/engine/search.js";
 import { clustered } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 function exactScore(metric: Metric, query: Float32Array, row: Float32Array): number {
@@ -19,7 +20,7 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const d = query.length;
   const n = vectors.length / d;
   const codec = flatCodec(metric, d, "none");
-  const codes = codec.load(codec.encode(vectors, 0), n);
+  const codes = codec.load(finish(codec.encode(vectors, 0)), n);
   const asking = new QueryVector(metric, query, undefined);
   const search = new Search(asking, k);
   const fingerprints = allocate(16 * n);
@@ -131,7 +132,9 @@ test("cosine counts a zero vector as orthogonal to everything", () => {
 test("decoding gives the vectors back bit for bit", () => {
   const codec = flatCodec("euclidean", 4, "none");
   const vectors = Float32Array.of(0.1, -0, 1e-45, 3.4e38, 7, 8, 9, 10);
-  expect(Buffer.from(codec.decode(codec.encode(vectors, 0), 2).buffer)).toEqual(Buffer.from(vectors.buffer));
+  expect(Buffer.from(codec.decode(finish(codec.encode(vectors, 0)), 2).buffer)).toEqual(
+    Buffer.from(vectors.buffer),
+  );
 });
 
 test("scanning gives back all the kernel memory it took", () => {

@@ -16,6 +16,7 @@ import { Search } from "../../src/engine/search.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
@@ -58,13 +59,15 @@ function encoded(n: number, d: number, seed: number) {
   const query = vectors.subarray(n * d);
   const centroid = new Float32Array(d);
   for (let i = 0; i < n * d; i++) centroid[i % d] += rows[i] / n;
-  const quantizer = new CoarseQuantizer({
-    dimension: d,
-    centroids: centroid,
-    autoProbes: 1,
-    rotationSeed: seed,
-  });
-  const codes = encodeList(rows, quantizer, 0);
+  const quantizer = finish(
+    CoarseQuantizer.open({
+      dimension: d,
+      centroids: centroid,
+      autoProbes: 1,
+      rotationSeed: seed,
+    }),
+  );
+  const codes = finish(encodeList(rows, quantizer, 0));
   expect(codes.length).toBe(rabitqBytes(n, d));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
@@ -127,7 +130,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
   const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
   for (const isWanted of [() => true, (row: number) => row % 3 === 1]) {
     const codec = flatCodec("euclidean", d, quantizer);
-    const codes = codec.load(codec.encode(rows, 0), n);
+    const codes = codec.load(finish(codec.encode(rows, 0)), n);
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
     const search = new Search(asking, k);
     const at = allocate(16 * n + 4 * 11);
@@ -220,9 +223,9 @@ test.each([31, 255])(
 test("rows that are their centroid, zeros, and values beyond float32 lose nothing", () => {
   const d = 8;
   const centroids = new Float32Array(d).fill(2);
-  const quantizer = new CoarseQuantizer({ dimension: d, centroids, autoProbes: 1, rotationSeed: 1 });
+  const quantizer = finish(CoarseQuantizer.open({ dimension: d, centroids, autoProbes: 1, rotationSeed: 1 }));
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
-  const codes = encodeList(rows, quantizer, 0);
+  const codes = finish(encodeList(rows, quantizer, 0));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
   const { floors } = estimate(new Float32Array(d).fill(1), quantizer, at, 3, Math.sqrt(8));

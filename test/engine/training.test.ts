@@ -8,22 +8,16 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { trainModel } from "../../src/engine/train.js";
 import { clustered } from "./data.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-function run<T>(work: Generator<void, T>): T {
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-  }
-}
-
 function train(sample: Float32Array, d: number, nLists: number, seed = 1): Model {
-  return run(trainModel(sample, d, nLists, seed));
+  return finish(trainModel(sample, d, nLists, seed));
 }
 
 /** Mean squared distance of each vector from its list's centroid. */
 function distortion(model: Model, vectors: Float32Array): number {
-  const quantizer = new CoarseQuantizer(model);
+  const quantizer = finish(CoarseQuantizer.open(model));
   const centroids = rowsOf(model.centroids, model.dimension);
   const lists = quantizer.assign(vectors);
   quantizer.free();
@@ -61,7 +55,7 @@ function probe(
 test("a few probes of many lists are nearly always the nearest ones", () => {
   const d = 48;
   const vectors = clustered(3000, d, 300, 4);
-  const quantizer = new CoarseQuantizer(train(vectors, d, 400));
+  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 400)));
   let missed = 0;
   for (const query of rowsOf(clustered(60, d, 300, 4), d)) {
     const exact = probe(quantizer, query, 400);
@@ -80,7 +74,7 @@ test("a vector is assigned to the list whose centroid is nearest, and probes com
   const d = 20;
   const vectors = clustered(500, d, 6, 2);
   const model = train(vectors, d, 30);
-  const quantizer = new CoarseQuantizer(model);
+  const quantizer = finish(CoarseQuantizer.open(model));
   const lists = quantizer.assign(vectors);
   const centroids = rowsOf(model.centroids, d);
   rowsOf(vectors, d).forEach((row, i) => {
@@ -110,7 +104,7 @@ describe("training keeps every row reachable on data with", () => {
     expect(listCount(model)).toBe(16);
     expect(model.autoProbes).toBeGreaterThanOrEqual(1);
     expect(model.autoProbes).toBeLessThanOrEqual(16);
-    const quantizer = new CoarseQuantizer(model);
+    const quantizer = finish(CoarseQuantizer.open(model));
     for (const list of quantizer.assign(sample)) expect(list).toBeLessThan(16);
     quantizer.free();
   });
@@ -121,7 +115,7 @@ test("automatic probes find 95 % of the nearest neighbours of queries from the s
   const n = 6000;
   const sample = clustered(n, d, 40, 11);
   const model = train(sample, d, 64);
-  const quantizer = new CoarseQuantizer(model);
+  const quantizer = finish(CoarseQuantizer.open(model));
   const lists = quantizer.assign(sample);
   const rows = rowsOf(sample, d);
   let found = 0;
@@ -141,7 +135,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
   const vectors = clustered(400, d, 5, 21);
   const points = toListSpace(metric, vectors, d);
   const model = train(points, d, 8);
-  const quantizer = new CoarseQuantizer(model);
+  const quantizer = finish(CoarseQuantizer.open(model));
   const lists = quantizer.assign(points);
   const rows = rowsOf(vectors, d);
   for (let list = 0; list < 8; list++) {
@@ -150,7 +144,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     const flat = Float32Array.from(
       members.flatMap((row) => Array.from(points.subarray(row * d, (row + 1) * d))),
     );
-    const radius = quantizer.radius(flat, list);
+    const radius = finish(quantizer.radius(flat, list));
     for (const query of rows.slice(0, 40)) {
       const { lists: order, distances } = probe(quantizer, query, 8, metric);
       const floor = scoreFloor(metric, d, distances[order.indexOf(list)], radius);

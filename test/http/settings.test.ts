@@ -13,6 +13,7 @@ test("two settings are needed, the others have defaults", () => {
     port: 8000,
     indexLocation: { location: "memory" },
     apiKeys: ["one"],
+    automaticTraining: true,
   });
   const all = {
     SEALDEX_HOST: "0.0.0.0",
@@ -20,6 +21,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_INDEX_LOCATION: "file:./data",
     SEALDEX_CONFIG_LOCATION: "file:///var/lib/sealdex",
     SEALDEX_API_KEYS: " one, two,,three ",
+    SEALDEX_AUTOMATIC_TRAINING: "off",
   };
   expect(readSettings(all)).toEqual({
     host: "0.0.0.0",
@@ -27,7 +29,13 @@ test("two settings are needed, the others have defaults", () => {
     indexLocation: { location: "local", path: "./data" },
     configLocation: { location: "local", path: "/var/lib/sealdex" },
     apiKeys: ["one", "two", "three"],
+    automaticTraining: false,
   });
+});
+
+test("automatic training is on or off, nothing else", () => {
+  const wrong = () => readSettings({ ...required, SEALDEX_AUTOMATIC_TRAINING: "secret" });
+  expect(wrong).toThrow(/^SEALDEX_AUTOMATIC_TRAINING: expected on or off$/);
 });
 
 test.each([

@@ -227,8 +227,10 @@ test("a description is the same on the other side", () => {
       trained: fc.boolean(),
       dimension: fc.integer({ min: 1, max: 8192 }),
       embeddingModel: fc.string(),
+      memory: fc.record({ rssBytes: count, kernelBytes: count, cacheBytes: count, cacheBytesMax: count }),
+      trainingFailure: fc.string(),
     },
-    { requiredKeys: ["indexName", "type", "metric", "nLists", "trained"] },
+    { requiredKeys: ["indexName", "type", "metric", "nLists", "trained", "memory"] },
   );
   fc.assert(
     fc.property(description, (given) => {

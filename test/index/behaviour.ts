@@ -378,6 +378,12 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         trained: false,
         nLists: 1,
         ...indexConfig,
+        memory: {
+          rssBytes: expect.any(Number),
+          kernelBytes: expect.any(Number),
+          cacheBytes: expect.any(Number),
+          cacheBytesMax: expect.any(Number),
+        },
       };
       expect(await index.describe()).toEqual(described);
       expect(await (await service.client.loadIndex(options)).describe()).toEqual(described);

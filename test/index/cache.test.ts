@@ -1,5 +1,6 @@
 /** What is held decrypted in memory is bounded, and an index larger than the bound works all the same. */
 
+import { totalmem } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
@@ -36,6 +37,30 @@ test("an index many times larger than the limit answers as with room for all", a
   expect(allocatedBytes() - before).toBeLessThan(4 * cacheBytesMax);
   await tight.close();
   expect(allocatedBytes()).toBeLessThanOrEqual(before);
+});
+
+test("the limit is a share of the machine's memory, or what the client says; describe tells what is in use", async () => {
+  const store = createMemoryStore();
+  const options = { indexName: "measured", indexKey: generateKey() };
+  const client = createClient({ indexLocation: store });
+  const index = await client.createIndex(options);
+  await index.upsert(rowsOf(clustered(500, 16, 3, 1), 16).map((vector, i) => ({ id: `${i}`, vector })));
+  const empty = (await index.describe()).memory;
+  expect(empty.cacheBytesMax).toBeGreaterThan(0);
+  expect(empty.cacheBytesMax).toBeLessThanOrEqual(Math.min(2 * 2 ** 30, totalmem() / 4));
+  await index.query({ queryVector: Array.from({ length: 16 }, () => 1), topK: 3 });
+  const { rssBytes, kernelBytes, cacheBytes } = (await index.describe()).memory;
+  expect(cacheBytes).toBeGreaterThan(500 * 16 * 4);
+  expect(kernelBytes).toBeGreaterThan(empty.kernelBytes);
+  expect(rssBytes).toBeGreaterThan(kernelBytes);
+  await client.close();
+
+  const tight = createClient({ indexLocation: store, cacheBytesMax: 12_345 });
+  expect((await (await tight.loadIndex(options)).describe()).memory.cacheBytesMax).toBe(12_345);
+  await tight.close();
+  for (const cacheBytesMax of [-1, 0.5, Number.NaN]) {
+    expect(() => createClient({ indexLocation: store, cacheBytesMax })).toThrow(/^cacheBytesMax: expected/);
+  }
 });
 
 describe("the block cache", () => {

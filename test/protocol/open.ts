@@ -1,6 +1,7 @@
 /** An index, opened as the client opens it, with a clock given from outside and with all that maintenance works on in reach. */
 
 import { deriveIndexKeys } from "../../src/crypto/keys.js";
+import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/encrypted-index/clock.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
@@ -30,7 +31,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
   const background = new Background();
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background),
+    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
     async close() {
       await background.stop();
       cache.clear();

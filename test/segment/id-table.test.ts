@@ -38,3 +38,12 @@ test("a table of more than two million rows finds each of them", () => {
   expect(wrong).toBe(0);
   expect(find(entries, Uint8Array.from(randomBytes(16)))).toBe(-1);
 });
+
+test("a block of a table finds what is in it, and only that", () => {
+  const bytes = Uint8Array.from(randomBytes(16 * 5000));
+  const rows = Array.from({ length: 5000 }, (_, i) => bytes.subarray(16 * i, 16 * i + 16));
+  const entries = buildEntries(rows, []);
+  const block = entries.subarray(5 * 2000, 5 * 3000);
+  const inBlock = new Set(Array.from({ length: 1000 }, (_, i) => block[5 * i + 4]));
+  rows.forEach((fingerprint, row) => expect(find(block, fingerprint)).toBe(inBlock.has(row) ? row : -1));
+});

@@ -33,8 +33,56 @@ interface Kernels {
     lists: number,
     distances: number,
   ) => void;
+  /** |queries[i] - vectors[j]|^2 to out[i * stride + j], float32; `queries` has layout (q, d). */
+  readonly squaredL2Tile: (
+    queries: number,
+    q: number,
+    vectors: number,
+    n: number,
+    d: number,
+    out: number,
+    stride: number,
+  ) => void;
+  /** Adds columns `from` to `to` of each row to those of its list: `lists` n uint32, `sums` float64 of layout (k, d). */
+  readonly addRows: (
+    vectors: number,
+    n: number,
+    d: number,
+    lists: number,
+    from: number,
+    to: number,
+    sums: number,
+  ) => void;
+  /** centroids[list] = sums[list] / sizes[list], where sizes[list] (uint32) is not 0. */
+  readonly meanRows: (sums: number, sizes: number, k: number, d: number, centroids: number) => void;
+  /** out[i] (n float32) = |vectors[i]|^2 / 2. */
+  readonly halfSquares: (vectors: number, n: number, d: number, out: number) => void;
+  /** out[i] = vectors[positions[i]] (n uint32). */
+  readonly gatherRows: (vectors: number, positions: number, n: number, d: number, out: number) => void;
   readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
-  readonly encodeRabitq: typeof encodeRabitq;
+  /**
+   * RaBitQ codes of n rotated rows, layout (n, d), around their rotated centroid (d float32). With m, n rounded up to 32:
+   * writes `codes`, m * d / 8 bytes as `fastScan` reads them, and `factors`, float32 of layout (3, m).
+   */
+  readonly encodeRabitq: (
+    rows: number,
+    n: number,
+    d: number,
+    centroid: number,
+    codes: number,
+    factors: number,
+  ) => void;
+  /** `rotate`, then `encodeRabitq`. */
+  readonly rotateAndEncode: (
+    rows: number,
+    n: number,
+    d: number,
+    signs: number,
+    span: number,
+    centroid: number,
+    codes: number,
+    factors: number,
+  ) => void;
   readonly buildTable: typeof buildTable;
   readonly estimateRabitq: typeof estimateRabitq;
   readonly measureQuery: typeof measureQuery;
@@ -42,16 +90,35 @@ interface Kernels {
   readonly scanFlat: typeof scanFlat;
 }
 
+/**
+ * One call of a kernel, as data: it can be made on any thread that shares the memory. What the kernel returns is lost, so
+ * its results are what it writes.
+ */
+export interface KernelCall {
+  readonly kernel: keyof Kernels;
+  readonly args: readonly number[];
+}
+
+let compiled: WebAssembly.Module | undefined;
 let instantiated: Kernels | undefined;
+
+/** The compiled kernels, to be instantiated on `wasmMemory()` as `env.memory`. */
+export function kernelModule(): WebAssembly.Module {
+  return (compiled ??= new WebAssembly.Module(Buffer.from(kernelsWasm, "base64")));
+}
 
 function kernels(): Kernels {
   return (instantiated ??= instantiate());
 }
 
 function instantiate(): Kernels {
-  const module = new WebAssembly.Module(Buffer.from(kernelsWasm, "base64"));
-  const { exports } = new WebAssembly.Instance(module, { env: { memory: wasmMemory() } });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory: wasmMemory() } });
   return exports as unknown as Kernels;
+}
+
+/** Makes the call here and now. */
+export function callKernel({ kernel, args }: KernelCall): void {
+  (kernels()[kernel] as (...values: readonly number[]) => void)(...args);
 }
 
 /** out[i] (n float32) = <query, vectors[i]>. */
@@ -104,21 +171,6 @@ export function assignNearest(
  */
 export function rotate(vectors: number, n: number, d: number, signs: number, span: number): void {
   kernels().rotate(vectors, n, d, signs, span);
-}
-
-/**
- * RaBitQ codes of n rotated rows, layout (n, d), around their rotated centroid (d float32). With m, n rounded up to 32:
- * writes `codes`, m * d / 8 bytes as `scanRabitq` reads them, and `factors`, float32 of layout (3, m).
- */
-export function encodeRabitq(
-  rows: number,
-  n: number,
-  d: number,
-  centroid: number,
-  codes: number,
-  factors: number,
-): void {
-  kernels().encodeRabitq(rows, n, d, centroid, codes, factors);
 }
 
 /**

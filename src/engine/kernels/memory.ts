@@ -2,8 +2,10 @@
  * The one linear memory of the kernels, at most 4 GiB, created at first use. Everything that a kernel reads or
  * writes is allocated here and named by its byte offset.
  *
- * A view is good until the next `allocate`: growth of the memory detaches it. Ask for views where they are
- * used, and keep offsets. New allocations are not cleared.
+ * The memory is shared with other threads, which run kernels on offsets that they are given; allocating is this thread's
+ * alone. Views are cheap: ask for them where they are used, and keep offsets. What leaves the engine (to be sealed, decoded,
+ * returned) is a copy, since much of Node.js refuses shared memory, and what lies here may be given to somebody else as soon
+ * as it is freed. New allocations are not cleared. Keys are never here.
  */
 
 import { SealdexError } from "../../errors.js";
@@ -18,7 +20,7 @@ const stepPagesMax = 4_096;
 interface LinearMemory {
   readonly wasm: WebAssembly.Memory;
   readonly allocator: Allocator;
-  /** `wasm.buffer`, which is slow to ask for; replaced when the memory grows. */
+  /** `wasm.buffer`, which is slow to ask for; replaced by a longer one of the same bytes when the memory grows. */
   buffer: ArrayBufferLike;
   /** Views of all of it, replaced with it. */
   words: Uint32Array;
@@ -32,7 +34,7 @@ function linearMemory(): LinearMemory {
 }
 
 function create(): LinearMemory {
-  const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax });
+  const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax, shared: true });
   // Offset 0 is never given out, so it can stand for "none".
   const allocator = new Allocator(alignment, pagesInitial * pageBytes, grow);
   return { wasm, allocator, ...viewsOf(wasm) };
@@ -86,7 +88,7 @@ export function allocatedBytes(): number {
   return linearMemory().allocator.allocatedBytes;
 }
 
-/** `length` bytes from `offset`. Until the next `allocate`, as are all views. */
+/** `length` bytes from `offset`. */
 export function bytesAt(offset: number, length: number): Uint8Array {
   return new Uint8Array(linearMemory().buffer, offset, length);
 }

@@ -18,6 +18,31 @@ export function squaredL2Block(query: usize, vectors: usize, n: u32, d: u32, out
   sumBlock(query, vectors, n, d, out, true);
 }
 
+const tileRows: u32 = 24;
+
+/**
+ * Several queries, layout (q, d): a tile of rows stays in the cache while the queries pass by. Results of one query follow
+ * those of the one before after `stride` float32.
+ */
+export function squaredL2Tile(
+  queries: usize,
+  q: u32,
+  vectors: usize,
+  n: u32,
+  d: u32,
+  out: usize,
+  stride: u32,
+): void {
+  const rowBytes = <usize>d << 2;
+  for (let tile: u32 = 0; tile < n; tile += tileRows) {
+    const rows = min<u32>(tileRows, n - tile);
+    for (let i: u32 = 0; i < q; i++) {
+      const to = out + ((<usize>i * stride + tile) << 2);
+      squaredL2Block(queries + <usize>i * rowBytes, vectors + <usize>tile * rowBytes, rows, d, to);
+    }
+  }
+}
+
 @inline
 function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squared: bool): void {
   const rowBytes = <usize>d << 2;

@@ -5,12 +5,13 @@
  * kernel keeps state, allocates, or reads beyond the rows it is given.
  */
 
-export { dotBlock, squaredL2Block } from "./distance";
+export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
+export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
 export { fastScan, fastScanSmall } from "./fast-scan";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
 export { measureQuery, rotateQuery } from "./prepare-query";
-export { buildTable, encodeRabitq, estimateRabitq } from "./rabitq";
+export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
 export { rotate } from "./rotate";
 export { scanFlat } from "./scan-flat";

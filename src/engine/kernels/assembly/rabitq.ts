@@ -6,6 +6,8 @@
  * scale * <x, P c>, known when the row is stored. The estimate's standard deviation is |q - c| * error.
  */
 
+import { rotate } from "./rotate";
+
 /**
  * Encodes n rotated rows, layout (n, d), d a multiple of 4: their codes as fastScan reads them, and their factors, layout
  * (3, m): add, scale, error, where m is n rounded up to 32. What lies beyond n is zeroed.
@@ -57,6 +59,21 @@ export function encodeRabitq(
       store<f32>(to + (<usize>m << 3), <f32>(2 * sqrt<f64>(squares) * spread));
     }
   }
+}
+
+/** `rotate`, then `encodeRabitq`: `d` is the rotated dimension, `rows` are padded to it. */
+export function rotateAndEncode(
+  rows: usize,
+  n: u32,
+  d: u32,
+  signs: usize,
+  span: u32,
+  centroid: usize,
+  codes: usize,
+  factors: usize,
+): void {
+  rotate(rows, n, d, signs, span);
+  encodeRabitq(rows, n, d, centroid, codes, factors);
 }
 
 /**

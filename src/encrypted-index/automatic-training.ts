@@ -1,0 +1,111 @@
+/**
+ * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything, and again
+ * whenever they have grown fourfold.
+ *
+ * It runs in the background of the process whose write made it due, once writes have paused, one index at a time. No write
+ * waits for it or fails with it. Where several processes train at once, the commit of one counts and the others begin again
+ * or give up; where a process ends before it is done, the next write of any process finds it due.
+ */
+
+import { SealdexError } from "../errors.js";
+import type { Manifest } from "./manifest.js";
+import type { OpenIndex } from "./open-index.js";
+import { isTrainable, train } from "./train.js";
+
+/**
+ * Below this a scan of everything takes a few milliseconds, and is exact. Probing is faster from 2,500 items on, but at 10,000
+ * it is so by more than ten times.
+ */
+export const itemsMin = 10_000;
+/** An index is trained again when it is so many times as large. */
+export const growth = 4;
+/** Writes have paused when there was none for so long; a stream of writes that never pauses is waited for no longer than this. */
+const pauseMs = 1000;
+const pauseMsMax = 30_000;
+
+interface Waiting {
+  readonly since: number;
+  timer: NodeJS.Timeout;
+}
+
+export class AutomaticTraining {
+  readonly #enabled: boolean;
+  readonly #abort = new AbortController();
+  readonly #waiting = new Map<OpenIndex, Waiting>();
+  readonly #failures = new WeakMap<OpenIndex, string>();
+  /** How many rows there seemed to be when a count found that there were fewer. */
+  readonly #countedAt = new WeakMap<OpenIndex, number>();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(enabled: boolean) {
+    this.#enabled = enabled;
+  }
+
+  /** To be called after each write, with the manifest that it committed. */
+  afterWrite(index: OpenIndex, manifest: Manifest): void {
+    if (!this.#enabled || this.#abort.signal.aborted || !this.#seemsDue(index, manifest)) return;
+    const known = this.#waiting.get(index);
+    clearTimeout(known?.timer);
+    const since = known?.since ?? Date.now();
+    const delay = Math.max(0, Math.min(pauseMs, since + pauseMsMax - Date.now()));
+    const timer = setTimeout(() => this.#start(index), delay);
+    // Training can wait for the next write: it keeps no process alive.
+    this.#waiting.set(index, { since, timer: timer.unref() });
+  }
+
+  /** Why the last automatic training of this index failed, if it did. */
+  failure(index: OpenIndex): string | undefined {
+    return this.#failures.get(index);
+  }
+
+  /** A training that somebody asked for succeeded. */
+  forgetFailure(index: OpenIndex): void {
+    this.#failures.delete(index);
+  }
+
+  /** Gives up what waits and what runs. */
+  async close(): Promise<void> {
+    this.#abort.abort(new SealdexError("internal", "automatic training: the client was closed"));
+    for (const { timer } of this.#waiting.values()) clearTimeout(timer);
+    this.#waiting.clear();
+    await this.#running;
+  }
+
+  #start(index: OpenIndex): void {
+    this.#waiting.delete(index);
+    this.#running = this.#running.then(() => this.#train(index));
+  }
+
+  async #train(index: OpenIndex): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      if (signal.aborted) return;
+      const snapshot = await index.snapshot();
+      if (!this.#seemsDue(index, snapshot.manifest)) return;
+      if (!isDue(snapshot.manifest, await snapshot.count())) {
+        this.#countedAt.set(index, rowsAtMost(snapshot.manifest));
+        return;
+      }
+      await train(index, { signal });
+      this.#failures.delete(index);
+    } catch (error) {
+      // Deleted meanwhile: nothing to train, and nobody to tell.
+      if (signal.aborted || (error instanceof SealdexError && error.code === "not_found")) return;
+      this.#failures.set(index, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Without counting: rows that newer ones replaced are still counted in. */
+  #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
+    const rows = rowsAtMost(manifest);
+    return isTrainable(index) && isDue(manifest, rows) && rows >= 2 * (this.#countedAt.get(index) ?? 0);
+  }
+}
+
+function isDue({ model }: Manifest, items: number): boolean {
+  return items >= (model === undefined ? itemsMin : growth * model.items);
+}
+
+function rowsAtMost({ segments }: Manifest): number {
+  return segments.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
+}

@@ -1,0 +1,54 @@
+/** Long work, in pieces. */
+
+import type { KernelCall } from "./kernels/kernels.js";
+
+/**
+ * Work that yields the kernel calls it needs made before it goes on. Calls of one yield do not touch what another of them
+ * writes: whoever drives the work makes them in any order, or at once on several threads, and the result is the same.
+ * Nothing yielded is a pause, in which others may run. Each call, and what happens between two yields, takes a few
+ * milliseconds.
+ */
+export type Work<T> = Generator<readonly KernelCall[] | void, T, void>;
+
+/** Multiply-adds of one call. */
+const callCost = 2 ** 24;
+
+/** The calls that `make` gives for parts of `n` rows that cost `rowCost` multiply-adds each. */
+export function inParts(
+  n: number,
+  rowCost: number,
+  make: (first: number, rows: number) => KernelCall,
+): KernelCall[] {
+  const rows = Math.max(1, Math.floor(callCost / rowCost));
+  const count = Math.ceil(n / rows);
+  return Array.from({ length: count }, (_, i) => make(i * rows, Math.min(rows, n - i * rows)));
+}
+
+/** Copies `from` to `to` of the same length, a piece at a time. */
+export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> {
+  const piece = 2 ** 22;
+  for (let at = 0; at < from.length; at += piece) {
+    to.set(from.subarray(at, at + piece), at);
+    yield;
+  }
+}
+
+/** Does several works side by side: each step makes the calls that all of them need. */
+export function* together<T>(works: readonly Work<T>[]): Work<T[]> {
+  const results: T[] = Array.from({ length: works.length });
+  try {
+    for (let open = Array.from(works.keys()); ;) {
+      const calls: KernelCall[] = [];
+      open = open.filter((i) => {
+        const step = works[i].next();
+        if (step.done) results[i] = step.value;
+        else calls.push(...(step.value ?? []));
+        return !step.done;
+      });
+      if (open.length === 0) return results;
+      yield calls;
+    }
+  } finally {
+    for (const work of works) work.return(undefined as T);
+  }
+}

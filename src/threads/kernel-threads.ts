@@ -1,0 +1,172 @@
+/**
+ * Threads that run kernels on the memory they share with this one. They know no more than that: a call is a name and
+ * numbers, allocating and whatever has a meaning stays here, and which calls may run at once is for the caller to know.
+ *
+ * They start at the first call and end when the last client closes; idle, they keep no process alive. With one core, or
+ * where threads are not to be had, the calls are made on this thread, and the event loop turns in between. Results do not
+ * depend on where a call is made.
+ */
+
+import { availableParallelism } from "node:os";
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { callKernel, type KernelCall, kernelModule } from "../engine/kernels/kernels.js";
+import { wasmMemory } from "../engine/kernels/memory.js";
+import { SealdexError } from "../errors.js";
+import { workerSource } from "./worker-source.js";
+
+/** More threads than memory can feed gain nothing. */
+const threadsMax = 8;
+/** Calls at a thread: one that runs, and one so that it need not wait for the next. */
+const callsAtOnce = 2;
+/** How long calls may hold the event loop where there are no threads. */
+const holdMsMax = 5;
+
+interface Job {
+  readonly call: KernelCall;
+  settle(error?: SealdexError): void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  /** Sent and not answered, oldest first. */
+  readonly sent: Job[];
+  /** Whether it ever began to work. */
+  online: boolean;
+}
+
+export class KernelThreads {
+  readonly #size: number;
+  readonly #threads = new Set<Thread>();
+  readonly #queue: Job[] = [];
+  #refused = false;
+  #workingHere = false;
+  /** When the event loop last turned while calls were made here. */
+  #turnedAt = 0;
+
+  /** `size`: how many threads; 0 makes all calls on this one. */
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /**
+   * Makes the calls, in any order and at once, and resolves when all are done. Where one fails it rejects with
+   * `internal`, also when all are done: nobody writes to memory any more that the caller is about to free.
+   */
+  async run(calls: readonly KernelCall[]): Promise<void> {
+    const results = await Promise.all(calls.map((call) => this.#send(call)));
+    for (const error of results) if (error !== undefined) throw error;
+  }
+
+  /** Ends the threads. Calls that are not done fail; a later `run` starts threads anew. */
+  async close(): Promise<void> {
+    for (const job of this.#queue.splice(0)) job.settle(failed("they were closed"));
+    await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
+  }
+
+  #send(call: KernelCall): Promise<SealdexError | undefined> {
+    return new Promise((resolve) => {
+      this.#queue.push({ call, settle: resolve });
+      this.#feed();
+    });
+  }
+
+  #feed(): void {
+    for (let depth = 1; depth <= callsAtOnce; depth++) {
+      for (const thread of this.#threads) this.#fill(thread, depth);
+      while (this.#queue.length > 0 && this.#threads.size < this.#size && !this.#refused) {
+        const thread = this.#start();
+        if (thread !== undefined) this.#fill(thread, depth);
+      }
+    }
+    if (this.#threads.size === 0 && !this.#workingHere) void this.#workHere();
+  }
+
+  #fill({ worker, sent }: Thread, depth: number): void {
+    while (sent.length < depth) {
+      const job = this.#queue.shift();
+      if (job === undefined) return;
+      if (sent.length === 0) worker.ref();
+      sent.push(job);
+      worker.postMessage(job.call, []);
+    }
+  }
+
+  /** Undefined where this process may not start threads; then none are asked for again. */
+  #start(): Thread | undefined {
+    let worker: Worker;
+    try {
+      const workerData = { module: kernelModule(), memory: wasmMemory() };
+      // Nothing of the process is handed on: neither its environment, which may hold secrets, nor its flags.
+      worker = new Worker(workerSource, { eval: true, workerData, env: {}, execArgv: [], name: "sealdex" });
+    } catch {
+      this.#refused = true;
+      return undefined;
+    }
+    const thread: Thread = { worker, sent: [], online: false };
+    this.#threads.add(thread);
+    worker.on("online", () => {
+      thread.online = true;
+    });
+    worker.on("message", (failure: string | null) => {
+      thread.sent.shift()?.settle(failure === null ? undefined : failed(`a call trapped: ${failure}`));
+      this.#feed();
+      if (thread.sent.length === 0) worker.unref();
+    });
+    let cause: unknown;
+    worker.on("error", (error) => {
+      cause = error;
+    });
+    worker.on("exit", () => {
+      this.#threads.delete(thread);
+      const lost = thread.sent.splice(0);
+      if (!thread.online && cause !== undefined) {
+        // The system has no room for a thread. Nothing was begun, so nothing is lost.
+        this.#refused = true;
+        this.#queue.unshift(...lost);
+      } else for (const job of lost) job.settle(failed("a thread ended while it worked", cause));
+      this.#feed();
+    });
+    worker.unref();
+    return thread;
+  }
+
+  async #workHere(): Promise<void> {
+    this.#workingHere = true;
+    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+      // Also where many short runs follow one another.
+      if (performance.now() - this.#turnedAt > holdMsMax) {
+        await setImmediate();
+        this.#turnedAt = performance.now();
+      }
+      try {
+        callKernel(job.call);
+        job.settle();
+      } catch (cause) {
+        job.settle(failed("a call trapped", cause));
+      }
+    }
+    this.#workingHere = false;
+  }
+}
+
+function failed(what: string, cause?: unknown): SealdexError {
+  return new SealdexError("internal", `kernel threads: ${what}`, { cause });
+}
+
+const cores = availableParallelism();
+const shared = new KernelThreads(cores > 1 ? Math.min(cores, threadsMax) : 0);
+let clients = 0;
+
+/** The threads of this process. */
+export function kernelThreads(): KernelThreads {
+  return shared;
+}
+
+/** Says that one more client may use the threads. Call the result once, when it no longer does. */
+export function useKernelThreads(): () => Promise<void> {
+  clients++;
+  return async () => {
+    if (--clients === 0) await shared.close();
+  };
+}
