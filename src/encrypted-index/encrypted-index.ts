@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
 import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { checkVectorShape, invalid } from "../given-values.js";
 import type {
@@ -27,6 +28,7 @@ import type { OpenIndex } from "./open-index.js";
 import { checkIdText, copyVector, packItems } from "./pack-items.js";
 import { type CheckedQuery, query } from "./query.js";
 import { readItems } from "./read-items.js";
+import type { Snapshot } from "./snapshot.js";
 import { train } from "./train.js";
 import { upsert } from "./upsert.js";
 
@@ -85,9 +87,13 @@ export class EncryptedIndex implements VectorIndex {
     options?: { readonly include?: readonly ItemField[] },
   ): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const include = checkInclude(options?.include ?? itemFields, itemFields);
+    const given = options?.include;
+    const asked = checkInclude(given ?? itemFields, itemFields);
     const index = this.#index;
     const snapshot = await index.snapshot();
+    const vectors = keepsVectors(snapshot);
+    if (given !== undefined && !vectors) checkWithoutVectors(index, asked);
+    const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
     const places = await snapshot.find(ids.map((id) => fingerprint(index.keys.id, id)));
     return readItems(
       places.filter((place) => place !== null),
@@ -174,8 +180,22 @@ export class EncryptedIndex implements VectorIndex {
     if (dimension === undefined) return vectors.map(() => []);
     const packed = new Float32Array(vectors.length * dimension);
     vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
+    if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
     return query(this.#index, snapshot, packed, dimension, options);
   }
+}
+
+/** Whether the vectors of items are there to be given back. */
+function keepsVectors({ model }: Snapshot): boolean {
+  return model?.coder === undefined;
+}
+
+function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
+  if (!include.has("vector")) return;
+  throw new SealdexError(
+    "not_supported",
+    `include: a trained index of type ${config.type} keeps codes and no vectors`,
+  );
 }
 
 function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery {

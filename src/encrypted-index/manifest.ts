@@ -52,9 +52,16 @@ export interface Manifest {
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
   readonly model?: ObjectRef;
+  /** Models that segments still name after another took their place: rows without vectors cannot be read without. */
+  readonly olderModels?: readonly ObjectRef[];
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   readonly garbage: readonly Garbage[];
+}
+
+/** All models that a manifest names. */
+export function modelRefs({ model, olderModels = [] }: Manifest): readonly ObjectRef[] {
+  return model === undefined ? olderModels : [model, ...olderModels];
 }
 
 export const emptyManifest: Manifest = {

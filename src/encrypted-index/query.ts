@@ -119,10 +119,11 @@ async function plan(
       for (const block of segment.reader.directory.codes) first.push({ segment, block, hidden, floor: 0 });
     }
   }
-  if (model === undefined) return { scanner: index.scanner(vector, undefined), first, rest };
+  if (model === undefined) return { scanner: index.scanner(vector, undefined, true), first, rest };
 
   const hiddens = await Promise.all(grouped.map((segment) => snapshot.hiddenIn(segment)));
-  return index.withQuantizer(model, (quantizer) => {
+  return index.withTrained(model, (trained) => {
+    const { quantizer } = trained;
     const lists = nProbes === 0 ? model.autoProbes : Math.min(nProbes, quantizer.nLists);
     const { nearest, distances } = quantizer.probe(toListSpace(metric, vector, model.dimension), lists);
     grouped.forEach((segment, i) => {
@@ -147,7 +148,7 @@ async function plan(
     rest.sort((a, b) => a.floor - b.floor);
     // Whoever asks for everything gets it exactly.
     const exact = greedy || lists === quantizer.nLists;
-    return { scanner: index.scanner(vector, exact ? undefined : quantizer), first, rest };
+    return { scanner: index.scanner(vector, trained, exact), first, rest };
   });
 }
 

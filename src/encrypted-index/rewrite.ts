@@ -5,50 +5,14 @@
 
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
-import { breathe } from "./breathe.js";
+import { liveBlocks } from "./live-blocks.js";
+import { joinMoved, move, type Moved } from "./move-rows.js";
 import { tombstone } from "../segment/id-table.js";
 import { forEachEntry, type SegmentReader } from "../segment/segment-reader.js";
 import type { Garbage, Manifest, ObjectRef, SegmentRef } from "./manifest.js";
 import type { Change } from "./manifest-log.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
-
-/** Live rows of some segments with their vectors, block by block, oldest first. */
-export async function* liveBlocks(
-  snapshot: Snapshot,
-  segments: readonly OpenSegment[],
-): AsyncGenerator<{
-  segment: OpenSegment;
-  rows: number[];
-  fingerprints: Uint8Array[];
-  vectors: Float32Array;
-}> {
-  for (const segment of segments) {
-    const { reader } = segment;
-    const { dimension } = reader.directory;
-    const hidden = await snapshot.hiddenIn(segment);
-    for (const block of reader.directory.codes) {
-      const { fingerprints, vectors } = await reader.readCodes(block);
-      const kept: number[] = [];
-      for (let row = 0; row < block.rows; row++) {
-        const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
-        if (!hidden(w0, w1, w2, w3)) kept.push(row);
-      }
-      if (kept.length === 0) continue;
-      const live = new Float32Array(kept.length * dimension);
-      kept.forEach((row, at) =>
-        live.set(vectors.subarray(row * dimension, (row + 1) * dimension), at * dimension),
-      );
-      yield {
-        segment,
-        rows: kept.map((row) => block.firstRow + row),
-        fingerprints: kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16)),
-        vectors: live,
-      };
-      await breathe();
-    }
-  }
-}
 
 /**
  * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
@@ -59,26 +23,19 @@ export async function rewrite(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  model: { readonly model?: Model; readonly name?: string },
+  { model, name }: { readonly model?: Model; readonly name?: string },
   deleted: readonly Uint8Array[],
   segmentBytes: number,
 ): Promise<StoredSegment[]> {
   const stored: StoredSegment[] = [];
   let rows: Row[] = [];
-  let parts: Float32Array[] = [];
+  let parts: Moved[] = [];
   let bytes = 0;
   let buried = deleted;
   const flush = () =>
-    index.withEncoding(dimension, model.model, async (encoding) => {
-      const vectors = new Float32Array(rows.length * dimension);
-      let at = 0;
-      for (const part of parts) {
-        vectors.set(part, at);
-        at += part.length;
-        await breathe();
-      }
-      const batch = { dimension, rows, vectors, deleted: buried };
-      stored.push(await index.storeSegment(batch, encoding, model.name));
+    index.withEncoding(dimension, model, async (encoding) => {
+      const batch = { dimension, rows, vectors: await joinMoved(parts), deleted: buried };
+      stored.push(await index.storeSegment(batch, encoding, name));
       [rows, parts, bytes, buried] = [[], [], 0, []];
     });
   let segment: OpenSegment | undefined;
@@ -88,14 +45,16 @@ export async function rewrite(
       segment = block.segment;
       readers = [segment.reader.forward("records"), segment.reader.forward("contents")];
     }
-    const [records, contents] = await Promise.all(readers.map((read) => read(block.rows)));
+    const places = block.kept.map((row) => block.block.firstRow + row);
+    const [records, contents] = await Promise.all(readers.map((read) => read(places)));
     block.fingerprints.forEach((fingerprint, i) => {
       const record = records[i] as Uint8Array;
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
-    parts.push(block.vectors);
-    bytes += block.vectors.byteLength;
+    const moved = await index.withEncoding(dimension, model, (encoding) => move(block, encoding, name));
+    parts.push(moved);
+    bytes += (moved instanceof Float32Array ? moved : moved.codes).byteLength;
     if (bytes >= segmentBytes) await flush();
   }
   if (rows.length > 0 || buried.length > 0) await flush();

@@ -1,18 +1,26 @@
 /** Trains an index: learns a model from a sample, and groups every row by its lists. */
 
+import { keepsCodesOnly } from "../engine/coded.js";
+import type { Coder, Model } from "../engine/model.js";
 import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
+import { trainCoder } from "../engine/train-coder.js";
 import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { SealdexError } from "../errors.js";
 import type { OpenIndex } from "./open-index.js";
 import { drive } from "./breathe.js";
-import { commitRewrite, drop, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
+import { type LiveBlock, liveBlocks, liveVectors } from "./live-blocks.js";
+import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
+import { modelRefs } from "./manifest.js";
+import { commitRewrite, drop, replaceSegments, rewrite } from "./rewrite.js";
 import type { Snapshot } from "./snapshot.js";
 
 const seed = 0x5ea1;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 const attemptsMax = 5;
+/** Times the rows that a coder was learned from. */
+const growthMin = 4;
 /** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
 const segmentBytes = 128 * 1024 * 1024;
 
@@ -21,12 +29,6 @@ const segmentBytes = 128 * 1024 * 1024;
  * Throws `invalid_request` where there are fewer rows than lists.
  */
 export async function train(index: OpenIndex, nLists: number | undefined): Promise<void> {
-  if (index.config.type !== "ivfflat") {
-    throw new SealdexError(
-      "not_supported",
-      `train: this version trains indexes of type ivfflat, not ${index.config.type}`,
-    );
-  }
   await index.whileRewriting(async () => {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) if (await trainOnce(index, nLists)) return;
     throw new SealdexError(
@@ -53,7 +55,11 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
   const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
   const sample = await takeSample(snapshot, dimension, rows, lists);
   const points = toListSpace(index.config.metric, sample, dimension);
-  const model = await drive(trainModel(points, dimension, lists, seed));
+  const learned = await drive(trainModel(points, dimension, lists, seed));
+  const coder = keepsCodesOnly(index.config)
+    ? (keptCoder(snapshot.model, rows) ?? (await drive(trainCoder(index.config, points, learned, rows))))
+    : undefined;
+  const model = coder === undefined ? learned : { ...learned, coder };
 
   const modelRef = await index.storeModel(model);
   const stored = await rewrite(
@@ -68,10 +74,28 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
     const replaced = replaceSegments(latest, snapshot.manifest.segments, stored);
     if (replaced === null) return null;
-    const garbage = [...replaced.garbage, ...drop(latest.model ? [latest.model] : [])];
-    return { ...latest, segments: replaced.segments, garbage, model: modelRef };
+    const { older, dropped } = olderModels(index, latest, replaced.segments);
+    const garbage = [...replaced.garbage, ...drop(dropped)];
+    return { ...latest, segments: replaced.segments, garbage, model: modelRef, olderModels: older };
   });
   return committed !== null;
+}
+
+/**
+ * The coder that rows without vectors go on with. Coding them again would round what is rounded already, so it waits until the
+ * index has grown so much that most rows were not there when the coder was learned, or were few.
+ */
+function keptCoder(model: Model | undefined, rows: number): Coder | undefined {
+  const coder = model?.coder;
+  return coder !== undefined && rows < growthMin * coder.rows ? coder : undefined;
+}
+
+/** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nobody needs. */
+function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
+  const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
+  const needed = ({ name }: ObjectRef) => named.has(name);
+  const refs = modelRefs(latest);
+  return { older: refs.filter(needed), dropped: refs.filter((ref) => !needed(ref)) };
 }
 
 /** Vectors of randomly chosen rows, layout (n, dimension). */
@@ -87,12 +111,13 @@ async function takeSample(
   const sample = new Float32Array(size * dimension);
   let seen = 0;
   let taken = 0;
-  for await (const { vectors } of liveBlocks(snapshot, snapshot.segments)) {
-    const n = vectors.length / dimension;
-    for (; taken < size && positions[taken] < seen + n; taken++) {
-      const start = (positions[taken] - seen) * dimension;
-      sample.set(vectors.subarray(start, start + dimension), taken * dimension);
-    }
+  for await (const live of liveBlocks(snapshot, snapshot.segments)) {
+    const n = live.kept.length;
+    const wanted: number[] = [];
+    for (; taken < size && positions[taken] < seen + n; taken++)
+      wanted.push(live.kept[positions[taken] - seen]);
+    const chosen: LiveBlock = { ...live, kept: wanted };
+    if (wanted.length > 0) sample.set(liveVectors(chosen), (taken - wanted.length) * dimension);
     seen += n;
   }
   return sample;

@@ -39,7 +39,10 @@ export interface Codec<Codes extends LoadedCodes = LoadedCodes> {
   codeBytes(n: number): number;
   /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
   encode(vectors: Float32Array, list: number): Uint8Array;
-  /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
+  /**
+   * The vectors of a block of n rows, layout (n, dimension): bit for bit or, where only codes are kept, the points in list
+   * space that these stand for. The bytes given are not kept.
+   */
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Copies the codes of n rows into kernel memory. */
   load(codes: Uint8Array, n: number): Codes;

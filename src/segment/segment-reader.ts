@@ -115,23 +115,25 @@ export class SegmentReader {
     this.#cache.unpin(blocks);
   }
 
-  /** Fingerprints and vectors of one code block, read past the cache: for passes over everything. */
-  async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; vectors: Float32Array }> {
+  /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */
+  async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; codes: Uint8Array }> {
     const [plaintext] = await this.#read([block]);
     const fingerprints = new Uint32Array(4 * block.rows);
     new Uint8Array(fingerprints.buffer).set(plaintext.subarray(0, 16 * block.rows));
-    return { fingerprints, vectors: this.codec.decode(plaintext.subarray(16 * block.rows), block.rows) };
+    return { fingerprints, codes: plaintext.subarray(16 * block.rows) };
   }
 
-  /** Vectors of these rows, bit for bit. */
+  /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
     const { dimension, codes } = this.directory;
     const blocks = distinct(rows.map((row) => blockOfRow(codes, row)));
-    const opened = await Promise.all(blocks.map((block) => this.readCodes(block)));
+    const opened = await Promise.all(
+      blocks.map(async (block) => this.codec.decode((await this.readCodes(block)).codes, block.rows)),
+    );
     return rows.map((row) => {
       const block = blockOfRow(codes, row);
       const start = (row - block.firstRow) * dimension;
-      return opened[blocks.indexOf(block)].vectors.slice(start, start + dimension);
+      return opened[blocks.indexOf(block)].slice(start, start + dimension);
     });
   }
 

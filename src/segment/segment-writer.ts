@@ -6,18 +6,27 @@
 import type { KeyObject } from "node:crypto";
 import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
+import { isRowCodec } from "../engine/coded.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather } from "../engine/kmeans.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage, type Row } from "./row.js";
 
+/** Rows that are codes already, of a codec without vectors. */
+export interface CodedRows {
+  /** Row codes, layout (rows, row code). */
+  readonly codes: Uint8Array;
+  /** The list of each row. */
+  readonly lists: Uint32Array;
+}
+
 /** Rows to store. Their fingerprints are distinct, also from the deleted ones. */
 export interface Batch {
   readonly dimension: number;
   readonly rows: readonly Row[];
-  /** Layout (rows, dimension). */
-  readonly vectors: Float32Array;
+  /** Layout (rows, dimension), or what they were coded as. */
+  readonly vectors: Float32Array | CodedRows;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
 }
@@ -44,8 +53,9 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
-/** What one piece of work holds, each a few milliseconds: multiply-adds, pages, parts. */
+/** What one piece of work holds, each a few milliseconds: multiply-adds, rows, pages, parts. */
 const assignCost = 2 ** 25;
+const codedTogether = 512;
 const pagesTogether = 32;
 const partsTogether = 16;
 
@@ -74,10 +84,9 @@ export function* writeSegment(
   for (const { list, start, end } of runs) {
     for (let firstRow = start; firstRow < end; firstRow += rowsPerBlock) {
       const last = Math.min(end, firstRow + rowsPerBlock);
-      const vectors = gather(batch.vectors, dimension, order.subarray(firstRow, last));
+      const { encoded, radius } = yield* encodeBlock(batch, encoding, order.subarray(firstRow, last), list);
       const fingerprints = rows.slice(firstRow, last).map((row) => row.fingerprint);
-      const plaintext = Buffer.concat([...fingerprints, encoding.codec.encode(vectors, list)]);
-      const radius = encoding.quantizer?.radius(encoding.toListSpace(vectors), list) ?? Infinity;
+      const plaintext = Buffer.concat([...fingerprints, encoded]);
       codes.push({ length: seal(plaintext), firstRow, rows: last - firstRow, list, radius });
       yield;
     }
@@ -105,6 +114,36 @@ export function* writeSegment(
   const directoryLength = seal(directory);
   const bytes = yield* join(parts);
   return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
+}
+
+/** Codes of the rows at these positions of the batch, all of `list`. */
+function* encodeBlock(
+  { vectors, dimension }: Batch,
+  { codec, quantizer, toListSpace }: Encoding,
+  positions: Uint32Array,
+  list: number,
+): Generator<void, { readonly encoded: Uint8Array; readonly radius: number }> {
+  // An estimate may be lower than any distance within a radius, so rows that are codes alone have none.
+  if (isRowCodec(codec)) {
+    const { rowBytes } = codec;
+    const codes = new Uint8Array(positions.length * rowBytes);
+    if (vectors instanceof Float32Array) {
+      for (let at = 0; at < positions.length; at += codedTogether) {
+        const piece = gather(vectors, dimension, positions.subarray(at, at + codedTogether));
+        const lists = new Uint32Array(piece.length / dimension).fill(list);
+        codes.set(codec.encodeRows(piece, lists), at * rowBytes);
+        yield;
+      }
+    } else {
+      positions.forEach((row, at) => {
+        codes.set(vectors.codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
+      });
+    }
+    return { encoded: codec.pack(codes), radius: Infinity };
+  }
+  const gathered = gather(vectors as Float32Array, dimension, positions);
+  const radius = quantizer?.radius(toListSpace(gathered), list) ?? Infinity;
+  return { encoded: codec.encode(gathered, list), radius };
 }
 
 function* sealPages(
@@ -144,16 +183,12 @@ interface Grouped {
 
 function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Generator<void, Grouped> {
   const order = Uint32Array.from(rows.keys());
-  if (encoding.quantizer === undefined) {
+  const { quantizer, toListSpace } = encoding;
+  if (quantizer === undefined) {
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = new Uint32Array(rows.length);
-  const piece = Math.max(1, Math.floor(assignCost / (dimension * encoding.quantizer.nLists)));
-  for (let row = 0; row < rows.length; row += piece) {
-    const points = encoding.toListSpace(vectors.subarray(row * dimension, (row + piece) * dimension));
-    lists.set(encoding.quantizer.assign(points), row);
-    yield;
-  }
+  const given = vectors instanceof Float32Array ? undefined : vectors.lists;
+  const lists = given ?? (yield* assign(vectors as Float32Array, dimension, quantizer, toListSpace));
   order.sort((a, b) => lists[a] - lists[b] || a - b);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {
@@ -162,6 +197,23 @@ function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): 
     else runs.push({ list: lists[row], start: place, end: place + 1 });
   });
   return { order, runs };
+}
+
+function* assign(
+  vectors: Float32Array,
+  dimension: number,
+  quantizer: CoarseQuantizer,
+  toListSpace: Encoding["toListSpace"],
+): Generator<void, Uint32Array> {
+  const n = vectors.length / dimension;
+  const lists = new Uint32Array(n);
+  const piece = Math.max(1, Math.floor(assignCost / (dimension * quantizer.nLists)));
+  for (let row = 0; row < n; row += piece) {
+    const points = toListSpace(vectors.subarray(row * dimension, (row + piece) * dimension));
+    lists.set(quantizer.assign(points), row);
+    yield;
+  }
+  return lists;
 }
 
 /** Cuts rows into pages of at most `pageBytes`, at least one row each. */

@@ -31,6 +31,12 @@ interface Kernels {
     distances: number,
   ) => void;
   readonly rotate: (vectors: number, n: number, d: number, signs: number, span: number) => void;
+  readonly rotateBack: (vectors: number, n: number, d: number, signs: number, span: number) => void;
+  readonly encodeSigns: typeof encodeSigns;
+  readonly signSums: typeof signSums;
+  readonly roundTable: typeof roundTable;
+  readonly estimateNibbles: (...numbers: readonly number[]) => void;
+  readonly estimateProducts: typeof estimateProducts;
   readonly encodeRabitq: typeof encodeRabitq;
   readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
   readonly scanRabitq: typeof scanRabitq;
@@ -106,6 +112,114 @@ export function assignNearest(
  */
 export function rotate(vectors: number, n: number, d: number, signs: number, span: number): void {
   kernels().rotate(vectors, n, d, signs, span);
+}
+
+/** Undoes `rotate`, with the same arguments. */
+export function rotateBack(vectors: number, n: number, d: number, signs: number, span: number): void {
+  kernels().rotateBack(vectors, n, d, signs, span);
+}
+
+/**
+ * Signs and factors of n rotated residuals, layout (n, d), d a multiple of 8: writes `signs`, layout (n, d / 8) bytes, and
+ * `factors`, float32 of layout (2, n), add and scale. Row i lies around row `anchors[i]` (uint32) of `origins`, layout (·, d).
+ */
+export function encodeSigns(
+  residuals: number,
+  n: number,
+  d: number,
+  anchors: number,
+  origins: number,
+  signs: number,
+  factors: number,
+): void {
+  kernels().encodeSigns(residuals, n, d, anchors, origins, signs, factors);
+}
+
+/** The 16 signed sums of each 4 of a query's 4 * `groups` components, float32 of layout (groups, 16). */
+export function signSums(query: number, groups: number, entries: number): void {
+  kernels().signSums(query, groups, entries);
+}
+
+/**
+ * Rounds `entries`, float32 of layout (groups, 16), to tables of low and high bytes, layout (groups, 16) each; `high` may be
+ * 0 for coarser entries of one byte. Writes two float32 to `scale`, step and shift: an entry sum is step * sum + shift.
+ */
+export function roundTable(entries: number, groups: number, low: number, high: number, scale: number): void {
+  kernels().roundTable(entries, groups, low, high, scale);
+}
+
+/** What the rows of a block are measured from. */
+export interface Bases {
+  /** Of each row the number of its base, uint32; 0: `base` is the base of every row. */
+  readonly anchors: number;
+  /** Bases, float32. */
+  readonly bases: number;
+  readonly base: number;
+}
+
+/** A query's tables as `roundTable` wrote them. */
+export interface RoundedTable {
+  readonly low: number;
+  /** 0: entries are one byte. */
+  readonly high: number;
+  readonly step: number;
+  readonly shift: number;
+}
+
+/**
+ * Writes n float32 `estimates` of squared distances, base + add + scale * sum, from 0 to the largest float32. `factors` has
+ * layout (1 or 2, n), add and, if `scaled`, scale. `codes` are nibbles as code-layout.ts packs them, and up to 15 bytes
+ * after them are read; `sums` is room for 2 * m uint32, m being n rounded up to 32.
+ */
+export function estimateNibbles(
+  codes: number,
+  n: number,
+  groups: number,
+  { low, high, step, shift }: RoundedTable,
+  factors: number,
+  scaled: boolean,
+  { anchors, bases, base }: Bases,
+  sums: number,
+  estimates: number,
+): void {
+  const table = [low, high, step, shift];
+  const from = [anchors, bases, base];
+  kernels().estimateNibbles(codes, n, groups, ...table, factors, Number(scaled), ...from, sums, estimates);
+}
+
+/**
+ * Writes n float32 `estimates`, base + term + sum of table entries, from 0 to the largest float32. A row's code is `parts`
+ * numbers of `bits` bits, 1 to 16, low bits first, in `rowBytes`; `tables` are float32 of layout (parts, k). Up to 3 bytes
+ * after the codes are read.
+ */
+export function estimateProducts(
+  codes: number,
+  n: number,
+  rowBytes: number,
+  parts: number,
+  bits: number,
+  tables: number,
+  k: number,
+  terms: number,
+  anchors: number,
+  bases: number,
+  base: number,
+  estimates: number,
+): void {
+  kernels().estimateProducts(
+    codes,
+    n,
+    rowBytes,
+    parts,
+    bits,
+    tables,
+    k,
+    terms,
+    anchors,
+    bases,
+    base,
+    estimates,
+  );
 }
 
 /**

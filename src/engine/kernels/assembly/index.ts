@@ -5,9 +5,11 @@
  * kernel keeps state, allocates, or reads beyond the rows it is given.
  */
 
+export { encodeSigns, roundTable, signSums } from "./codes";
 export { dotBlock, squaredL2Block } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
+export { estimateNibbles, estimateProducts } from "./estimate";
 export { assignNearest } from "./nearest";
 export { buildTable, encodeRabitq, scanRabitq } from "./rabitq";
-export { rotate } from "./rotate";
+export { rotate, rotateBack } from "./rotate";
 export { selectBelow } from "./select";

@@ -1,0 +1,86 @@
+/** What codes without vectors mean, learned from the sample and the lists of a training. */
+
+import { CoarseQuantizer } from "./coarse-quantizer.js";
+import type { IndexConfig } from "./config.js";
+import { gather, kmeans } from "./kmeans.js";
+import type { Coder, Model } from "./model.js";
+import { samplePositions, seededRandom } from "./random.js";
+import { residualsOf } from "./residuals.js";
+
+/** Rows that a codeword needs; fewer for the first 256, which small data would otherwise have hardly any of. */
+const rowsPerWordMin = 39;
+const rowsPerFirstWords = 8;
+const firstWords = 256;
+/** Rows of a codeword beyond which a larger sample no longer moves it. */
+const rowsPerWordSampled = 128;
+/** Rows assigned at a time, in multiply-adds. */
+const pieceCost = 2 ** 25;
+
+/** Words of a codebook that n rows support, at most 2^bits. */
+export function wordCount(n: number, bits: number): number {
+  const supported = Math.max(
+    Math.floor(n / rowsPerWordMin),
+    Math.min(firstWords, Math.floor(n / rowsPerFirstWords)),
+  );
+  return Math.min(2 ** bits, Math.max(1, supported));
+}
+
+/**
+ * The coder of an index of `rows` rows whose lists were just learned on `sample`, layout (n, dimension) in list space. Yields
+ * between pieces of work of a few milliseconds. Deterministic in its arguments.
+ */
+export function* trainCoder(
+  { type, pqDim = 1, pqBits = 1 }: IndexConfig,
+  sample: Float32Array,
+  model: Model,
+  rows: number,
+): Generator<void, Coder> {
+  const { centroids, dimension, rotationSeed } = model;
+  const coder = { rows, rotationSeed, origin: middle(centroids, dimension), anchors: centroids };
+  if (type !== "ivfpq") return coder;
+
+  const random = seededRandom(rotationSeed);
+  const n = sample.length / dimension;
+  const k = wordCount(n, pqBits);
+  const size = Math.min(n, k * rowsPerWordSampled);
+  const learned = gather(sample, dimension, samplePositions(random, n, size));
+  const residuals = yield* listResiduals(learned, model);
+  const width = dimension / pqDim;
+  const codebooks = new Float32Array(k * dimension);
+  for (let part = 0; part < pqDim; part++) {
+    const points = new Float32Array(size * width);
+    for (let row = 0; row < size; row++) {
+      const from = row * dimension + part * width;
+      points.set(residuals.subarray(from, from + width), row * width);
+    }
+    codebooks.set(yield* kmeans(points, width, k, random), part * k * width);
+    yield;
+  }
+  return { ...coder, codebooks };
+}
+
+/** Rows less the centroids of their lists. */
+function* listResiduals(rows: Float32Array, model: Model): Generator<void, Float32Array> {
+  const { centroids, dimension } = model;
+  const quantizer = new CoarseQuantizer(model);
+  try {
+    const residuals = new Float32Array(rows.length);
+    const piece = Math.max(1, Math.floor(pieceCost / centroids.length)) * dimension;
+    for (let start = 0; start < rows.length; start += piece) {
+      const points = rows.subarray(start, start + piece);
+      residuals.set(residualsOf(points, centroids, quantizer.assign(points), dimension), start);
+      yield;
+    }
+    return residuals;
+  } finally {
+    quantizer.free();
+  }
+}
+
+/** The mean of points, layout (n, dimension). */
+function middle(points: Float32Array, dimension: number): Float32Array {
+  const sums = new Float64Array(dimension);
+  for (let i = 0; i < points.length; i++) sums[i % dimension] += points[i];
+  const n = points.length / dimension;
+  return Float32Array.from(sums, (sum) => sum / n);
+}
