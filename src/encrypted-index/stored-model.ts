@@ -14,11 +14,11 @@ export function encodeModel(model: Model): Uint8Array {
   const kind = coder === undefined ? kinds.plain : ownAnchors ? kinds.regrouped : kinds.coded;
   const parts = [words(kind, dimension, listCount(model), autoProbes, rotationSeed), bytesOf(centroids)];
   if (coder !== undefined) {
-    const { rows, rotationSeed: coderSeed, origin, anchors, codebooks = new Float32Array() } = coder;
-    const counts = [anchors.length / dimension, codebooks.length / dimension];
+    const { rows, rotationSeed: coderSeed, origin, anchors, products } = coder;
+    const counts = [anchors.length / dimension, (products?.codebooks.length ?? 0) / dimension];
     parts.push(words(rows, coderSeed, ...counts), bytesOf(origin));
     if (ownAnchors) parts.push(bytesOf(anchors));
-    parts.push(bytesOf(codebooks));
+    if (products !== undefined) parts.push(bytesOf(products.order), bytesOf(products.codebooks));
   }
   return Buffer.concat(parts);
 }
@@ -51,10 +51,9 @@ export function decodeModel(bytes: Uint8Array): Model {
   const origin = floats(dimension);
   const anchors = kind === kinds.regrouped ? floats(anchorCount * dimension) : centroids;
   const coder: Coder = { rows, rotationSeed: coderSeed, origin, anchors };
-  return {
-    ...model,
-    coder: wordCount === 0 ? coder : { ...coder, codebooks: floats(wordCount * dimension) },
-  };
+  if (wordCount === 0) return { ...model, coder };
+  const order = Uint32Array.from({ length: dimension }, word);
+  return { ...model, coder: { ...coder, products: { order, codebooks: floats(wordCount * dimension) } } };
 }
 
 function words(...values: readonly number[]): Uint8Array {
@@ -63,6 +62,6 @@ function words(...values: readonly number[]): Uint8Array {
   return bytes;
 }
 
-function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Uint32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }

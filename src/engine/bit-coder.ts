@@ -9,7 +9,7 @@
  * more makes the estimate better.
  */
 
-import { type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
 import {
   type Bases,
   encodeSigns,
@@ -24,7 +24,6 @@ import { addAnchors, fromOrigin, residualsOf } from "./residuals.js";
 import { Rotation } from "./rotation.js";
 import type { CodedQuery, VectorCoder } from "./vector-coder.js";
 
-const words = 3;
 /** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for anchor and factors and 4 for what blocks cost. */
 const spareBytes = 24;
 
@@ -35,7 +34,7 @@ export function signCount(dimension: number): number {
 
 export function bitLayout(dimension: number): CodeLayout {
   const signs = signCount(dimension);
-  return { words, nibbles: signs / 4, bitBytes: signs / 8 };
+  return { nibbles: signs / 4, bitBytes: signs / 8 };
 }
 
 export class BitCoder implements VectorCoder {
@@ -76,7 +75,7 @@ export class BitCoder implements VectorCoder {
       view.setUint32(to, anchors[row], true);
       view.setFloat32(to + 4, values[row], true);
       view.setFloat32(to + 8, values[n + row], true);
-      rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * words);
+      rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * codeWords);
     }
     free(at);
     return rows;
@@ -103,7 +102,7 @@ export class BitCoder implements VectorCoder {
       const origin = numbers[row] * rotated;
       let along = 0;
       for (let i = 0; i < rotated; i++) {
-        const sign = (rows[from + 4 * words + (i >> 3)] >> (i & 7)) & 1 ? 1 : -1;
+        const sign = (rows[from + 4 * codeWords + (i >> 3)] >> (i & 7)) & 1 ? 1 : -1;
         residual[i] = sign;
         along += sign * origins[origin + i];
       }
@@ -178,9 +177,9 @@ class BitQuery implements CodedQuery {
 
   estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
     const factors = block + 4 * n;
-    const codes = block + 4 * words * n;
+    const codes = block + 4 * codeWords * n;
     const table = bases.anchors === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
-    estimateNibbles(codes, n, this.#groups, table, factors, true, bases, sums, estimates);
+    estimateNibbles(codes, n, this.#groups, table, factors, bases, sums, estimates);
   }
 
   free(): void {

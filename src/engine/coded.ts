@@ -48,17 +48,13 @@ export function isRowCodec(codec: Codec): codec is Codec & RowCodec {
 /** Whether row codes of one mean the same under the other. */
 export function sameCoder(a: Coder, b: Coder): boolean {
   if (a === b) return true;
-  const parts = ({ origin, anchors, codebooks }: Coder) => [origin, anchors, codebooks ?? new Float32Array()];
+  const parts = ({ origin, anchors, products }: Coder) => {
+    const all =
+      products === undefined ? [origin, anchors] : [origin, anchors, products.order, products.codebooks];
+    return all.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
+  };
   const others = parts(b);
-  return a.rotationSeed === b.rotationSeed && parts(a).every((part, i) => sameFloats(part, others[i]));
-}
-
-function sameFloats(a: Float32Array, b: Float32Array): boolean {
-  return bytesOf(a).equals(bytesOf(b));
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
+  return a.rotationSeed === b.rotationSeed && parts(a).every((part, i) => part.equals(others[i]));
 }
 
 /** What reading needs after a block in kernel memory. */

@@ -29,7 +29,9 @@ export class ModelCoder {
     this.#dimension = dimension;
     this.ownLists = coder.anchors === model.centroids;
     this.#vectors =
-      config.type === "ivfpq" ? new ProductCoder(config, dimension, coder) : new BitCoder(dimension, coder);
+      coder.products === undefined
+        ? new BitCoder(dimension, coder)
+        : new ProductCoder(config, dimension, coder, coder.products);
     this.#anchors = this.ownLists ? undefined : new CoarseQuantizer({ ...model, centroids: coder.anchors });
     this.bytes = this.#vectors.bytes + (this.#anchors?.bytes ?? 0);
   }

@@ -1,5 +1,13 @@
 /** What training learned, as plain data. */
 
+/** Codebooks of a product quantizer. */
+export interface Products {
+  /** The component that stands at each place once they are put in order: places p * width and on are part p. */
+  readonly order: Uint32Array;
+  /** Codewords of directions of residuals, layout (pqDim, k, dimension / pqDim). */
+  readonly codebooks: Float32Array;
+}
+
 /**
  * What codes without vectors beside them mean. It outlives the lists: a row that is grouped anew keeps its code, so that
  * training again loses nothing.
@@ -13,8 +21,8 @@ export interface Coder {
   readonly origin: Float32Array;
   /** What rows are coded relative to, layout (anchors, dimension): the centroids of the training that learned this. */
   readonly anchors: Float32Array;
-  /** Of `ivfpq`: codewords of residuals, layout (pqDim, k, dimension / pqDim). */
-  readonly codebooks?: Float32Array;
+  /** Of `ivfpq`. */
+  readonly products?: Products;
 }
 
 /** An index that was never trained has no model and one list. */

@@ -1,15 +1,18 @@
 /**
- * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The residual
- * r = o - a is cut into `pqDim` parts, and each is replaced by the nearest word of its codebook, which gives r'. Then
+ * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The direction of the
+ * residual r = o - a is put in order and cut into `pqDim` parts, and each is replaced by the nearest word of its codebook,
+ * which gives u. Then
  *
- *   |q - o|^2 ~ |q - a|^2 + term - 2 <q - origin, r'>,  term = |r'|^2 + 2 <a - origin, r'>
+ *   |q - o|^2 ~ |q - a|^2 + add - 2 scale <q - origin, u>,  scale = |r|^2 / <r, u>,  add = |r|^2 + 2 scale <a - origin, u>
  *
- * so that one table of products with the words serves every list. Words of up to 4 bits are put together in nibbles and
- * added up by fast scan, with entries of two bytes since the estimate is final; longer ones are packed bit by bit.
+ * which keeps the length of r and makes up for what u falls short of its direction, as RaBitQ does; the origin is taken off
+ * so that less is rounded, and one table of products with the words serves every list. Words of up to 4 bits are put
+ * together in nibbles and added up by fast scan, with entries of two bytes since the estimate is final; longer ones are
+ * packed bit by bit.
  */
 
 import { halfSquaredNorms } from "./coarse-quantizer.js";
-import { type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import {
   assignNearest,
@@ -21,11 +24,12 @@ import {
   roundTable,
 } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
-import type { Coder } from "./model.js";
-import { addAnchors, fromOrigin, residualsOf } from "./residuals.js";
+import type { Coder, Products } from "./model.js";
+import { addAnchors, fromOrigin, residualsOf, toDirections } from "./residuals.js";
 import type { CodedQuery, VectorCoder } from "./vector-coder.js";
 
-const words = 2;
+/** Words that say next to nothing of a direction must not be made to say all of it. */
+const alongMin = 0.25;
 const nibbleBits = 4;
 
 /** How the words of a row lie in its bits. */
@@ -40,7 +44,7 @@ export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): WordLayou
   const together = Math.floor(nibbleBits / pqBits);
   const nibbles = together > 0 ? Math.ceil(pqDim / together) : 0;
   const bitBytes = together > 0 ? Math.ceil(nibbles / 2) : Math.ceil((pqDim * pqBits) / 8);
-  return { words, nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
+  return { nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
 }
 
 /** First bit of a part's word among a row's bits. */
@@ -70,16 +74,18 @@ export class ProductCoder implements VectorCoder {
   readonly bytes: number;
   readonly #coder: Coder;
   readonly #dimension: number;
+  readonly #order: Uint32Array;
   readonly #codebooks: Float32Array;
   /** Words of a codebook. */
   readonly #k: number;
   readonly #at: number;
 
-  constructor(config: IndexConfig, dimension: number, coder: Coder) {
+  constructor(config: IndexConfig, dimension: number, coder: Coder, { order, codebooks }: Products) {
     this.layout = productLayout(config);
     this.#coder = coder;
     this.#dimension = dimension;
-    this.#codebooks = coder.codebooks ?? new Float32Array(dimension);
+    this.#order = order;
+    this.#codebooks = codebooks;
     this.#k = this.#codebooks.length / dimension;
     // The words, then half their squared norms.
     this.bytes = 4 * this.#codebooks.length + 4 * this.layout.parts * this.#k;
@@ -102,26 +108,33 @@ export class ProductCoder implements VectorCoder {
     const view = new DataView(rows.buffer);
     const { anchors: around, origin } = this.#coder;
     const residuals = residualsOf(points, around, anchors, d);
-    const terms = new Float64Array(n);
+    const lengths = toDirections(residuals, d);
+    const along = new Float64Array(n);
+    const beside = new Float64Array(n);
     const scratch = allocate(4 * n * this.#width + 8 * n);
     for (let part = 0; part < this.layout.parts; part++) {
       const found = this.#nearestWords(residuals, part, scratch);
       const position = positionOf(this.layout, part);
       for (let row = 0; row < n; row++) {
-        const bits = rows.subarray(row * rowBytes + 4 * words, (row + 1) * rowBytes);
+        const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
         putWord(bits, position, found[row]);
         const word = (part * this.#k + found[row]) * this.#width;
         const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
         for (let i = 0, at = part * this.#width; i < this.#width; i++, at++) {
           const value = this.#codebooks[word + i];
-          terms[row] += value * (value + 2 * (around[anchor + at] - origin[at]));
+          const component = this.#order[at];
+          along[row] += value * residuals[row * d + component];
+          beside[row] += value * (around[anchor + component] - origin[component]);
         }
       }
     }
     free(scratch);
     for (let row = 0; row < n; row++) {
+      const length = lengths[row];
+      const scale = length / Math.max(along[row], alongMin);
       view.setUint32(row * rowBytes, anchors[row], true);
-      view.setFloat32(row * rowBytes + 4, terms[row], true);
+      view.setFloat32(row * rowBytes + 4, length * length + 2 * scale * beside[row], true);
+      view.setFloat32(row * rowBytes + 8, scale, true);
     }
     return rows;
   }
@@ -133,13 +146,25 @@ export class ProductCoder implements VectorCoder {
     const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
     const points = new Float32Array(n * d);
     const anchors = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
+    const { anchors: around, origin } = this.#coder;
     for (let row = 0; row < n; row++) {
-      const bits = rows.subarray(row * rowBytes + 4 * words, (row + 1) * rowBytes);
+      const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
+      const point = points.subarray(row * d, (row + 1) * d);
+      const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
+      let beside = 0;
       for (let part = 0; part < this.layout.parts; part++) {
         const found = wordAt(bits, positionOf(this.layout, part), this.layout.bits);
         const word = (part * this.#k + found) * this.#width;
-        points.set(this.#codebooks.subarray(word, word + this.#width), row * d + part * this.#width);
+        for (let i = 0; i < this.#width; i++) {
+          const component = this.#order[part * this.#width + i];
+          point[component] = this.#codebooks[word + i];
+          beside += point[component] * (around[anchor + component] - origin[component]);
+        }
       }
+      const add = view.getFloat32(row * rowBytes + 4, true);
+      const scale = view.getFloat32(row * rowBytes + 8, true);
+      const length = Math.sqrt(Math.max(0, add - 2 * scale * beside));
+      for (let i = 0; i < d; i++) point[i] *= length;
     }
     addAnchors(points, this.#coder.anchors, anchors, d);
     return points;
@@ -147,7 +172,8 @@ export class ProductCoder implements VectorCoder {
 
   /** For each part, minus twice the products of the query's part with the words. */
   ask(point: Float32Array): CodedQuery {
-    const query = fromOrigin(point, this.#coder.origin).map((value) => -2 * value);
+    const centred = fromOrigin(point, this.#coder.origin);
+    const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
     const width = this.#width;
     const k = this.#k;
     const { parts } = this.layout;
@@ -175,8 +201,9 @@ export class ProductCoder implements VectorCoder {
     const n = residuals.length / d;
     const gathered = floatsAt(scratch, n * width);
     for (let row = 0; row < n; row++) {
-      const from = row * d + part * width;
-      gathered.set(residuals.subarray(from, from + width), row * width);
+      for (let i = 0; i < width; i++) {
+        gathered[row * width + i] = residuals[row * d + this.#order[part * width + i]];
+      }
     }
     const found = scratch + 4 * n * width;
     const book = this.#at + 4 * part * width * this.#k;
@@ -210,7 +237,7 @@ class ProductQuery implements CodedQuery {
   ): void {
     const { bitBytes, parts, bits } = this.#layout;
     const terms = block + 4 * n;
-    const codes = terms + 4 * n;
+    const codes = terms + 8 * n;
     const tables = this.#tables;
     estimateProducts(
       codes,
@@ -263,8 +290,8 @@ class NibbleQuery implements CodedQuery {
 
   estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
     const factors = block + 4 * n;
-    const codes = factors + 4 * n;
-    estimateNibbles(codes, n, this.#groups, this.#table, factors, false, bases, sums, estimates);
+    const codes = factors + 8 * n;
+    estimateNibbles(codes, n, this.#groups, this.#table, factors, bases, sums, estimates);
   }
 
   free(): void {

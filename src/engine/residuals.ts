@@ -19,6 +19,19 @@ export function residualsOf(
   return residuals;
 }
 
+/** Scales rows to length 1, in place, and gives the lengths they had; zero stays zero. */
+export function toDirections(rows: Float32Array, dimension: number): Float64Array {
+  const lengths = new Float64Array(rows.length / dimension);
+  for (let row = 0; row < lengths.length; row++) {
+    const end = (row + 1) * dimension;
+    let squares = 0;
+    for (let i = row * dimension; i < end; i++) squares += rows[i] * rows[i];
+    lengths[row] = Math.sqrt(squares);
+    if (squares > 0) for (let i = row * dimension; i < end; i++) rows[i] /= lengths[row];
+  }
+  return lengths;
+}
+
 /** Adds each row's anchor to it, in place; rows that are nowhere become zero. */
 export function addAnchors(
   residuals: Float32Array,

@@ -5,7 +5,8 @@ import type { IndexConfig } from "./config.js";
 import { gather, kmeans } from "./kmeans.js";
 import type { Coder, Model } from "./model.js";
 import { samplePositions, seededRandom } from "./random.js";
-import { residualsOf } from "./residuals.js";
+import { chooseOrder, partOf } from "./component-order.js";
+import { residualsOf, toDirections } from "./residuals.js";
 
 /** Rows that a codeword needs; fewer for the first 256, which small data would otherwise have hardly any of. */
 const rowsPerWordMin = 39;
@@ -45,18 +46,16 @@ export function* trainCoder(
   const size = Math.min(n, k * rowsPerWordSampled);
   const learned = gather(sample, dimension, samplePositions(random, n, size));
   const residuals = yield* listResiduals(learned, model);
+  toDirections(residuals, dimension);
+  const order = yield* chooseOrder(residuals, dimension, pqDim, random);
   const width = dimension / pqDim;
   const codebooks = new Float32Array(k * dimension);
   for (let part = 0; part < pqDim; part++) {
-    const points = new Float32Array(size * width);
-    for (let row = 0; row < size; row++) {
-      const from = row * dimension + part * width;
-      points.set(residuals.subarray(from, from + width), row * width);
-    }
+    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
     codebooks.set(yield* kmeans(points, width, k, random), part * k * width);
     yield;
   }
-  return { ...coder, codebooks };
+  return { ...coder, products: { order, codebooks } };
 }
 
 /** Rows less the centroids of their lists. */

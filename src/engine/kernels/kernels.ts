@@ -168,7 +168,7 @@ export interface RoundedTable {
 
 /**
  * Writes n float32 `estimates` of squared distances, base + add + scale * sum, from 0 to the largest float32. `factors` has
- * layout (1 or 2, n), add and, if `scaled`, scale. `codes` are nibbles as code-layout.ts packs them, and up to 15 bytes
+ * layout (2, n), add and scale. `codes` are nibbles as code-layout.ts packs them, and up to 15 bytes
  * after them are read; `sums` is room for 2 * m uint32, m being n rounded up to 32.
  */
 export function estimateNibbles(
@@ -177,18 +177,17 @@ export function estimateNibbles(
   groups: number,
   { low, high, step, shift }: RoundedTable,
   factors: number,
-  scaled: boolean,
   { anchors, bases, base }: Bases,
   sums: number,
   estimates: number,
 ): void {
   const table = [low, high, step, shift];
   const from = [anchors, bases, base];
-  kernels().estimateNibbles(codes, n, groups, ...table, factors, Number(scaled), ...from, sums, estimates);
+  kernels().estimateNibbles(codes, n, groups, ...table, factors, ...from, sums, estimates);
 }
 
 /**
- * Writes n float32 `estimates`, base + term + sum of table entries, from 0 to the largest float32. A row's code is `parts`
+ * Writes n float32 `estimates`, base + add + scale * sum of table entries, from 0 to the largest float32. A row's code is `parts`
  * numbers of `bits` bits, 1 to 16, low bits first, in `rowBytes`; `tables` are float32 of layout (parts, k). Up to 3 bytes
  * after the codes are read.
  */
@@ -200,7 +199,7 @@ export function estimateProducts(
   bits: number,
   tables: number,
   k: number,
-  terms: number,
+  factors: number,
   anchors: number,
   bases: number,
   base: number,
@@ -214,7 +213,7 @@ export function estimateProducts(
     bits,
     tables,
     k,
-    terms,
+    factors,
     anchors,
     bases,
     base,

@@ -14,7 +14,7 @@ const farthest: f32 = f32.MAX_VALUE;
  * high one. Reads up to 15 bytes beyond the codes.
  *
  * `low` and `high` are tables of layout (groups, 16), a sum counting `low` once and `high` 256 times; `high` may be 0 for
- * none. `factors` has layout (1 or 2, n): add and, if `scaled`, scale, which is 1 otherwise. `anchors`, n uint32, name the
+ * none. `factors` has layout (2, n): add and scale. `anchors`, n uint32, name the
  * rows' bases in `bases`; where `anchors` is 0, `base` is the base of all. Writes n float32 to `estimates`, from 0 to the
  * largest float32; `sums` is scratch for 2 * m uint32, m being n rounded up to 32.
  */
@@ -27,7 +27,6 @@ export function estimateNibbles(
   step: f32,
   shift: f32,
   factors: usize,
-  scaled: bool,
   anchors: usize,
   bases: usize,
   base: f32,
@@ -48,14 +47,14 @@ export function estimateNibbles(
     const at = <usize>i << 2;
     const product = <f32>load<u32>(sums + at) * step + shift;
     const from = anchors ? load<f32>(bases + (<usize>load<u32>(anchors + at) << 2)) : base;
-    const scale: f32 = scaled ? load<f32>(scales + at) : 1;
-    store<f32>(estimates + at, within(from + load<f32>(factors + at) + scale * product));
+    const guess = from + load<f32>(factors + at) + load<f32>(scales + at) * product;
+    store<f32>(estimates + at, within(guess));
   }
 }
 
 /**
  * Estimates n rows whose codes are `parts` numbers of `bits` bits each (at most 16), packed low bits first, `rowBytes` to a
- * row. `tables` has layout (parts, k) float32; `terms` are n float32; the rest is as in `estimateNibbles`. Reads up to 3
+ * row. `tables` has layout (parts, k) float32; the rest is as in `estimateNibbles`. Reads up to 3
  * bytes beyond the codes.
  */
 export function estimateProducts(
@@ -66,18 +65,19 @@ export function estimateProducts(
   bits: u32,
   tables: usize,
   k: u32,
-  terms: usize,
+  factors: usize,
   anchors: usize,
   bases: usize,
   base: f32,
   estimates: usize,
 ): void {
+  const scales = factors + (<usize>n << 2);
   for (let i: u32 = 0; i < n; i++) {
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
     const sum = bits == 8 ? sumBytes(row, parts, tables, k) : sumBits(row, parts, bits, tables, k);
     const from = anchors ? load<f32>(bases + (<usize>load<u32>(anchors + at) << 2)) : base;
-    store<f32>(estimates + at, within(from + load<f32>(terms + at) + sum));
+    store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
 }
 
