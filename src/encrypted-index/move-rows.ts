@@ -3,7 +3,9 @@
  * them: what was once rounded is not rounded again, however often rows are compacted or grouped anew.
  */
 
-import { isRowCodec, sameCoder } from "../engine/coded.js";
+import { isRowCodec } from "../engine/coded.js";
+import type { IndexConfig } from "../engine/config.js";
+import { reads } from "../engine/train-coder.js";
 import type { CodedRows, Encoding } from "../segment/segment-writer.js";
 import { breathe } from "./breathe.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
@@ -19,12 +21,13 @@ export async function move(
   live: LiveBlock,
   { codec, quantizer, toListSpace }: Encoding,
   modelName: string | undefined,
+  config: IndexConfig,
 ): Promise<Moved> {
   const { segment, block, kept } = live;
   if (!isRowCodec(codec) || quantizer === undefined) return liveVectors(live);
   const source = segment.reader.codec;
   const lists = new Uint32Array(kept.length).fill(block.list);
-  if (isRowCodec(source) && sameCoder(source.model.coder, codec.model.coder)) {
+  if (isRowCodec(source) && reads(config, codec.model.coder, source.model.coder)) {
     const codes = chosenRows(source.unpack(live.codes, block.rows), source.rowBytes, kept);
     if (segment.ref.model === modelName) return { codes, lists };
     const pieceBytes = rowsTogether * codec.rowBytes;

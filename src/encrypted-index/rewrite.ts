@@ -52,7 +52,9 @@ export async function rewrite(
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
-    const moved = await index.withEncoding(dimension, model, (encoding) => move(block, encoding, name));
+    const moved = await index.withEncoding(dimension, model, (encoding) =>
+      move(block, encoding, name, index.config),
+    );
     parts.push(moved);
     bytes += (moved instanceof Float32Array ? moved : moved.codes).byteLength;
     if (bytes >= segmentBytes) await flush();

@@ -3,7 +3,7 @@
 import { keepsCodesOnly } from "../engine/coded.js";
 import type { Coder, Model } from "../engine/model.js";
 import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
-import { trainCoder } from "../engine/train-coder.js";
+import { extendCoder, trainCoder } from "../engine/train-coder.js";
 import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { SealdexError } from "../errors.js";
@@ -57,7 +57,7 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
   const points = toListSpace(index.config.metric, sample, dimension);
   const learned = await drive(trainModel(points, dimension, lists, seed));
   const coder = keepsCodesOnly(index.config)
-    ? (keptCoder(snapshot.model, rows) ?? (await drive(trainCoder(index.config, points, learned, rows))))
+    ? await learnCoder(index, snapshot.model?.coder, points, learned, rows)
     : undefined;
   const model = coder === undefined ? learned : { ...learned, coder };
 
@@ -82,12 +82,19 @@ async function trainOnce(index: OpenIndex, nLists: number | undefined): Promise<
 }
 
 /**
- * The coder that rows without vectors go on with. Coding them again would round what is rounded already, so it waits until the
- * index has grown so much that most rows were not there when the coder was learned, or were few.
+ * What codes mean from now on. Rows that are codes keep them as they are: coding them again would round what is rounded
+ * already. So a coder stays, and once the index has grown so much that most rows are newer it is extended for rows to come.
  */
-function keptCoder(model: Model | undefined, rows: number): Coder | undefined {
-  const coder = model?.coder;
-  return coder !== undefined && rows < growthMin * coder.rows ? coder : undefined;
+async function learnCoder(
+  { config }: OpenIndex,
+  known: Coder | undefined,
+  points: Float32Array,
+  lists: Model,
+  rows: number,
+): Promise<Coder> {
+  if (known === undefined) return drive(trainCoder(config, points, lists, rows));
+  if (rows < growthMin * known.rows) return known;
+  return drive(extendCoder(config, known, points, lists, rows));
 }
 
 /** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nobody needs. */

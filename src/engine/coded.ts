@@ -9,7 +9,7 @@ import { blockBytes, type CodeLayout, nowhere, packBlock, rowCodeBytes, unpackBl
 import type { IndexConfig } from "./config.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
-import type { CodedModel, Coder } from "./model.js";
+import type { CodedModel } from "./model.js";
 import { layoutOf, ModelCoder } from "./model-coder.js";
 
 export interface CodedBlock extends LoadedCodes {
@@ -43,18 +43,6 @@ export function keepsCodesOnly({ type }: IndexConfig): boolean {
 
 export function isRowCodec(codec: Codec): codec is Codec & RowCodec {
   return "unpack" in codec;
-}
-
-/** Whether row codes of one mean the same under the other. */
-export function sameCoder(a: Coder, b: Coder): boolean {
-  if (a === b) return true;
-  const parts = ({ origin, anchors, products }: Coder) => {
-    const all =
-      products === undefined ? [origin, anchors] : [origin, anchors, products.order, products.codebooks];
-    return all.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
-  };
-  const others = parts(b);
-  return a.rotationSeed === b.rotationSeed && parts(a).every((part, i) => part.equals(others[i]));
 }
 
 /** What reading needs after a block in kernel memory. */

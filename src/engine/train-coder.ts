@@ -58,6 +58,72 @@ export function* trainCoder(
   return { ...coder, products: { order, codebooks } };
 }
 
+/**
+ * A coder for an index that has grown to `rows` rows: with the anchors of new lists and, where the rows now support more, more
+ * codewords. What the old coder wrote keeps its meaning. The sample and the yields are as in `trainCoder`.
+ */
+export function* extendCoder(
+  { pqDim = 1, pqBits = 1 }: IndexConfig,
+  coder: Coder,
+  sample: Float32Array,
+  model: Model,
+  rows: number,
+): Generator<void, Coder> {
+  const { centroids, dimension } = model;
+  const anchors = concat([coder.anchors, centroids]);
+  const grown = { ...coder, rows, anchors };
+  if (coder.products === undefined) return grown;
+  const { order, codebooks } = coder.products;
+  const n = sample.length / dimension;
+  const known = codebooks.length / dimension;
+  const more = wordCount(n, pqBits) - known;
+  if (more <= 0) return grown;
+  const residuals = yield* listResiduals(sample, model);
+  toDirections(residuals, dimension);
+  const width = dimension / pqDim;
+  const random = seededRandom(coder.rotationSeed);
+  const books: Float32Array[] = [];
+  for (let part = 0; part < pqDim; part++) {
+    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
+    const words = codebooks.subarray(part * known * width, (part + 1) * known * width);
+    books.push(words, yield* kmeans(points, width, more, random));
+    yield;
+  }
+  return { ...grown, products: { order, codebooks: concat(books) } };
+}
+
+/** Whether `coder` reads what `older` wrote: it is the same, or an extension of it. */
+export function reads({ pqDim = 1 }: IndexConfig, coder: Coder, older: Coder): boolean {
+  if (coder === older) return true;
+  const { products: p } = coder;
+  const { products: q } = older;
+  if (coder.rotationSeed !== older.rotationSeed || !begins(coder.origin, older.origin)) return false;
+  if (!begins(coder.anchors, older.anchors)) return false;
+  if (p === undefined || q === undefined) return p === q;
+  if (!p.order.every((component, i) => component === q.order[i])) return false;
+  const [length, olderLength] = [p.codebooks.length / pqDim, q.codebooks.length / pqDim];
+  return Array.from({ length: pqDim }, (_, part) => part).every((part) =>
+    begins(
+      p.codebooks.subarray(part * length, (part + 1) * length),
+      q.codebooks.subarray(part * olderLength, (part + 1) * olderLength),
+    ),
+  );
+}
+
+function begins(values: Float32Array, start: Float32Array): boolean {
+  return values.length >= start.length && start.every((value, i) => Object.is(value, values[i]));
+}
+
+function concat(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
 /** Rows less the centroids of their lists. */
 function* listResiduals(rows: Float32Array, model: Model): Generator<void, Float32Array> {
   const { centroids, dimension } = model;

@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { chooseScanner, codecToRead, codecToWrite } from "../../src/engine/choose-codec.js";
 import type { ScanTarget } from "../../src/engine/codec.js";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { isRowCodec, type RowCodec, sameCoder } from "../../src/engine/coded.js";
+import { isRowCodec, type RowCodec } from "../../src/engine/coded.js";
 import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { type CodedModel, type Model } from "../../src/engine/model.js";
 import { ModelCoder } from "../../src/engine/model-coder.js";
 import { trainModel } from "../../src/engine/train.js";
-import { trainCoder, wordCount } from "../../src/engine/train-coder.js";
+import { extendCoder, reads, trainCoder, wordCount } from "../../src/engine/train-coder.js";
 import { clustered } from "./data.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
@@ -228,8 +228,10 @@ test("rows keep their code, and their estimates, under lists that were learned a
     const quantizer = old.quantizer.assign(vectors);
     const rows = old.codec.encodeRows(vectors, quantizer);
     const lists = run(trainModel(vectors, d, 9, 8));
-    const now = loaded(config, { ...lists, coder: old.model.coder });
-    expect(sameCoder(now.model.coder, old.model.coder)).toBe(true);
+    const grown = run(extendCoder(config, old.model.coder, vectors, lists, 2000));
+    const now = loaded(config, { ...lists, coder: grown });
+    expect(grown.anchors.length).toBe((5 + 9) * d);
+    expect(reads(config, now.model.coder, old.model.coder)).toBe(true);
     const query = clustered(501, d, 8, 4).slice(500 * d);
     const regrouped = scores(config, now, now.codec.pack(rows), 500, 3, query);
     for (let list = 0; list < 5; list++) {
@@ -246,6 +248,19 @@ test("rows keep their code, and their estimates, under lists that were learned a
     old.release();
     now.release();
   }
+});
+
+test("a coder that is extended gets the words that more rows support, and keeps those it had", () => {
+  const d = 16;
+  const vectors = clustered(1600, d, 8, 4);
+  const config = ivfpq(4, 8);
+  const lists = run(trainModel(vectors.subarray(0, 160 * d), d, 3, 1));
+  const small = run(trainCoder(config, vectors.subarray(0, 160 * d), lists, 160));
+  expect(small.products?.codebooks.length).toBe(20 * d);
+  const large = run(extendCoder(config, small, vectors, lists, 1600));
+  expect(large.products?.codebooks.length).toBe(200 * d);
+  expect(reads(config, large, small)).toBe(true);
+  expect(reads(config, small, large)).toBe(false);
 });
 
 test("codebooks have as many words as the data supports", () => {
