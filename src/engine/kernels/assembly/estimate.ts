@@ -43,7 +43,18 @@ export function estimateNibbles(
     }
   }
   const scales = factors + (<usize>n << 2);
-  for (let i: u32 = 0; i < n; i++) {
+  const whole: u32 = anchors ? 0 : n & ~3;
+  for (let i: u32 = 0; i < whole; i += 4) {
+    const at = <usize>i << 2;
+    const words = f32x4.convert_i32x4_u(v128.load(sums + at));
+    const product = f32x4.add(f32x4.mul(words, f32x4.splat(step)), f32x4.splat(shift));
+    const added = f32x4.add(f32x4.splat(base), v128.load(factors + at));
+    const guess = f32x4.add(added, f32x4.mul(v128.load(scales + at), product));
+    const limit = f32x4.splat(farthest);
+    const near = f32x4.lt(guess, limit);
+    v128.store(estimates + at, v128.bitselect(f32x4.max(guess, f32x4.splat(0)), limit, near));
+  }
+  for (let i = whole; i < n; i++) {
     const at = <usize>i << 2;
     const product = <f32>load<u32>(sums + at) * step + shift;
     const from = anchors ? load<f32>(bases + (<usize>load<u32>(anchors + at) << 2)) : base;
