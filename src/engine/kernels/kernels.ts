@@ -35,7 +35,21 @@ interface Kernels {
   readonly encodeSigns: typeof encodeSigns;
   readonly signSums: typeof signSums;
   readonly roundTable: typeof roundTable;
-  readonly estimateNibbles: (...numbers: readonly number[]) => void;
+  readonly estimateNibbles: (
+    codes: number,
+    n: number,
+    groups: number,
+    low: number,
+    high: number,
+    step: number,
+    shift: number,
+    factors: number,
+    anchors: number,
+    bases: number,
+    base: number,
+    sums: number,
+    estimates: number,
+  ) => void;
   readonly estimateProducts: typeof estimateProducts;
   readonly encodeRabitq: typeof encodeRabitq;
   readonly buildTable: (query: number, groups: number, table: number, scale: number) => void;
@@ -181,9 +195,21 @@ export function estimateNibbles(
   sums: number,
   estimates: number,
 ): void {
-  const table = [low, high, step, shift];
-  const from = [anchors, bases, base];
-  kernels().estimateNibbles(codes, n, groups, ...table, factors, ...from, sums, estimates);
+  kernels().estimateNibbles(
+    codes,
+    n,
+    groups,
+    low,
+    high,
+    step,
+    shift,
+    factors,
+    anchors,
+    bases,
+    base,
+    sums,
+    estimates,
+  );
 }
 
 /**
