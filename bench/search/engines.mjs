@@ -9,7 +9,11 @@ import { join } from "node:path";
 import { neighbours } from "./datasets.mjs";
 
 export const engines = {
-  "sealdex (encrypted, disk)": openSealdex,
+  "sealdex (encrypted, disk)": (data) => openSealdex(data, () => ({ type: "ivfflat" })),
+  "sealdex ivf": (data) => openSealdex(data, () => ({ type: "ivf" })),
+  // A quarter of the components as sub-vectors of 8 bits; of 4 bits, half.
+  "sealdex ivfpq": (data) => openSealdex(data, (d) => ({ type: "ivfpq", pqDim: d / 4, pqBits: 8 })),
+  "sealdex ivfpq, 4 bits": (data) => openSealdex(data, (d) => ({ type: "ivfpq", pqDim: d / 2, pqBits: 4 })),
   "hnswlib-node": openHnswlib,
   usearch: openUsearch,
   lancedb: openLance,
@@ -23,11 +27,12 @@ function rowsOf({ base, dimension }, start, end) {
   );
 }
 
-async function openSealdex(data) {
+async function openSealdex(data, indexConfigOf) {
   const { createClient, generateKey } = await import("sealdex/core");
   const path = mkdtempSync(join(tmpdir(), "sealdex-bench-"));
   const client = createClient({ indexLocation: { location: "local", path }, cacheBytesMax: 4e9 });
-  const options = { indexName: "bench", indexKey: generateKey(), metric: data.metric };
+  const indexConfig = indexConfigOf(data.dimension);
+  const options = { indexName: "bench", indexKey: generateKey(), metric: data.metric, indexConfig };
   const index = await client.createIndex(options);
   const n = data.base.length / data.dimension;
   return {
@@ -38,7 +43,7 @@ async function openSealdex(data) {
       }
       await index.train({ nLists: Math.max(1, Math.round(Math.sqrt(n))) });
     },
-    settings: [1, 2, 4, 8, 16, 32, 64, 0].map((nProbes) => ({ nProbes })),
+    settings: [1, 2, 4, 8, 16, 32, 64, 0, 65_536].map((nProbes) => ({ nProbes })),
     async query(queryVector, { nProbes }) {
       const matches = await index.query({ queryVector, topK: neighbours, nProbes });
       return matches.map(({ id }) => Number(id));

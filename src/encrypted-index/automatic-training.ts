@@ -10,7 +10,7 @@
 import { SealdexError } from "../errors.js";
 import type { Manifest } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
-import { isTrainable, train } from "./train.js";
+import { train } from "./train.js";
 
 /**
  * Below this a scan of everything takes a few milliseconds, and is exact. Probing is faster from 2,500 items on, but at 10,000
@@ -98,7 +98,7 @@ export class AutomaticTraining {
   /** Without counting: rows that newer ones replaced are still counted in. */
   #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
     const rows = rowsAtMost(manifest);
-    return isTrainable(index) && isDue(manifest, rows) && rows >= 2 * (this.#countedAt.get(index) ?? 0);
+    return isDue(manifest, rows) && rows >= 2 * (this.#countedAt.get(index) ?? 0);
   }
 }
 

@@ -9,7 +9,8 @@
 import { SealdexError } from "../errors.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
-import { type BlockOrder, commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
+import type { BlockOrder } from "./live-blocks.js";
+import { commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
 const fanIn = 8;

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
 import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { checkVectorShape, invalid, typeName } from "../given-values.js";
 import type { Calls } from "../calls.js";
@@ -114,9 +115,13 @@ export class EncryptedIndex implements VectorIndex {
 
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const include = checkInclude(options.include ?? itemFields, allItemFields);
+    const given = options.include;
+    const asked = checkInclude(given ?? itemFields, allItemFields);
     const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
     const work = async (snapshot: Snapshot) => {
+      const vectors = keepsVectors(snapshot);
+      if (given !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
+      const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
       const places = await snapshot.find(fingerprints);
       return readItems(
         places.filter((place) => place !== null),
@@ -236,9 +241,23 @@ export class EncryptedIndex implements VectorIndex {
       if (dimension === undefined) return vectors.map(() => []);
       const packed = new Float32Array(vectors.length * dimension);
       vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
+      if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
       return query(this.#index, snapshot, packed, dimension, options);
     });
   }
+}
+
+/** Whether the vectors of items are there to be given back. */
+function keepsVectors({ model }: Snapshot): boolean {
+  return model?.coder === undefined;
+}
+
+function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
+  if (!include.has("vector")) return;
+  throw new SealdexError(
+    "not_supported",
+    `include: a trained index of type ${config.type} keeps codes and no vectors`,
+  );
 }
 
 function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery {

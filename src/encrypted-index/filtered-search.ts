@@ -4,6 +4,7 @@
  */
 
 import { QueryVector } from "../engine/query-vector.js";
+import { flatScanner } from "../engine/scanner.js";
 import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import type { CompiledFilter } from "../filter.js";
@@ -84,7 +85,7 @@ export async function searchPicked(
     wanted.map(([{ reader }, matching]) => pinPicked(index, reader, matching)),
   );
   const asking = new QueryVector(index.config.metric, vector, undefined);
-  const search = new Search(asking, topK);
+  const search = new Search(asking, flatScanner(asking), topK);
   const release = [() => search.free(), () => asking.free()];
   results.forEach(({ status }, i) => {
     const [{ reader }, matching] = wanted[i];
@@ -97,17 +98,18 @@ export async function searchPicked(
     const scanned: { segment: OpenSegment; rows: readonly number[]; piece: PickedPiece }[] = [];
     results.forEach((result, i) => {
       if (result.status === "rejected") throw result.reason;
-      const { rows: numbers, pieces, scan } = result.value;
+      const { rows: numbers, pieces } = result.value;
       const jobs = pieces.map((piece) => ({
         block: scanned.push({ segment: wanted[i][0], rows: numbers, piece }) - 1,
         codes: piece.codes,
         fingerprints: piece.fingerprints,
         distance: undefined,
+        pruned: false,
         newer: newer[i],
         accepted: 0,
         firstBit: 0,
       }));
-      search.scan(scan, jobs);
+      search.scan(jobs);
     });
     const candidates = search.finish();
     const places = candidates.map(({ block, row }) => {

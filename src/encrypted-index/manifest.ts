@@ -51,6 +51,8 @@ export interface Manifest {
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
   readonly model?: ModelRef;
+  /** Models that segments still name after another took their place: rows without vectors cannot be read without. */
+  readonly olderModels?: readonly ObjectRef[];
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   /** Names of the objects that this version no longer names, and the one before it did. */
@@ -74,9 +76,14 @@ export function emptyManifest(now: number): Manifest {
   };
 }
 
+/** All models that a manifest names. */
+export function modelRefs({ model, olderModels = [] }: Manifest): readonly ObjectRef[] {
+  return model === undefined ? olderModels : [model, ...olderModels];
+}
+
 /** Names of the objects that make up this version. */
-export function namedObjects({ model, segments }: Manifest): Set<string> {
-  return new Set([...(model === undefined ? [] : [model.name]), ...segments.map(({ name }) => name)]);
+export function namedObjects(manifest: Manifest): Set<string> {
+  return new Set([...modelRefs(manifest), ...manifest.segments].map(({ name }) => name));
 }
 
 /** The sequence of what is committed after `latest`. */

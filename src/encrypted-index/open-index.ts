@@ -3,15 +3,17 @@
 import { untilAborted } from "../calls.js";
 import type { IndexKeys } from "../crypto/keys.js";
 import { headerBytes, openObject, sealObject } from "../crypto/sealed-object.js";
-import { chooseCodec } from "../engine/choose-codec.js";
-import type { Grouping } from "../engine/codec.js";
+import { chooseScanner, codecToRead, codecToWrite, type Trained } from "../engine/choose-codec.js";
 import type { IndexConfig } from "../engine/config.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
-import { listCount, type Model } from "../engine/model.js";
+import { isCodedModel, type Model } from "../engine/model.js";
+import { ModelCoder } from "../engine/model-coder.js";
+import type { QueryVector } from "../engine/query-vector.js";
+import type { Scanner } from "../engine/scanner.js";
 import { SealdexError } from "../errors.js";
-import type { BlockCache } from "../segment/block-cache.js";
+import type { BlockCache, CachedBlock } from "../segment/block-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -19,11 +21,12 @@ import type { MemoryUse } from "../vector-index.js";
 import { drive } from "./breathe.js";
 import type { Clock } from "./clock.js";
 import type { OpenedRecord } from "./index-record.js";
-import { type Manifest, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
+import { type Manifest, modelRefs, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
 import { newObjectName } from "./names.js";
 import { RowFilters } from "./row-filter.js";
 import { Snapshot } from "./snapshot.js";
+import { decodeModel, encodeModel } from "./stored-model.js";
 
 /** A segment that is stored but that no manifest names yet. */
 export type StoredSegment = Omit<SegmentRef, "sequence">;
@@ -173,23 +176,43 @@ export class OpenIndex {
     use: (encoding: Encoding) => Promise<T>,
   ): Promise<T> {
     const points = (vectors: Float32Array) => toListSpace(this.config.metric, vectors, dimension);
-    const encoding = (grouping: Grouping) => ({
-      codec: chooseCodec(this.config, dimension, grouping),
+    const encoding = (trained: Trained | undefined) => ({
+      codec: codecToWrite(this.config, dimension, trained),
       toListSpace: points,
+      ...(trained && { quantizer: trained.quantizer }),
     });
-    if (model === undefined) return use(encoding("none"));
-    return this.withQuantizer(model, (quantizer) => use({ ...encoding(quantizer), quantizer }));
+    if (model === undefined) return use(encoding(undefined));
+    return this.withTrained(model, (trained) => use(encoding(trained)));
   }
 
-  async withQuantizer<T>(model: Model, use: (quantizer: CoarseQuantizer) => Promise<T> | T): Promise<T> {
-    const [quantizer] = await this.#cache.pin([model], async () => [
-      await drive(CoarseQuantizer.open(model)),
-    ]);
+  /** See `chooseScanner`. */
+  scanner(query: QueryVector, vector: Float32Array, trained: Trained | undefined): Scanner {
+    return chooseScanner(this.config, query, vector, trained);
+  }
+
+  /** A model in kernel memory, pinned there while `use` runs. */
+  async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+    const [trained] = await this.#cache.pin([model], async () => [await this.#loadModel(model)]);
     try {
-      return await use(quantizer);
+      return await use(trained);
     } finally {
       this.#cache.unpin([model]);
     }
+  }
+
+  async #loadModel(model: Model): Promise<Trained & CachedBlock> {
+    const quantizer = await drive(CoarseQuantizer.open(model));
+    const coder = isCodedModel(model) ? new ModelCoder(this.config, model) : undefined;
+    return {
+      model,
+      quantizer,
+      ...(coder && { coder }),
+      bytes: quantizer.bytes + (coder?.bytes ?? 0),
+      free() {
+        quantizer.free();
+        coder?.free();
+      },
+    };
   }
 
   /** Seals and stores a batch as one segment. */
@@ -218,14 +241,8 @@ export class OpenIndex {
 
   async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
     const name = newObjectName(this.indexId, "model", this.log.version);
-    const head = Buffer.alloc(modelHeadBytes);
-    const { dimension, autoProbes, rotationSeed } = model;
-    [dimension, listCount(model), autoProbes, rotationSeed].forEach((word, i) =>
-      head.writeUInt32LE(word, 4 * i),
-    );
-    const { buffer, byteOffset, byteLength } = model.centroids;
-    const plaintext = Buffer.concat([head, new Uint8Array(buffer, byteOffset, byteLength)]);
-    const bytes = sealObject(this.keys.data, { kind: "model", indexId: this.indexId, name }, plaintext);
+    const context = { kind: "model", indexId: this.indexId, name } as const;
+    const bytes = sealObject(this.keys.data, context, encodeModel(model));
     await this.#create(name, bytes, signal);
     return {
       name,
@@ -243,20 +260,26 @@ export class OpenIndex {
   async #open(manifest: Manifest): Promise<Snapshot> {
     const named = new Set(manifest.segments.map((segment) => segment.name));
     for (const name of this.#readers.keys()) if (!named.has(name)) this.#readers.delete(name);
-    for (const name of this.#models.keys()) if (name !== manifest.model?.name) this.#models.delete(name);
+    const models = new Map(modelRefs(manifest).map((ref) => [ref.name, ref]));
+    for (const name of this.#models.keys()) if (!models.has(name)) this.#models.delete(name);
     const model = manifest.model && this.#model(manifest.model);
-    const segments = manifest.segments.map(async (ref) => ({ ref, reader: await this.#reader(ref) }));
+    const segments = manifest.segments.map(async (ref) => {
+      const grouping = ref.model === undefined ? undefined : models.get(ref.model);
+      return { ref, reader: await this.#reader(ref, grouping) };
+    });
     return new Snapshot(manifest, await Promise.all(segments), await model);
   }
 
-  #reader(ref: SegmentRef): Promise<SegmentReader> {
-    return remember(this.#readers, ref.name, () => {
+  /** `grouping`: the model of the segment's rows, where they have one that is still there. */
+  #reader(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
+    return remember(this.#readers, ref.name, async () => {
       const { name, length, blocks, directoryLength } = ref;
       const context = { kind: "segment", indexId: this.indexId, name } as const;
       const header = Buffer.from(ref.header, "base64");
       const location = { context, header, length, blocks, directoryLength };
-      const grouping = ref.model === undefined ? "none" : "lists";
-      const codec = (dimension: number) => chooseCodec(this.config, dimension, grouping);
+      const model = grouping && (await this.#model(grouping));
+      const grouped = ref.model !== undefined;
+      const codec = (dimension: number) => codecToRead(this.config, dimension, grouped, model);
       return SegmentReader.open(this.keys.data, location, codec, this.store, this.#cache);
     });
   }
@@ -273,22 +296,6 @@ export class OpenIndex {
       return decodeModel(openObject(this.keys.data, context, bytes));
     });
   }
-}
-
-const modelHeadBytes = 16;
-
-/** u32 dimension, lists, automatic probes, rotation seed; then float32 centroids, layout (lists, dimension). */
-function decodeModel(plaintext: Uint8Array): Model {
-  const head = new DataView(plaintext.buffer, plaintext.byteOffset, modelHeadBytes);
-  const dimension = head.getUint32(0, true);
-  const centroids = new Float32Array(dimension * head.getUint32(4, true));
-  new Uint8Array(centroids.buffer).set(plaintext.subarray(modelHeadBytes));
-  return {
-    dimension,
-    centroids,
-    autoProbes: head.getUint32(8, true),
-    rotationSeed: head.getUint32(12, true),
-  };
 }
 
 /** What `make` gave for this name before; a failure is not remembered. */

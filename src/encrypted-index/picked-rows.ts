@@ -3,8 +3,8 @@
  * them all, which is exact, and cheaper than to look for them list by list. Kept in the cache of opened blocks.
  */
 
-import { chooseCodec } from "../engine/choose-codec.js";
-import type { LoadedCodes, Scan } from "../engine/codec.js";
+import { codecToRead } from "../engine/choose-codec.js";
+import type { LoadedCodes } from "../engine/codec.js";
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import { SealdexError } from "../errors.js";
 import type { CachedBlock } from "../segment/block-cache.js";
@@ -18,7 +18,6 @@ import type { MatchingRows } from "./row-filter.js";
 export interface PickedRows extends CachedBlock {
   /** Their numbers in the segment. */
   readonly rows: readonly number[];
-  readonly scan: Scan;
   /** In the order of `rows`. */
   readonly pieces: readonly PickedPiece[];
 }
@@ -95,7 +94,7 @@ function load(
   fingerprints: Uint32Array,
   dimension: number,
 ): PickedRows {
-  const codec = chooseCodec(index.config, dimension, "none");
+  const codec = codecToRead(index.config, dimension, false, undefined);
   const fingerprintsAt = allocate(Math.max(1, fingerprints.byteLength));
   wordsAt(fingerprintsAt, fingerprints.length).set(fingerprints);
   const pieces: PickedPiece[] = [];
@@ -107,7 +106,6 @@ function load(
   }
   return {
     rows,
-    scan: codec.scan,
     pieces,
     bytes: pieces.reduce((sum, { codes }) => sum + codes.bytes, fingerprints.byteLength),
     free() {

@@ -6,7 +6,7 @@
  * takes a place among the top k.
  */
 
-import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import type { Trained } from "../engine/choose-codec.js";
 import { distanceOf, scoreFloor } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
@@ -63,22 +63,22 @@ export async function query(
   options: CheckedQuery,
 ): Promise<Match[][]> {
   const { model } = snapshot;
-  const ask = async (quantizer: CoarseQuantizer | undefined) => {
+  const ask = async (trained?: Trained) => {
     const results: Match[][] = [];
     for (let start = 0; start < vectors.length; start += dimension) {
       options.signal?.throwIfAborted();
       const vector = vectors.subarray(start, start + dimension);
-      results.push(await queryOne(index, snapshot, quantizer, vector, options));
+      results.push(await queryOne(index, snapshot, trained, vector, options));
     }
     return results;
   };
-  return model === undefined ? ask(undefined) : index.withQuantizer(model, ask);
+  return model === undefined ? ask() : index.withTrained(model, ask);
 }
 
 async function queryOne(
   index: OpenIndex,
   snapshot: Snapshot,
-  quantizer: CoarseQuantizer | undefined,
+  trained: Trained | undefined,
   vector: Float32Array,
   options: CheckedQuery,
 ): Promise<Match[]> {
@@ -88,7 +88,7 @@ async function queryOne(
   const { candidates, places } =
     matches?.few === true && matches.pickable
       ? await searchPicked(index, snapshot, vector, options.topK, matches)
-      : await searchLists(index, snapshot, quantizer, vector, options, matches);
+      : await searchLists(index, snapshot, trained, vector, options, matches);
   const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
   const items = await readItems(places, fields);
   if (!options.include.has("distance")) return items;
@@ -97,37 +97,38 @@ async function queryOne(
 }
 
 async function searchLists(
-  { config: { metric } }: OpenIndex,
+  index: OpenIndex,
   snapshot: Snapshot,
-  quantizer: CoarseQuantizer | undefined,
+  trained: Trained | undefined,
   vector: Float32Array,
   options: CheckedQuery,
   matches: Matches | undefined,
 ): Promise<Found> {
-  const asking = new QueryVector(metric, vector, quantizer?.rotation);
-  const search = new Search(asking, options.topK);
+  const { metric } = index.config;
+  const asking = new QueryVector(metric, vector, trained?.quantizer.rotation);
+  const search = new Search(asking, index.scanner(asking, vector, trained), options.topK);
   const scanned: Part[] = [];
-  const scan = (parts: readonly Part[], distances?: readonly number[]) =>
-    scanParts(snapshot, search, scanned, parts, distances, matches?.rows);
+  const scan = (parts: readonly Part[], distances: readonly number[] | undefined, pruned: boolean) =>
+    scanParts(snapshot, search, scanned, parts, { distances, pruned, accepted: matches?.rows });
   try {
     const ungrouped = withMatches(snapshot.ungroupedParts, matches);
-    if (ungrouped.length > 0) await scan(ungrouped);
-    if (quantizer !== undefined) {
-      const { first, rest, pruned } = plan(snapshot, quantizer, asking, options, matches);
+    if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
+    if (trained !== undefined) {
+      const { first, rest, pruned } = plan(snapshot, trained.quantizer, asking, options, matches);
       const parts = first.flatMap((list) => list.parts);
       const distances = first.flatMap((list) => list.parts.map(() => list.distance));
-      await scan(parts, pruned ? distances : undefined);
+      await scan(parts, distances, pruned);
       const floorOf = ({ block: { radius } }: Part, distance: number) =>
         scoreFloor(metric, vector.length, distance, radius);
       const left = rest.flatMap(({ parts: others, distance }) =>
-        others.map((part) => ({ part, floor: floorOf(part, distance) })),
+        others.map((part) => ({ part, distance, floor: floorOf(part, distance) })),
       );
       left.sort((a, b) => a.floor - b.floor);
-      for (const { part, floor } of left) {
+      for (const { part, distance, floor } of left) {
         // Where one part cannot hold a nearer row, none after it can.
         if (floor > search.threshold) break;
         options.signal?.throwIfAborted();
-        await scan([part]);
+        await scan([part], [distance], false);
       }
     }
     const candidates = search.finish();
@@ -144,7 +145,7 @@ async function searchLists(
 
 function plan(
   snapshot: Snapshot,
-  quantizer: CoarseQuantizer,
+  quantizer: Trained["quantizer"],
   asking: QueryVector,
   { topK, nProbes, greedy }: CheckedQuery,
   matches: Matches | undefined,

@@ -6,61 +6,23 @@
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
 import type { Batch } from "../segment/segment-writer.js";
-import { breathe } from "./breathe.js";
 import { forEachEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Change } from "./group-commit.js";
+import { type BlockOrder, liveBlocks } from "./live-blocks.js";
 import { areCommittable, type Manifest, type SegmentRef } from "./manifest.js";
+import { joinMoved, move, type Moved } from "./move-rows.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/** Segment by segment, oldest first; or list by list, for segments that are grouped by the same lists. */
-export type BlockOrder = "by segment" | "by list";
-
-/** Live rows of some segments with their vectors, block by block. */
-export async function* liveBlocks(
-  snapshot: Snapshot,
-  segments: readonly OpenSegment[],
-  order: BlockOrder = "by segment",
-): AsyncGenerator<{
-  segment: OpenSegment;
-  list: number;
-  rows: number[];
-  fingerprints: Uint8Array[];
-  vectors: Float32Array;
-}> {
-  const blocks = segments.flatMap((segment) =>
-    segment.reader.directory.codes.map((block) => ({ segment, block })),
-  );
-  if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
-  for (const { segment, block } of blocks) {
-    const { reader } = segment;
-    const { dimension } = reader.directory;
-    const hidden = await snapshot.hiddenIn(segment);
-    const { fingerprints, vectors } = await reader.readCodes(block);
-    const kept: number[] = [];
-    for (let row = 0; row < block.rows; row++) {
-      const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
-      if (!hidden(w0, w1, w2, w3)) kept.push(row);
-    }
-    if (kept.length === 0) continue;
-    const live = new Float32Array(kept.length * dimension);
-    kept.forEach((row, at) =>
-      live.set(vectors.subarray(row * dimension, (row + 1) * dimension), at * dimension),
-    );
-    yield {
-      segment,
-      list: block.list,
-      rows: kept.map((row) => block.firstRow + row),
-      fingerprints: kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16)),
-      vectors: live,
-    };
-    await breathe();
-  }
-}
-
 /** Of small vectors, so that sorting the id table of a segment does not hold the event loop. */
 const segmentRowsMax = 2 ** 18;
+
+/** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
+export interface Grouping {
+  readonly model?: Model;
+  readonly name?: string;
+}
 
 /** How a rewrite goes about it, and who follows it. */
 export interface RewriteOptions {
@@ -72,7 +34,7 @@ export interface RewriteOptions {
 }
 
 /**
- * Stores the live rows of `segments` anew, grouped by `model`'s lists; `deleted` are kept as tombstones. A new segment
+ * Stores the live rows of `segments` anew, grouped as `grouping` says; `deleted` are kept as tombstones. A new segment
  * has about `segmentBytes` of vectors and texts, which are in memory up to four times: sealed and joined while the next
  * ones are read and collected. In the order of lists, a list goes into one segment, unless it is larger than two. Where it
  * fails, nothing of it stays.
@@ -82,7 +44,7 @@ export async function rewrite(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  model: { readonly model?: Model; readonly name?: string },
+  grouping: Grouping,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   { order = "by segment", signal, onRows }: RewriteOptions = {},
@@ -91,14 +53,15 @@ export async function rewrite(
   let done = 0;
   let storing: Promise<void> = Promise.resolve();
   const store = async (batch: Batch) => {
-    const segment = await index.withEncoding(dimension, model.model, (encoding) =>
-      index.storeSegment(batch, encoding, model.name, signal),
+    const segment = await index.withEncoding(dimension, grouping.model, (encoding) =>
+      index.storeSegment(batch, encoding, grouping.name, signal),
     );
     stored.push(segment);
     onRows?.((done += segment.rows));
   };
   try {
-    for await (const batch of batches(snapshot, segments, dimension, deleted, segmentBytes, order)) {
+    const moving = batches(index, snapshot, segments, dimension, grouping, deleted, segmentBytes, order);
+    for await (const batch of moving) {
       signal?.throwIfAborted();
       await storing;
       storing = store(batch);
@@ -117,55 +80,51 @@ export async function rewrite(
 
 /** The live rows of `segments` as batches of about `segmentBytes`; the first one holds the tombstones. */
 async function* batches(
+  index: OpenIndex,
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
+  { model, name }: Grouping,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   order: BlockOrder,
 ): AsyncGenerator<Batch> {
   let rows: Row[] = [];
-  let parts: Float32Array[] = [];
+  let parts: Moved[] = [];
   let bytes = 0;
   let buried = deleted;
   const flush = async (): Promise<Batch> => {
-    const batch = { dimension, rows, vectors: await join(parts), deleted: buried };
+    const batch = { dimension, rows, vectors: await joinMoved(parts), deleted: buried };
     [rows, parts, bytes, buried] = [[], [], 0, []];
     return batch;
   };
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  for await (const block of liveBlocks(snapshot, segments, order)) {
-    const { reader } = block.segment;
+  for await (const live of liveBlocks(snapshot, segments, order)) {
+    const { segment, block } = live;
+    const { reader } = segment;
     const isLarge = bytes >= segmentBytes || rows.length >= segmentRowsMax;
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
       yield await flush();
     list = block.list;
     // What was read ahead of the segments before is not needed any more.
-    if (order === "by segment" && !readers.has(block.segment)) readers.clear();
-    const forward = readers.get(block.segment) ?? [reader.forward("records"), reader.forward("contents")];
-    readers.set(block.segment, forward);
-    const [records, contents] = await Promise.all(forward.map((read) => read(block.rows)));
-    block.fingerprints.forEach((fingerprint, i) => {
+    if (order === "by segment" && !readers.has(segment)) readers.clear();
+    const forward = readers.get(segment) ?? [reader.forward("records"), reader.forward("contents")];
+    readers.set(segment, forward);
+    const places = live.kept.map((row) => block.firstRow + row);
+    const [records, contents] = await Promise.all(forward.map((read) => read(places)));
+    live.fingerprints.forEach((fingerprint, i) => {
       const record = records[i] as Uint8Array;
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
-    parts.push(block.vectors);
-    bytes += block.vectors.byteLength;
+    const moved = await index.withEncoding(dimension, model, (encoding) =>
+      move(live, encoding, name, index.config),
+    );
+    parts.push(moved);
+    bytes += (moved instanceof Float32Array ? moved : moved.codes).byteLength;
   }
   if (rows.length > 0 || buried.length > 0) yield await flush();
-}
-
-async function join(parts: readonly Float32Array[]): Promise<Float32Array> {
-  const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-    await breathe();
-  }
-  return joined;
 }
 
 /** Fingerprints that `segments` delete and do not hold again, except those that `snapshot` hides anyway. */

@@ -1,7 +1,7 @@
 /** Scans code blocks for a search, opening as many at a time as the memory for one query allows. */
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
-import type { Job, Search } from "../engine/search.js";
+import type { Search } from "../engine/search.js";
 import type { CodeBlock } from "../segment/directory.js";
 import type { OpenCodes, OpenTable } from "../segment/segment-reader.js";
 import { newestReaders, pinTables } from "./newer-tables.js";
@@ -12,26 +12,37 @@ import { bySegment, type OpenSegment, type Part, type Snapshot } from "./snapsho
 const heldBytesMax = 32 * 1024 * 1024;
 
 /** Rows that a filter accepts, of every segment. */
-export type AcceptedRows = ReadonlyMap<OpenSegment, MatchingRows>;
+type AcceptedRows = ReadonlyMap<OpenSegment, MatchingRows>;
+
+export interface ScanOptions {
+  /** For each part, of the query from its list's centroid; undefined where the parts are not in the query's lists. */
+  readonly distances: readonly number[] | undefined;
+  /** Whether rows may be ruled out by their codes. */
+  readonly pruned: boolean;
+  /** Undefined: all. */
+  readonly accepted: AcceptedRows | undefined;
+}
 
 /**
  * Offers the rows of `parts` to a search, all in their order, and appends the parts to `scanned`, whose positions are the
- * numbers by which candidates name their blocks. `distances`, where given, let each part be pruned by its codes.
+ * numbers by which candidates name their blocks.
  */
 export async function scanParts(
   snapshot: Snapshot,
   search: Search,
   scanned: Part[],
   parts: readonly Part[],
-  distances: readonly number[] | undefined,
-  accepted: AcceptedRows | undefined,
+  { distances, ...options }: ScanOptions,
 ): Promise<void> {
   for (let start = 0; start < parts.length;) {
     let bytes = 0;
     let end = start;
     while (end < parts.length && (end === start || bytes < heldBytesMax)) bytes += parts[end++].block.length;
     const group = parts.slice(start, end);
-    await scanGroup(snapshot, search, scanned, group, distances?.slice(start, end), accepted);
+    await scanGroup(snapshot, search, scanned, group, {
+      distances: distances?.slice(start, end),
+      ...options,
+    });
     start = end;
   }
 }
@@ -41,8 +52,7 @@ async function scanGroup(
   search: Search,
   scanned: Part[],
   parts: readonly Part[],
-  distances: readonly number[] | undefined,
-  accepted: AcceptedRows | undefined,
+  { distances, pruned, accepted }: ScanOptions,
 ): Promise<void> {
   const newer = newestReaders(
     snapshot,
@@ -54,22 +64,18 @@ async function scanGroup(
     const bits = accepted && placeBits(parts, accepted);
     try {
       search.hideBy(tables);
-      const jobs = parts.map((part, i): Job => ({
-        block: scanned.push(part) - 1,
-        codes: codes[i].codes,
-        fingerprints: codes[i].fingerprints,
-        distance: distances?.[i],
-        newer: part.newer,
-        accepted: bits?.offsets.get(part.segment) ?? 0,
-        firstBit: part.block.firstRow,
-      }));
-      for (let from = 0; from < jobs.length;) {
-        const { scan: kernel } = parts[from].segment.reader.codec;
-        let to = from + 1;
-        while (to < jobs.length && parts[to].segment.reader.codec.scan === kernel) to++;
-        search.scan(kernel, jobs.slice(from, to));
-        from = to;
-      }
+      search.scan(
+        parts.map((part, i) => ({
+          block: scanned.push(part) - 1,
+          codes: codes[i].codes,
+          fingerprints: codes[i].fingerprints,
+          distance: distances?.[i],
+          pruned,
+          newer: part.newer,
+          accepted: bits?.offsets.get(part.segment) ?? 0,
+          firstBit: part.block.firstRow,
+        })),
+      );
     } finally {
       if (bits !== undefined) free(bits.at);
     }

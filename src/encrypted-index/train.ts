@@ -1,40 +1,35 @@
 /** Trains an index: learns a model from a sample, and groups every row by its lists. */
 
 import type { Metric } from "../engine/config.js";
-import { gather } from "../engine/kmeans.js";
+import { keepsCodesOnly } from "../engine/coded.js";
 import { toListSpace } from "../engine/metric.js";
+import type { Coder, Model } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
+import { extendCoder, trainCoder } from "../engine/train-coder.js";
 import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
 import type { TrainingProgress, TrainOptions } from "../vector-index.js";
-import type { OpenIndex } from "./open-index.js";
 import { drive } from "./breathe.js";
-import { commitRewrite, liveBlocks, replaceSegments, rewrite } from "./rewrite.js";
+import { liveBlocks, liveVectors } from "./live-blocks.js";
+import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "./manifest.js";
+import type { OpenIndex } from "./open-index.js";
+import { commitRewrite, replaceSegments, rewrite } from "./rewrite.js";
 import type { Snapshot } from "./snapshot.js";
 
 const seed = 0x5ea1;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 const attemptsMax = 5;
+/** Times the rows that a coder was learned from. */
+const growthMin = 4;
 /** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
 const segmentBytes = 128 * 1024 * 1024;
-
-/** Whether indexes of this type can be trained. */
-export function isTrainable(index: OpenIndex): boolean {
-  return index.config.type === "ivfflat";
-}
 
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it.
  * Throws `invalid_request` where there are fewer rows than lists.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
-  if (!isTrainable(index)) {
-    throw new SealdexError(
-      "not_supported",
-      `train: this version trains indexes of type ivfflat, not ${index.config.type}`,
-    );
-  }
   await index.whileRewriting(options.signal, async () => {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) if (await trainOnce(index, options)) return;
     throw new SealdexError(
@@ -77,7 +72,11 @@ async function trainOn(
   const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
   const { metric } = index.config;
   const sample = await takeSample(snapshot, dimension, rows, lists, metric, report("sample"), signal);
-  const model = await drive(trainModel(sample, dimension, lists, seed, report("cluster")), signal);
+  const learned = await drive(trainModel(sample, dimension, lists, seed, report("cluster")), signal);
+  const coder = keepsCodesOnly(index.config)
+    ? await learnCoder(index, snapshot.model?.coder, sample, learned, rows, signal)
+    : undefined;
+  const model = coder === undefined ? learned : { ...learned, coder };
 
   const modelRef = { ...(await index.storeModel(model, signal)), items: rows };
   const storing = rewrite(
@@ -97,11 +96,37 @@ async function trainOn(
   const committed = await commitRewrite(index, [...stored, modelRef], (latest) => {
     const replaced = signal?.aborted ? null : replaceSegments(latest, snapshot.manifest.segments, stored);
     if (replaced === null) return null;
-    const garbage = [...replaced.garbage, ...(latest.model ? [latest.model.name] : [])];
-    return { ...latest, segments: replaced.segments, garbage, model: modelRef };
+    const { older, dropped } = olderModels(index, latest, replaced.segments);
+    const garbage = [...replaced.garbage, ...dropped.map(({ name }) => name)];
+    return { ...latest, segments: replaced.segments, garbage, model: modelRef, olderModels: older };
   });
   if (committed === null) signal?.throwIfAborted();
   return committed !== null;
+}
+
+/**
+ * What codes mean from now on. Rows that are codes keep them as they are: coding them again would round what is rounded
+ * already. So a coder stays, and once the index has grown so much that most rows are newer it is extended for rows to come.
+ */
+async function learnCoder(
+  { config }: OpenIndex,
+  known: Coder | undefined,
+  points: Float32Array,
+  lists: Model,
+  rows: number,
+  signal: AbortSignal | undefined,
+): Promise<Coder> {
+  if (known === undefined) return drive(trainCoder(config, points, lists, rows), signal);
+  if (rows < growthMin * known.rows) return known;
+  return drive(extendCoder(config, known, points, lists, rows), signal);
+}
+
+/** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nobody needs. */
+function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
+  const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
+  const needed = ({ name }: ObjectRef) => named.has(name);
+  const refs = modelRefs(latest);
+  return { older: refs.filter(needed), dropped: refs.filter((ref) => !needed(ref)) };
 }
 
 /** Randomly chosen rows in list space, layout (n, dimension). */
@@ -120,13 +145,15 @@ async function takeSample(
   const sample = new Float32Array(size * dimension);
   let seen = 0;
   let taken = 0;
-  for await (const { vectors } of liveBlocks(snapshot, snapshot.segments)) {
+  for await (const live of liveBlocks(snapshot, snapshot.segments)) {
     signal?.throwIfAborted();
-    const n = vectors.length / dimension;
-    const first = taken;
-    while (taken < size && positions[taken] < seen + n) taken++;
-    const places = positions.subarray(first, taken).map((position) => position - seen);
-    sample.set(toListSpace(metric, gather(vectors, dimension, places), dimension), first * dimension);
+    const n = live.kept.length;
+    const wanted: number[] = [];
+    while (taken < size && positions[taken] < seen + n) wanted.push(live.kept[positions[taken++] - seen]);
+    if (wanted.length > 0) {
+      const points = toListSpace(metric, liveVectors({ ...live, kept: wanted }), dimension);
+      sample.set(points, (taken - wanted.length) * dimension);
+    }
     seen += n;
     onRows(seen, rows);
   }

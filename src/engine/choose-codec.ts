@@ -1,10 +1,50 @@
 /** Which codec an index's rows have. */
 
-import type { Codec, Grouping } from "./codec.js";
+import type { Codec } from "./codec.js";
+import type { CoarseQuantizer } from "./coarse-quantizer.js";
+import { codedCodec } from "./coded.js";
+import { codedScanner } from "./coded-scanner.js";
 import type { IndexConfig } from "./config.js";
 import { flatCodec } from "./flat.js";
+import type { ModelCoder } from "./model-coder.js";
+import { isCodedModel, type Model } from "./model.js";
+import type { QueryVector } from "./query-vector.js";
+import { flatScanner, type Scanner } from "./scanner.js";
 
-/** The codec of rows that are not grouped by a model, or of those that are; with its quantizer, one that can encode. */
-export function chooseCodec(config: IndexConfig, dimension: number, grouping: Grouping): Codec {
-  return flatCodec(config.metric, dimension, grouping);
+/** A model in kernel memory, while it is pinned. */
+export interface Trained {
+  readonly model: Model;
+  readonly quantizer: CoarseQuantizer;
+  /** Where rows are codes alone. */
+  readonly coder?: ModelCoder;
+}
+
+/** The codec that encodes rows under a model, or without one. */
+export function codecToWrite(config: IndexConfig, dimension: number, trained: Trained | undefined): Codec {
+  if (trained !== undefined && isCodedModel(trained.model)) {
+    return codedCodec(config, trained.model, trained.coder);
+  }
+  return flatCodec(config.metric, dimension, trained?.quantizer ?? "none");
+}
+
+/** The codec of stored rows, `grouped` by the lists of a model or not. `model` is theirs; only codes alone need it. */
+export function codecToRead(
+  config: IndexConfig,
+  dimension: number,
+  grouped: boolean,
+  model: Model | undefined,
+): Codec {
+  if (model !== undefined && isCodedModel(model)) return codedCodec(config, model, undefined);
+  return flatCodec(config.metric, dimension, grouped ? "lists" : "none");
+}
+
+/** A scanner for one query, `vector`, prepared as `query`. */
+export function chooseScanner(
+  config: IndexConfig,
+  query: QueryVector,
+  vector: Float32Array,
+  trained: Trained | undefined,
+): Scanner {
+  const flat = flatScanner(query);
+  return trained?.coder === undefined ? flat : codedScanner(config, query, vector, trained.coder, flat);
 }

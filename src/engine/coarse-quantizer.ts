@@ -11,7 +11,7 @@ import { listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
-import { scanJobs } from "./search.js";
+import { placeJobs } from "./scanner.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
@@ -222,11 +222,14 @@ export class CoarseQuantizer {
       codes: this.#codes as LoadedCodes,
       fingerprints: this.#numbers,
       distance: coded ? this.#distanceFromMean(query) : undefined,
+      pruned: coded,
       newer: 0,
       accepted: 0,
       firstBit: 0,
     };
-    scanJobs(scanFlat, query.listRecord, nearest.heap, [job]);
+    const at = placeJobs([job]);
+    scanFlat(query.listRecord, nearest.heap, at, 1);
+    free(at);
     const found = nearest.finish();
     nearest.free();
     return {

@@ -11,26 +11,22 @@ export interface LoadedCodes {
   readonly n: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  /** Writes what a scan must know of these codes into a job's record: up to five words from `words[at]` on. */
-  describe(words: Uint32Array, at: number): void;
+  /** Writes what the scan of vectors must know of these codes into a job's record: up to five words from `words[at]` on. */
+  describe?(words: Uint32Array, at: number): void;
   /** Gives the kernel memory back. */
   free(): void;
 }
 
-/**
- * Compares the query of a record with `count` jobs, which lie at `jobs`, and offers their rows to a heap; all of them lie in
- * kernel memory. See search.ts and query-vector.ts.
- */
-export type Scan = (query: number, heap: number, jobs: number, count: number) => void;
-
-/** How vectors become codes, and what compares a query with them. */
+/** How vectors become codes, and back. */
 export interface Codec {
-  readonly scan: Scan;
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
   /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
   encode(vectors: Float32Array, list: number): Work<Uint8Array>;
-  /** The vectors of a block of n rows, bit for bit, layout (n, dimension); the bytes given are not kept. */
+  /**
+   * The vectors of a block of n rows, layout (n, dimension): bit for bit or, where only codes are kept, the points in list
+   * space that these stand for. The bytes given are not kept.
+   */
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Vectors of rows of a loaded block, bit for bit, layout (rows, dimension); absent where codes do not hold them. */
   pick?(codes: LoadedCodes, rows: readonly number[]): Float32Array;

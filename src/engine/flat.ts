@@ -9,7 +9,7 @@
 import type { Codec, Grouping, LoadedCodes } from "./codec.js";
 import type { Metric } from "./config.js";
 import { type FlatCodes, flatCodes } from "./flat-codes.js";
-import { normsWide, scanFlat } from "./kernels/kernels.js";
+import { normsWide } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
@@ -17,7 +17,6 @@ import { encodeList, rabitqBytes } from "./rabitq.js";
 export function flatCodec(metric: Metric, dimension: number, grouping: Grouping): Codec {
   const rowBytes = 4 * dimension;
   return {
-    scan: scanFlat,
     codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);

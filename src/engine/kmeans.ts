@@ -12,7 +12,7 @@
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
 import { splitLargest } from "./split-largest.js";
-import { inParts, type Work } from "./work.js";
+import { copyInPieces, inParts, type Work } from "./work.js";
 
 /** From so many lists on, two levels cost less. */
 const twoLevelsMin = 64;
@@ -90,6 +90,28 @@ export function* kmeans(
     return floatsAt(centroids, k * dimension).slice();
   } finally {
     free(centroids);
+  }
+}
+
+/** The same of points that are not in kernel memory yet, layout (n, dimension), always by rounds over all of them. */
+export function* kmeansOf(
+  points: Float32Array,
+  dimension: number,
+  k: number,
+  random: () => number,
+): Work<Float32Array> {
+  const n = points.length / dimension;
+  const at = allocate(4 * points.length + 4 * k * dimension);
+  const centroids = at + 4 * points.length;
+  const rows = { at, n, dimension };
+  try {
+    yield* copyInPieces(points, floatsAt(at, points.length));
+    yield* startFrom(rows, samplePositions(random, n, k), centroids);
+    const groups = [{ firstRow: 0, rows: n, firstList: 0, lists: k }];
+    yield* lloyd(rows, groups, centroids, rounds.alone, () => undefined);
+    return floatsAt(centroids, k * dimension).slice();
+  } finally {
+    free(at);
   }
 }
 

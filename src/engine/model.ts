@@ -1,4 +1,31 @@
-/** What training learned, as plain data. An index that was never trained has no model and one list. */
+/** What training learned, as plain data. */
+
+/** Codebooks of a product quantizer. */
+export interface Products {
+  /** The component that stands at each place once they are put in order: places p * width and on are part p. */
+  readonly order: Uint32Array;
+  /** Codewords of directions of residuals, layout (pqDim, k, dimension / pqDim). */
+  readonly codebooks: Float32Array;
+}
+
+/**
+ * What codes without vectors beside them mean. It outlives the lists: a row that is grouped anew keeps its code, so that
+ * training again loses nothing.
+ */
+export interface Coder {
+  /** Rows of the index when this was learned. */
+  readonly rows: number;
+  /** Of the random rotation of `ivf`. */
+  readonly rotationSeed: number;
+  /** Taken from queries and anchors before they are rotated or multiplied: the middle of the data, so that less is rounded. */
+  readonly origin: Float32Array;
+  /** What rows are coded relative to, layout (anchors, dimension): the centroids of the training that learned this. */
+  readonly anchors: Float32Array;
+  /** Of `ivfpq`. */
+  readonly products?: Products;
+}
+
+/** An index that was never trained has no model and one list. */
 export interface Model {
   readonly dimension: number;
   /** Coarse centroids in list space, layout (nLists, dimension). */
@@ -7,6 +34,15 @@ export interface Model {
   readonly rotationSeed: number;
   /** Lists to probe for recall@10 >= 0.95 where the caller leaves the choice to the index. */
   readonly autoProbes: number;
+  /** Where rows are kept as codes alone. Its anchors are the same array as `centroids` until lists are learned anew. */
+  readonly coder?: Coder;
+}
+
+/** The model of rows that are codes alone. */
+export type CodedModel = Model & { readonly coder: Coder };
+
+export function isCodedModel(model: Model): model is CodedModel {
+  return model.coder !== undefined;
 }
 
 export function listCount(model: Model): number {

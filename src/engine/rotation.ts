@@ -4,7 +4,7 @@
  */
 
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { rotate, rotateQuery } from "./kernels/kernels.js";
+import { rotate, rotateBack, rotateQuery } from "./kernels/kernels.js";
 import { seededRandom } from "./random.js";
 
 const rounds = 4;
@@ -17,7 +17,7 @@ export function rotatedDimension(dimension: number): number {
 /** A rotation in kernel memory. Call `free` when done. */
 export class Rotation {
   readonly dimension: number;
-  /** See `rotatedDimension`. */
+  /** Components of a rotated vector, a multiple of 64. */
   readonly rotated: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
@@ -25,9 +25,10 @@ export class Rotation {
   readonly signs: number;
   readonly span: number;
 
-  constructor(dimension: number, seed: number) {
+  /** `rotated`, a multiple of 64, may be larger than it has to be: the more signs, the more they say. */
+  constructor(dimension: number, seed: number, rotated = rotatedDimension(dimension)) {
     this.dimension = dimension;
-    this.rotated = rotatedDimension(dimension);
+    this.rotated = rotated;
     this.span = 2 ** Math.floor(Math.log2(this.rotated));
     this.bytes = 4 * rounds * this.rotated;
     this.signs = allocate(this.bytes);
@@ -59,6 +60,18 @@ export class Rotation {
   /** Fills in what estimates need of a query's record; see `rotateQuery`. */
   prepare(query: number, point: number, rotated: number): void {
     rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
+  }
+
+  /** The vectors, layout (n, dimension), that rotate to the n rows of layout (n, rotated) in kernel memory; overwrites those. */
+  undo(at: number, n: number): Float32Array {
+    rotateBack(at, n, this.rotated, this.signs, this.span);
+    const rows = floatsAt(at, n * this.rotated);
+    const vectors = new Float32Array(n * this.dimension);
+    for (let row = 0; row < n; row++) {
+      const start = row * this.rotated;
+      vectors.set(rows.subarray(start, start + this.dimension), row * this.dimension);
+    }
+    return vectors;
   }
 
   free(): void {

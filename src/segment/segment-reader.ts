@@ -3,12 +3,11 @@
  */
 
 import type { KeyObject } from "node:crypto";
-import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
-import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { BlockCache, CachedBlock } from "./block-cache.js";
+import { BlockSource, leading, type SegmentLocation } from "./block-source.js";
 import {
   type Block,
   blockOfRow,
@@ -19,16 +18,6 @@ import {
 } from "./directory.js";
 import { entryWords, findEntry, fingerprintWords } from "./id-table.js";
 import { decodePage } from "./row.js";
-
-/** What must be known of a segment before any of it is read; kept sealed in the manifest. */
-export interface SegmentLocation {
-  readonly context: ObjectContext;
-  readonly header: Uint8Array;
-  /** Length of the whole object, in bytes. */
-  readonly length: number;
-  readonly blocks: number;
-  readonly directoryLength: number;
-}
 
 /** A code block, opened. */
 export interface OpenCodes extends CachedBlock {
@@ -52,38 +41,18 @@ interface IdPage extends CachedBlock {
   readonly entries: Uint32Array;
 }
 
-/** Neighbouring blocks are read in one request of at most this many bytes. */
-const requestBytesMax = 4 * 1024 * 1024;
-/** A segment up to this long is read whole when it is opened: a second request would take longer than the bytes. */
-const wholeBytesMax = 256 * 1024;
-
 export class SegmentReader {
   readonly directory: Directory;
   readonly codec: Codec;
-  readonly #location: SegmentLocation;
-  readonly #opener: ObjectOpener;
-  readonly #store: BlobStore;
+  readonly #source: BlockSource;
   readonly #cache: BlockCache;
-  /** The object as stored, where it is short. */
-  readonly #whole: Uint8Array | undefined;
   #entries: Promise<Uint32Array> | undefined;
 
-  private constructor(
-    directory: Directory,
-    codec: Codec,
-    location: SegmentLocation,
-    opener: ObjectOpener,
-    store: BlobStore,
-    cache: BlockCache,
-    whole: Uint8Array | undefined,
-  ) {
+  private constructor(directory: Directory, codec: Codec, source: BlockSource, cache: BlockCache) {
     this.directory = directory;
     this.codec = codec;
-    this.#location = location;
-    this.#opener = opener;
-    this.#store = store;
+    this.#source = source;
     this.#cache = cache;
-    this.#whole = whole;
   }
 
   /** Reads the directory, or all of a short segment. Throws `missing_object` or `corrupt`. */
@@ -94,14 +63,9 @@ export class SegmentReader {
     store: BlobStore,
     cache: BlockCache,
   ): Promise<SegmentReader> {
-    const { context, header, length, blocks, directoryLength } = location;
-    const opener = new ObjectOpener(key, context, header);
-    const start = length <= wholeBytesMax ? 0 : length - directoryLength;
-    const read = await readRange(store, context.name, start, length - start);
-    const sealed = read.subarray(read.length - directoryLength);
-    const directory = decodeDirectory(opener.open(blocks - 1, sealed));
-    const whole = start === 0 ? read : undefined;
-    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache, whole);
+    const { source, last } = await BlockSource.open(key, location, store);
+    const directory = decodeDirectory(last);
+    return new SegmentReader(directory, codecOf(directory.dimension), source, cache);
   }
 
   /**
@@ -156,23 +120,25 @@ export class SegmentReader {
     this.#cache.unpin(blocks);
   }
 
-  /** Fingerprints and vectors of one code block, read past the cache: for passes over everything. */
-  async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; vectors: Float32Array }> {
-    const [plaintext] = await this.#read([block]);
+  /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */
+  async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; codes: Uint8Array }> {
+    const [plaintext] = await this.#source.read([block]);
     const fingerprints = new Uint32Array(4 * block.rows);
     new Uint8Array(fingerprints.buffer).set(plaintext.subarray(0, 16 * block.rows));
-    return { fingerprints, vectors: this.codec.decode(plaintext.subarray(16 * block.rows), block.rows) };
+    return { fingerprints, codes: plaintext.subarray(16 * block.rows) };
   }
 
-  /** Vectors of these rows, bit for bit. */
+  /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
     const { dimension, codes } = this.directory;
     const blocks = distinct(rows.map((row) => blockOfRow(codes, row)));
-    const opened = await Promise.all(blocks.map((block) => this.readCodes(block)));
+    const opened = await Promise.all(
+      blocks.map(async (block) => this.codec.decode((await this.readCodes(block)).codes, block.rows)),
+    );
     return rows.map((row) => {
       const block = blockOfRow(codes, row);
       const start = (row - block.firstRow) * dimension;
-      return opened[blocks.indexOf(block)].vectors.slice(start, start + dimension);
+      return opened[blocks.indexOf(block)].slice(start, start + dimension);
     });
   }
 
@@ -217,7 +183,7 @@ export class SegmentReader {
       while (next < blocks.length && blocks[next].firstRow <= last) {
         const group = leading(blocks.slice(next));
         next += group.length;
-        const pages = await this.#read(group);
+        const pages = await this.#source.read(group);
         const opened = pages.map((page, i) => ({ block: group[i], parts: decodePage(page, group[i].rows) }));
         held.push(...opened.filter(({ block }) => block.firstRow + block.rows > rows[0]));
       }
@@ -269,7 +235,7 @@ export class SegmentReader {
   }
 
   async #readEntries(): Promise<Uint32Array> {
-    const blocks = await this.#read(this.directory.ids);
+    const blocks = await this.#source.read(this.directory.ids);
     const bytes = blocks.reduce((sum, block) => sum + block.length, 0);
     const entries = new Uint32Array(bytes / 4);
     let at = 0;
@@ -298,56 +264,10 @@ export class SegmentReader {
     decode: (block: Block, plaintext: Uint8Array) => T,
   ): Promise<T[]> {
     return this.#cache.pin(blocks, async (missing) => {
-      const plaintexts = await this.#read(missing as readonly Block[]);
+      const plaintexts = await this.#source.read(missing as readonly Block[]);
       return plaintexts.map((plaintext, i) => decode(missing[i] as Block, plaintext));
     });
   }
-
-  /** Plaintexts of blocks given in ascending order; neighbours share a request. */
-  async #read(blocks: readonly Block[]): Promise<Uint8Array[]> {
-    const { name } = this.#location.context;
-    const requests: (readonly Block[])[] = [];
-    for (let done = 0; done < blocks.length; done += requests[requests.length - 1].length) {
-      requests.push(leading(blocks.slice(done)));
-    }
-    const read = requests.map(async (request) => {
-      const start = request[0].offset;
-      const last = request[request.length - 1];
-      const end = last.offset + last.length;
-      const bytes =
-        this.#whole?.subarray(start, end) ?? (await readRange(this.#store, name, start, end - start));
-      return request.map((block) => {
-        const from = block.offset - start;
-        return this.#opener.open(block.number, bytes.subarray(from, from + block.length));
-      });
-    });
-    return (await Promise.all(read)).flat();
-  }
-}
-
-async function readRange(
-  store: BlobStore,
-  name: string,
-  offset: number,
-  length: number,
-): Promise<Uint8Array> {
-  const bytes = await store.read(name, { offset, length });
-  if (bytes === null) throw new SealdexError("missing_object", `stored object ${name}: it is gone`);
-  if (bytes.length !== length) throw new SealdexError("corrupt", `stored object ${name}: it is cut short`);
-  return bytes;
-}
-
-/** The blocks from the first on that lie side by side and fit in one request. */
-function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
-  let end = 1;
-  while (end < blocks.length) {
-    const { offset, length } = blocks[end];
-    const before = blocks[end - 1];
-    if (before.offset + before.length !== offset) break;
-    if (offset + length - blocks[0].offset > requestBytesMax) break;
-    end++;
-  }
-  return blocks.slice(0, end);
 }
 
 /** Each block once, in the order in which they lie in the object. */

@@ -6,6 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
+import { isRowCodec } from "../engine/coded.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather, sortByList } from "../engine/kmeans.js";
 import { together, type Work } from "../engine/work.js";
@@ -14,12 +15,20 @@ import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage, type Row } from "./row.js";
 
+/** Rows that are codes already, of a codec without vectors. */
+export interface CodedRows {
+  /** Row codes, layout (rows, row code). */
+  readonly codes: Uint8Array;
+  /** The list of each row. */
+  readonly lists: Uint32Array;
+}
+
 /** Rows to store. Their fingerprints are distinct, also from the deleted ones. */
 export interface Batch {
   readonly dimension: number;
   readonly rows: readonly Row[];
-  /** Layout (rows, dimension). */
-  readonly vectors: Float32Array;
+  /** Layout (rows, dimension), or what they were coded as. */
+  readonly vectors: Float32Array | CodedRows;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
 }
@@ -48,7 +57,8 @@ const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 /** Vectors whose blocks are encoded side by side. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
-/** What one piece of work holds, each a few milliseconds: pages, parts. */
+/** What one piece of work holds, each a few milliseconds: rows, pages, parts. */
+const codedTogether = 512;
 const pagesTogether = 4;
 const partsTogether = 16;
 
@@ -156,7 +166,25 @@ function* encodeBlock(
   positions: Uint32Array,
   list: number,
 ): Work<{ readonly codes: Uint8Array; readonly radius: number }> {
-  const gathered = gather(vectors, dimension, positions);
+  // An estimate may be lower than any distance within a radius, so rows that are codes alone have none.
+  if (isRowCodec(codec)) {
+    const { rowBytes } = codec;
+    const codes = new Uint8Array(positions.length * rowBytes);
+    if (vectors instanceof Float32Array) {
+      for (let at = 0; at < positions.length; at += codedTogether) {
+        const piece = gather(vectors, dimension, positions.subarray(at, at + codedTogether));
+        const lists = new Uint32Array(piece.length / dimension).fill(list);
+        codes.set(codec.encodeRows(piece, lists), at * rowBytes);
+        yield;
+      }
+    } else {
+      positions.forEach((row, at) => {
+        codes.set(vectors.codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
+      });
+    }
+    return { codes: codec.pack(codes), radius: Infinity };
+  }
+  const gathered = gather(vectors as Float32Array, dimension, positions);
   const codes = yield* codec.encode(gathered, list);
   const radius = quantizer === undefined ? Infinity : yield* quantizer.radius(toListSpace(gathered), list);
   return { codes, radius };
@@ -235,9 +263,12 @@ function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): 
     const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
-    encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
-  );
+  const lists =
+    vectors instanceof Float32Array
+      ? yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
+          encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
+        )
+      : vectors.lists;
   const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {

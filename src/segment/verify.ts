@@ -4,7 +4,7 @@ import type { KeyObject } from "node:crypto";
 import { headerBytes, ObjectOpener } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { type Block, decodeDirectory } from "./directory.js";
-import type { SegmentLocation } from "./segment-reader.js";
+import type { SegmentLocation } from "./block-source.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
 export function* verifySegment(

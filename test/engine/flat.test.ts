@@ -4,6 +4,7 @@ import { flatCodec } from "../../src/engine/flat.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { distanceOf } from "../../src/engine/metric.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
+import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
 import { clustered } from "./data.js";
 import { finish } from "./finish.js";
@@ -22,7 +23,7 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const codec = flatCodec(metric, d, "none");
   const codes = codec.load(finish(codec.encode(vectors, 0)), n);
   const asking = new QueryVector(metric, query, undefined);
-  const search = new Search(asking, k);
+  const search = new Search(asking, flatScanner(asking), k);
   const fingerprints = allocate(16 * n);
   // Equal scores are ordered by fingerprint, so by row here.
   wordsAt(fingerprints, 4 * n).fill(0);
@@ -36,12 +37,13 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const entries = allocate(20 * Math.max(1, hidden.length));
   hidden.forEach((row, i) => wordsAt(entries + 20 * i, 5).set([row, 0, 0, 0, 7]));
   search.hideBy([{ entries, count: hidden.length }]);
-  search.scan(codec.scan, [
+  search.scan([
     {
       block: 5,
       codes,
       fingerprints,
       distance: undefined,
+      pruned: false,
       newer: 1,
       accepted: options.accepted ? bits : 0,
       firstBit,

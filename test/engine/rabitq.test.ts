@@ -12,6 +12,7 @@ import {
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { encodeList, rabitqBytes } from "../../src/engine/rabitq.js";
 import { flatCodec } from "../../src/engine/flat.js";
+import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
@@ -132,7 +133,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
     const codec = flatCodec("euclidean", d, quantizer);
     const codes = codec.load(finish(codec.encode(rows, 0)), n);
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
-    const search = new Search(asking, k);
+    const search = new Search(asking, flatScanner(asking), k);
     const at = allocate(16 * n + 4 * 11);
     const bits = at + 16 * n;
     wordsAt(at, 4 * n + 11).fill(0);
@@ -140,8 +141,17 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
       wordsAt(at, 4 * n)[4 * row] = row;
       if (isWanted(row)) wordsAt(bits, 11)[row >>> 5] |= 1 << (row & 31);
     }
-    const shared = { block: 0, codes, fingerprints: at, distance, newer: 0, accepted: bits, firstBit: 0 };
-    search.scan(codec.scan, [shared]);
+    const shared = {
+      block: 0,
+      codes,
+      fingerprints: at,
+      distance,
+      pruned: true,
+      newer: 0,
+      accepted: bits,
+      firstBit: 0,
+    };
+    search.scan([shared]);
     const found = search.finish();
     const wanted = exact.flatMap((score, row) => (isWanted(row) ? [score] : [])).sort((a, b) => a - b);
     expect(found.length).toBeLessThanOrEqual(Math.min(k, wanted.length));

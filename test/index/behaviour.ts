@@ -5,6 +5,7 @@ import {
   type Client,
   type Filter,
   generateKey,
+  type IndexConfigInput,
   type Item,
   type Metric,
   type VectorIndex,
@@ -18,6 +19,11 @@ export interface Service {
   close(): Promise<void>;
 }
 
+const everyType: readonly IndexConfigInput[] = [
+  { type: "ivfflat" },
+  { type: "ivf" },
+  { type: "ivfpq", pqDim: 3, pqBits: 8 },
+];
 const metrics: readonly Metric[] = ["euclidean", "cosine", "squared_euclidean"];
 
 export function bruteForceDistance(metric: Metric, a: ArrayLike<number>, b: ArrayLike<number>): number {
@@ -35,9 +41,13 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
     });
     afterAll(() => service.close());
 
-    async function newIndex(items: readonly Item[] = [], metric: Metric = "euclidean") {
+    async function newIndex(
+      items: readonly Item[] = [],
+      metric: Metric = "euclidean",
+      indexConfig: IndexConfigInput = { type: "ivfflat" },
+    ) {
       const options = { indexName: `behaviour ${made++}`, indexKey: generateKey() };
-      const index = await service.client.createIndex({ ...options, metric });
+      const index = await service.client.createIndex({ ...options, metric, indexConfig });
       await index.upsert(items);
       return { index, options };
     }
@@ -339,11 +349,13 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       for (const matches of few) expect(matches.length).toBeLessThanOrEqual(10);
     });
 
-    test("a trained index goes on to take upserts, deletes and trainings", async () => {
+    test.each(everyType)("a trained $type goes on to take upserts, deletes and trainings", async (type) => {
       const random = seededRandom(3);
       const vector = () => Array.from({ length: 6 }, () => random());
       const { index } = await newIndex(
         Array.from({ length: 120 }, (_, i) => ({ id: `${i}`, vector: vector() })),
+        "euclidean",
+        type,
       );
       await index.train({ nLists: 8 });
       await index.upsert([{ id: "new", vector: [9, 9, 9, 9, 9, 9] }]);
@@ -356,6 +368,28 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await ids()).toEqual(["new", "7"]);
       expect(await index.count()).toBe(119);
     });
+
+    test.each(everyType)(
+      "a trained $type gives vectors back if it keeps them, or says that it cannot",
+      async (type) => {
+        const items = Array.from({ length: 60 }, (_, i) => ({ id: `${i}`, vector: [i, 1, 0, 2 * i] }));
+        const { index } = await newIndex(items, "cosine", { ...type, ...(type.pqDim && { pqDim: 2 }) });
+        await index.train({ nLists: 2 });
+        const ask = () =>
+          index.query({ queryVector: [7, 1, 0, 14], topK: 1, nProbes: 2, include: ["vector"] });
+        const get = () => index.get(["7"], { include: ["vector"] });
+        const [item] = await index.get(["7"], { include: ["metadata"] });
+        expect(item).toEqual({ id: "7", metadata: {} });
+        if (type.type === "ivfflat") {
+          expect(await get()).toEqual([{ id: "7", vector: Float32Array.of(7, 1, 0, 14) }]);
+          expect(await ask()).toEqual(await get());
+        } else {
+          await expect(get()).rejects.toMatchObject({ code: "not_supported" });
+          await expect(ask()).rejects.toMatchObject({ code: "not_supported" });
+          expect(await index.get(["7"])).toEqual([{ id: "7", metadata: {} }]);
+        }
+      },
+    );
 
     test("a first vector that pqDim does not divide is refused, and decides no dimension", async () => {
       const options = { indexName: `undecided ${made++}`, indexKey: generateKey() };

@@ -8,12 +8,13 @@
  * A row's result depends on the row, the query and d alone, bit for bit, not on n or on where the row lies.
  */
 
+import type { EstimateKernels } from "./estimate-kernels.js";
 import { kernelsWasm } from "./kernels.wasm.js";
 import { wasmMemory } from "./memory.js";
 
 type BlockKernel = (query: number, vectors: number, n: number, d: number, out: number) => void;
 
-interface Kernels {
+interface Kernels extends EstimateKernels {
   readonly dotBlock: BlockKernel;
   readonly squaredL2Block: BlockKernel;
   readonly dotBlockWide: BlockKernel;
@@ -83,6 +84,7 @@ interface Kernels {
     codes: number,
     factors: number,
   ) => void;
+  readonly rotateBack: (vectors: number, n: number, d: number, signs: number, span: number) => void;
   readonly buildTable: typeof buildTable;
   readonly estimateRabitq: typeof estimateRabitq;
   readonly measureQuery: typeof measureQuery;
@@ -107,7 +109,8 @@ export function kernelModule(): WebAssembly.Module {
   return (compiled ??= new WebAssembly.Module(Buffer.from(kernelsWasm, "base64")));
 }
 
-function kernels(): Kernels {
+/** The kernels, for the wrappers. */
+export function kernels(): Kernels {
   return (instantiated ??= instantiate());
 }
 
@@ -258,4 +261,9 @@ export function rotateQuery(
 /** Compares a query with `count` jobs (see search.ts) of flat codes, and offers the rows to a heap. */
 export function scanFlat(query: number, heap: number, jobs: number, count: number): void {
   kernels().scanFlat(query, heap, jobs, count);
+}
+
+/** Undoes `rotate`, with the same arguments. */
+export function rotateBack(vectors: number, n: number, d: number, signs: number, span: number): void {
+  kernels().rotateBack(vectors, n, d, signs, span);
 }

@@ -6,12 +6,15 @@
  */
 
 export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
+export { encodeSigns, roundTable, signSums } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
+export { estimateNibbles, estimateProducts } from "./estimate";
 export { fastScan, fastScanSmall } from "./fast-scan";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
+export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
-export { rotate } from "./rotate";
+export { rotate, rotateBack } from "./rotate";
 export { scanFlat } from "./scan-flat";

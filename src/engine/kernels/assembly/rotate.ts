@@ -29,6 +29,28 @@ export function rotate(vectors: usize, n: u32, d: u32, signs: usize, span: u32):
   }
 }
 
+/** Undoes `rotate`: each of its steps is its own inverse. */
+export function rotateBack(vectors: usize, n: u32, d: u32, signs: usize, span: u32): void {
+  const rowBytes = <usize>d << 2;
+  const rest = rowBytes - (<usize>span << 2);
+  const scale = f32x4.splat(1 / sqrt<f32>(<f32>span));
+  for (let i: u32 = 0; i < n; i++) {
+    const row = vectors + <usize>i * rowBytes;
+    for (let round: i32 = 3; round >= 0; round--) {
+      if (rest) mixHalves(row, rowBytes >> 1);
+      const part = round & 1 ? row + rest : row;
+      hadamard(part, span);
+      for (let at: usize = 0; at < <usize>span << 2; at += 16) {
+        v128.store(part + at, f32x4.mul(v128.load(part + at), scale));
+      }
+      const flips = signs + <usize>round * rowBytes;
+      for (let at: usize = 0; at < rowBytes; at += 16) {
+        v128.store(row + at, f32x4.mul(v128.load(row + at), v128.load(flips + at)));
+      }
+    }
+  }
+}
+
 /** The unscaled transform of `length` float32, a power of two from 64 on. */
 @inline
 function hadamard(at: usize, length: u32): void {

@@ -1,0 +1,51 @@
+/** Passes over all live rows of some segments, a code block at a time. */
+
+import { gather } from "../engine/kmeans.js";
+import type { CodeBlock } from "../segment/directory.js";
+import { breathe } from "./breathe.js";
+import type { OpenSegment, Snapshot } from "./snapshot.js";
+
+/** The live rows of a code block. */
+export interface LiveBlock {
+  readonly segment: OpenSegment;
+  readonly block: CodeBlock;
+  /** Positions of the live rows in the block, ascending. */
+  readonly kept: readonly number[];
+  readonly fingerprints: readonly Uint8Array[];
+  /** Of all rows of the block, as its segment's codec encoded them. */
+  readonly codes: Uint8Array;
+}
+
+/** Segment by segment, oldest first; or list by list, for segments that are grouped by the same lists. */
+export type BlockOrder = "by segment" | "by list";
+
+/** Live rows of some segments, block by block. */
+export async function* liveBlocks(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+  order: BlockOrder = "by segment",
+): AsyncGenerator<LiveBlock> {
+  const blocks = segments.flatMap((segment) =>
+    segment.reader.directory.codes.map((block) => ({ segment, block })),
+  );
+  if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
+  for (const { segment, block } of blocks) {
+    const hidden = await snapshot.hiddenIn(segment);
+    const { fingerprints, codes } = await segment.reader.readCodes(block);
+    const kept: number[] = [];
+    for (let row = 0; row < block.rows; row++) {
+      const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
+      if (!hidden(w0, w1, w2, w3)) kept.push(row);
+    }
+    if (kept.length === 0) continue;
+    const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
+    yield { segment, block, kept, fingerprints: bytes, codes };
+    await breathe();
+  }
+}
+
+/** Vectors of live rows, layout (kept, dimension), as the segment's codec decodes them. */
+export function liveVectors({ segment, block, kept, codes }: LiveBlock): Float32Array {
+  const { codec, directory } = segment.reader;
+  return gather(codec.decode(codes, block.rows), directory.dimension, Uint32Array.from(kept));
+}

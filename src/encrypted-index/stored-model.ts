@@ -1,0 +1,67 @@
+/** Models as bytes. FORMAT.md §6. */
+
+import { type Coder, listCount, type Model } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
+
+/** What follows the centroids: nothing, a coder whose anchors are the centroids, or one with anchors of its own. */
+const kinds = { plain: 1, coded: 2, regrouped: 3 } as const;
+const headWords = 5;
+const coderWords = 4;
+
+export function encodeModel(model: Model): Uint8Array {
+  const { dimension, autoProbes, rotationSeed, centroids, coder } = model;
+  const ownAnchors = coder !== undefined && coder.anchors !== centroids;
+  const kind = coder === undefined ? kinds.plain : ownAnchors ? kinds.regrouped : kinds.coded;
+  const parts = [words(kind, dimension, listCount(model), autoProbes, rotationSeed), bytesOf(centroids)];
+  if (coder !== undefined) {
+    const { rows, rotationSeed: coderSeed, origin, anchors, products } = coder;
+    const counts = [anchors.length / dimension, (products?.codebooks.length ?? 0) / dimension];
+    parts.push(words(rows, coderSeed, ...counts), bytesOf(origin));
+    if (ownAnchors) parts.push(bytesOf(anchors));
+    if (products !== undefined) parts.push(bytesOf(products.order), bytesOf(products.codebooks));
+  }
+  return Buffer.concat(parts);
+}
+
+/** `bytes` are authenticated; a kind that is not known was written by a newer version. */
+export function decodeModel(bytes: Uint8Array): Model {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  const word = () => {
+    at += 4;
+    return view.getUint32(at - 4, true);
+  };
+  const floats = (length: number) => {
+    const values = new Float32Array(length);
+    new Uint8Array(values.buffer).set(bytes.subarray(at, at + 4 * length));
+    at += 4 * length;
+    return values;
+  };
+  const [kind, dimension, lists, autoProbes, rotationSeed] = Array.from({ length: headWords }, word);
+  if (kind < kinds.plain || kind > kinds.regrouped) {
+    throw new SealdexError(
+      "not_supported",
+      `stored model: its kind is ${kind}, which this version cannot read`,
+    );
+  }
+  const centroids = floats(lists * dimension);
+  const model = { dimension, centroids, autoProbes, rotationSeed };
+  if (kind === kinds.plain) return model;
+  const [rows, coderSeed, anchorCount, wordCount] = Array.from({ length: coderWords }, word);
+  const origin = floats(dimension);
+  const anchors = kind === kinds.regrouped ? floats(anchorCount * dimension) : centroids;
+  const coder: Coder = { rows, rotationSeed: coderSeed, origin, anchors };
+  if (wordCount === 0) return { ...model, coder };
+  const order = Uint32Array.from({ length: dimension }, word);
+  return { ...model, coder: { ...coder, products: { order, codebooks: floats(wordCount * dimension) } } };
+}
+
+function words(...values: readonly number[]): Uint8Array {
+  const bytes = Buffer.alloc(4 * values.length);
+  values.forEach((value, i) => bytes.writeUInt32LE(value, 4 * i));
+  return bytes;
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Uint32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

@@ -1,0 +1,201 @@
+/**
+ * Codes of a trained `ivf` index: RaBitQ (Gao and Long, SIGMOD 2024) without the vectors, so that the estimate is the
+ * distance that is reported. Around an anchor a, with the rotation P, r = P (o - a), x = sign(r) / sqrt(D) and
+ * s = <x, r> / |r|:
+ *
+ *   |q - o|^2 ~ |q - a|^2 + add + scale * <x, P (q - origin)>,  scale = -2 |r| / s,  add = |r|^2 - scale * <x, P (a - origin)>
+ *
+ * Vectors are padded with zeros to D before they are rotated: D is as large as d / 8 + 40 bytes a row allow, and every sign
+ * more makes the estimate better.
+ */
+
+import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import {
+  type Bases,
+  encodeSigns,
+  estimateNibbles,
+  type RoundedTable,
+  roundTable,
+  signSums,
+} from "./kernels/estimates.js";
+import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import type { Coder } from "./model.js";
+import { addAnchors, fromOrigin, residualsOf } from "./residuals.js";
+import { Rotation } from "./rotation.js";
+import type { CodedQuery, VectorCoder } from "./vector-coder.js";
+
+/** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for anchor and factors and 4 for what blocks cost. */
+const spareBytes = 24;
+
+/** Signs of a row: a multiple of 64, at most d + 192. */
+export function signCount(dimension: number): number {
+  return Math.floor((dimension + 8 * spareBytes) / 64) * 64;
+}
+
+export function bitLayout(dimension: number): CodeLayout {
+  const signs = signCount(dimension);
+  return { nibbles: signs / 4, bitBytes: signs / 8 };
+}
+
+export class BitCoder implements VectorCoder {
+  readonly layout: CodeLayout;
+  readonly bytes: number;
+  readonly #coder: Coder;
+  readonly #rotation: Rotation;
+
+  constructor(dimension: number, coder: Coder) {
+    this.layout = bitLayout(dimension);
+    this.#coder = coder;
+    this.#rotation = new Rotation(dimension, coder.rotationSeed, signCount(dimension));
+    this.bytes = this.#rotation.bytes;
+  }
+
+  encode(points: Float32Array, anchors: Uint32Array): Uint8Array {
+    const { dimension, rotated } = this.#rotation;
+    const { bitBytes } = this.layout;
+    const n = anchors.length;
+    const { numbers, distinct } = distinctOf(anchors);
+    const at = allocate(4 * rotated * (n + distinct.length) + (12 + bitBytes) * n);
+    const origins = at + 4 * rotated * n;
+    const numbersAt = origins + 4 * rotated * distinct.length;
+    const factors = numbersAt + 4 * n;
+    const signs = factors + 8 * n;
+    this.#rotation.apply(residualsOf(points, this.#coder.anchors, anchors, dimension), at);
+    this.#rotation.apply(this.#fromOrigins(distinct), origins);
+    wordsAt(numbersAt, n).set(numbers);
+    encodeSigns(at, n, rotated, numbersAt, origins, signs, factors);
+
+    const rowBytes = rowCodeBytes(this.layout);
+    const rows = new Uint8Array(n * rowBytes);
+    const view = new DataView(rows.buffer);
+    const values = floatsAt(factors, 2 * n);
+    const bits = bytesAt(signs, n * bitBytes);
+    for (let row = 0; row < n; row++) {
+      const to = row * rowBytes;
+      view.setUint32(to, anchors[row], true);
+      view.setFloat32(to + 4, values[row], true);
+      view.setFloat32(to + 8, values[n + row], true);
+      rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * codeWords);
+    }
+    free(at);
+    return rows;
+  }
+
+  /** Each residual's projection on its signs: |r| s x, where |r|^2 = add + scale * <x, P (a - origin)>. */
+  decode(rows: Uint8Array): Float32Array {
+    const { dimension, rotated } = this.#rotation;
+    const rowBytes = rowCodeBytes(this.layout);
+    const n = rows.length / rowBytes;
+    const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
+    const anchors = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
+    const { numbers, distinct } = distinctOf(anchors);
+    const at = allocate(4 * rotated * (n + distinct.length));
+    const originsAt = at + 4 * rotated * n;
+    this.#rotation.apply(this.#fromOrigins(distinct), originsAt);
+    const origins = floatsAt(originsAt, rotated * distinct.length);
+    const residuals = floatsAt(at, rotated * n);
+    for (let row = 0; row < n; row++) {
+      const from = row * rowBytes;
+      const add = view.getFloat32(from + 4, true);
+      const scale = view.getFloat32(from + 8, true);
+      const residual = residuals.subarray(row * rotated, (row + 1) * rotated);
+      const origin = numbers[row] * rotated;
+      let along = 0;
+      for (let i = 0; i < rotated; i++) {
+        const sign = (rows[from + 4 * codeWords + (i >> 3)] >> (i & 7)) & 1 ? 1 : -1;
+        residual[i] = sign;
+        along += sign * origins[origin + i];
+      }
+      const squares = Math.max(0, add + (scale * along) / Math.sqrt(rotated));
+      const length = scale < 0 ? (-2 * squares) / scale / Math.sqrt(rotated) : 0;
+      for (let i = 0; i < rotated; i++) residual[i] *= length;
+    }
+    const points = this.#rotation.undo(at, n);
+    free(at);
+    addAnchors(points, this.#coder.anchors, anchors, dimension);
+    return points;
+  }
+
+  ask(point: Float32Array): CodedQuery {
+    return new BitQuery(this.#rotation, fromOrigin(point, this.#coder.origin));
+  }
+
+  free(): void {
+    this.#rotation.free();
+  }
+
+  /** Anchors less the origin, layout (numbers, dimension). */
+  #fromOrigins(numbers: readonly number[]): Float32Array {
+    const { anchors, origin } = this.#coder;
+    const d = origin.length;
+    const rows = new Float32Array(numbers.length * d);
+    numbers.forEach((anchor, row) => {
+      rows.set(fromOrigin(anchors.subarray(anchor * d, (anchor + 1) * d), origin), row * d);
+    });
+    return rows;
+  }
+}
+
+/** Anchors without repetition, and for each row the position of its own there; that of a row that is nowhere does not count. */
+function distinctOf(anchors: Uint32Array): { numbers: Uint32Array; distinct: number[] } {
+  const positions = new Map<number, number>();
+  const numbers = anchors.map((anchor) => {
+    const wanted = anchor === nowhere ? 0 : anchor;
+    const known = positions.get(wanted);
+    if (known !== undefined) return known;
+    positions.set(wanted, positions.size);
+    return positions.size - 1;
+  });
+  return { numbers, distinct: [...positions.keys()] };
+}
+
+/** Share of a code's own error that rounding of the table may add before entries of two bytes are worth a second pass. */
+const roundingShare = 0.1;
+
+class BitQuery implements CodedQuery {
+  readonly #groups: number;
+  readonly #entries: number;
+  readonly #coarse: RoundedTable;
+  readonly #wideFrom: number;
+  #wide: RoundedTable | undefined;
+
+  /** `point` is relative to the origin. */
+  constructor(rotation: Rotation, point: Float32Array) {
+    const { rotated } = rotation;
+    this.#groups = rotated / 4;
+    // Entries, then a coarse table, then the two of a finer one, then room for a scale.
+    this.#entries = allocate((64 + 48) * this.#groups + 8 + 4 * rotated);
+    const query = this.#entries + 112 * this.#groups + 8;
+    rotation.apply(point, query);
+    signSums(query, this.#groups, this.#entries);
+    const low = this.#entries + 64 * this.#groups;
+    this.#coarse = this.#round(low, 0);
+    // Entries are rounded evenly by up to half a step; a code's own error is about 0.6 |q - a| / sqrt(D).
+    const rounding = this.#coarse.step * Math.sqrt(this.#groups / 12);
+    this.#wideFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
+  }
+
+  estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
+    const factors = block + 4 * n;
+    const codes = block + 4 * codeWords * n;
+    const table = bases.anchors === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
+    estimateNibbles(codes, n, this.#groups, table, factors, bases, sums, estimates);
+  }
+
+  free(): void {
+    free(this.#entries);
+  }
+
+  #fine(): RoundedTable {
+    const low = this.#entries + 80 * this.#groups;
+    return (this.#wide ??= this.#round(low, low + 16 * this.#groups));
+  }
+
+  #round(low: number, high: number): RoundedTable {
+    const scale = this.#entries + 112 * this.#groups;
+    roundTable(this.#entries, this.#groups, low, high, scale);
+    const [step, shift] = floatsAt(scale, 2);
+    const root = Math.sqrt(4 * this.#groups);
+    return { low, high, step: step / root, shift: shift / root };
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * How codes without vectors lie in memory and in storage.
+ *
+ * A *row code* is one row by itself: u32 anchor, float32 add and scale, then its bits. Row codes can be put together in any order,
+ * which is how rows move from list to list. A *block* holds n rows as the kernels scan them: n anchors, the add and
+ * then the scale of n rows, then the bits; nibbles lie across rows, 32 rows at a time (see assembly/estimate.ts), and waste at most half a byte
+ * for each 4 bits of one row.
+ */
+
+/** The anchor of a zero vector under `cosine`, which is in no direction. */
+export const nowhere = 0xffffffff;
+
+/** Numbers of 4 bytes before the bits of a row: its anchor, add and scale. */
+export const codeWords = 3;
+
+export interface CodeLayout {
+  /** Nibbles of a row that lie across rows in a block; 0 where a row's bits stay together. */
+  readonly nibbles: number;
+  /** Bytes of a row's bits. */
+  readonly bitBytes: number;
+}
+
+export function rowCodeBytes({ bitBytes }: CodeLayout): number {
+  return 4 * codeWords + bitBytes;
+}
+
+/** Bytes of a block of n rows. */
+export function blockBytes({ nibbles, bitBytes }: CodeLayout, n: number): number {
+  const rest = n % 32;
+  return 4 * codeWords * n + (nibbles > 0 ? nibbles * ((n - rest) / 2 + Math.ceil(rest / 2)) : bitBytes * n);
+}
+
+/** A block of row codes, layout (n, row code). */
+export function packBlock(layout: CodeLayout, rows: Uint8Array): Uint8Array {
+  const { nibbles, bitBytes } = layout;
+  const rowBytes = rowCodeBytes(layout);
+  const n = rows.length / rowBytes;
+  const block = new Uint8Array(blockBytes(layout, n));
+  for (let row = 0; row < n; row++) {
+    const from = row * rowBytes;
+    for (let word = 0; word < codeWords; word++) {
+      const at = from + 4 * word;
+      block.set(rows.subarray(at, at + 4), 4 * (word * n + row));
+    }
+    const bits = rows.subarray(from + 4 * codeWords, from + rowBytes);
+    if (nibbles === 0) {
+      block.set(bits, 4 * codeWords * n + row * bitBytes);
+      continue;
+    }
+    const { first, stride, shift } = placeOf(layout, n, row);
+    for (let nibble = 0; nibble < nibbles; nibble++) {
+      const value = (bits[nibble >> 1] >> (4 * (nibble & 1))) & 15;
+      block[first + nibble * stride] |= value << shift;
+    }
+  }
+  return block;
+}
+
+/** The row codes of a block of n rows, layout (n, row code). */
+export function unpackBlock(layout: CodeLayout, block: Uint8Array, n: number): Uint8Array {
+  const { nibbles, bitBytes } = layout;
+  const rowBytes = rowCodeBytes(layout);
+  const rows = new Uint8Array(n * rowBytes);
+  for (let row = 0; row < n; row++) {
+    const to = row * rowBytes;
+    for (let word = 0; word < codeWords; word++) {
+      const at = 4 * (word * n + row);
+      rows.set(block.subarray(at, at + 4), to + 4 * word);
+    }
+    const bitsAt = to + 4 * codeWords;
+    if (nibbles === 0) {
+      const at = 4 * codeWords * n + row * bitBytes;
+      rows.set(block.subarray(at, at + bitBytes), bitsAt);
+      continue;
+    }
+    const { first, stride, shift } = placeOf(layout, n, row);
+    for (let nibble = 0; nibble < nibbles; nibble++) {
+      const value = (block[first + nibble * stride] >> shift) & 15;
+      rows[bitsAt + (nibble >> 1)] |= value << (4 * (nibble & 1));
+    }
+  }
+  return rows;
+}
+
+/** Where a row's nibbles lie in a block: byte first + nibble * stride, shifted by `shift` bits. */
+function placeOf({ nibbles }: CodeLayout, n: number, row: number) {
+  const whole = n - (n % 32);
+  const blockAt = 4 * codeWords * n + (nibbles * (row < whole ? row - (row % 32) : whole)) / 2;
+  const place = row % 32;
+  if (row >= whole) {
+    return { first: blockAt + (place >> 1), stride: (n - whole + 1) >> 1, shift: 4 * (place & 1) };
+  }
+  const byte = 2 * (place & 7) + ((place >> 3) & 1);
+  return { first: blockAt + byte, stride: 16, shift: place & 16 ? 4 : 0 };
+}

@@ -1,0 +1,132 @@
+/** Compares a query with blocks of codes that have no vectors beside them: their estimates are the distances reported. */
+
+import { type CodedBlock, isCoded } from "./coded.js";
+import type { IndexConfig } from "./config.js";
+import { type Bases, offerEstimates } from "./kernels/estimates.js";
+import { allocate, floatsAt, free } from "./kernels/memory.js";
+import { toListSpace } from "./metric.js";
+import type { CodedModel } from "./model.js";
+import { ModelCoder, squaresOfAnchors } from "./model-coder.js";
+import type { QueryVector } from "./query-vector.js";
+import { jobBytes, placeJobs, type Scanner } from "./scanner.js";
+import type { CodedQuery } from "./vector-coder.js";
+
+/** What a query needs of one model. */
+interface Prepared {
+  readonly query: CodedQuery;
+  /** Whether the distance of a list's centroid is that of its rows' anchor. */
+  readonly ownLists: boolean;
+  /** Squared distances of the anchors, once they were needed. */
+  squares: Float32Array | undefined;
+  /** Those in kernel memory, or 0. */
+  squaresAt: number;
+}
+
+/**
+ * A scanner for one query, `vector`, prepared as `query`. `coder` is that of the index's model and needed only by this call; blocks that another model left
+ * behind get one made for them. `flat` scans blocks of vectors; it is taken over.
+ */
+export function codedScanner(
+  config: IndexConfig,
+  query: QueryVector,
+  vector: Float32Array,
+  coder: ModelCoder,
+  flat: Scanner,
+): Scanner {
+  const point = toListSpace(config.metric, vector, vector.length);
+  const undirected = config.metric === "cosine" && point.every((value) => value === 0);
+  const prepared = new Map<CodedModel, Prepared>([[coder.model, prepare(coder, point)]]);
+  const scratch = new EstimateScratch();
+
+  function preparedFor(model: CodedModel): Prepared {
+    let known = prepared.get(model);
+    if (known === undefined) {
+      const made = new ModelCoder(config, model);
+      known = prepare(made, point);
+      made.free();
+      prepared.set(model, known);
+    }
+    return known;
+  }
+
+  function basesOf(codes: CodedBlock, of: Prepared, centroidDistance: number | undefined): Bases {
+    if (of.ownLists && centroidDistance !== undefined && codes.anchor !== undefined) {
+      return { anchors: 0, bases: 0, base: centroidDistance * centroidDistance };
+    }
+    of.squares ??= squaresOfAnchors(codes.model, point);
+    if (codes.anchor !== undefined) return { anchors: 0, bases: 0, base: of.squares[codes.anchor] };
+    if (of.squaresAt === 0) {
+      of.squaresAt = allocate(4 * of.squares.length);
+      floatsAt(of.squaresAt, of.squares.length).set(of.squares);
+    }
+    return { anchors: codes.at, bases: of.squaresAt, base: 0 };
+  }
+
+  /** Estimates of all rows, at scratch.estimates. */
+  function estimate(codes: CodedBlock, centroidDistance: number | undefined): void {
+    const { n } = codes;
+    scratch.reserve(n);
+    const { sums, estimates } = scratch;
+    // The squared chord to what has no direction: its cosine counts as 0.
+    if (undirected) {
+      floatsAt(estimates, n).fill(2);
+      return;
+    }
+    const of = preparedFor(codes.model);
+    of.query.estimate(codes.at, n, basesOf(codes, of, centroidDistance), sums, estimates);
+    if (codes.nowhere.length === 0) return;
+    const values = floatsAt(estimates, n);
+    for (const row of codes.nowhere) values[row] = 2;
+  }
+
+  return {
+    scan(jobs, heap) {
+      const vectors = jobs.filter(({ codes }) => !isCoded(codes));
+      if (vectors.length > 0) flat.scan(vectors, heap);
+      const coded = jobs.filter(({ codes }) => isCoded(codes));
+      const at = placeJobs(coded);
+      coded.forEach(({ codes, distance }, i) => {
+        estimate(codes as CodedBlock, distance);
+        offerEstimates(query.record, heap, at + jobBytes * i, scratch.estimates);
+      });
+      free(at);
+    },
+    free() {
+      for (const { query: asked, squaresAt } of prepared.values()) {
+        asked.free();
+        if (squaresAt > 0) free(squaresAt);
+      }
+      scratch.free();
+      flat.free();
+    },
+  };
+}
+
+function prepare(coder: ModelCoder, point: Float32Array): Prepared {
+  return {
+    query: coder.ask(point),
+    ownLists: coder.ownLists,
+    squares: coder.anchorSquares(point),
+    squaresAt: 0,
+  };
+}
+
+/** Room for sums and estimates of one block, grown to the largest block met. */
+class EstimateScratch {
+  capacity = 0;
+  sums = 0;
+  estimates = 0;
+
+  reserve(n: number): void {
+    if (n <= this.capacity) return;
+    this.free();
+    this.capacity = Math.max(256, Math.ceil(n / 32) * 32);
+    this.sums = allocate(12 * this.capacity);
+    this.estimates = this.sums + 8 * this.capacity;
+  }
+
+  free(): void {
+    if (this.capacity > 0) free(this.sums);
+    this.capacity = 0;
+  }
+}

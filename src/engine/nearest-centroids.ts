@@ -1,0 +1,52 @@
+/** A few centroids in kernel memory, to compare points with: codewords, anchors. The lists of an index are coarse-quantizer.ts's. */
+
+import { assignNearest, callKernel, squaredL2Block } from "./kernels/kernels.js";
+import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
+
+/** Holds kernel memory: call `free` when done. */
+export class NearestCentroids {
+  /** Kernel memory held, in bytes. */
+  readonly bytes: number;
+  readonly #dimension: number;
+  readonly #count: number;
+  readonly #at: number;
+  readonly #halfNorms: number;
+
+  /** `centroids` has layout (count, dimension). */
+  constructor(centroids: Float32Array, dimension: number) {
+    this.#dimension = dimension;
+    this.#count = centroids.length / dimension;
+    this.bytes = 4 * centroids.length + 4 * this.#count;
+    this.#at = allocate(this.bytes);
+    this.#halfNorms = this.#at + 4 * centroids.length;
+    floatsAt(this.#at, centroids.length).set(centroids);
+    callKernel({ kernel: "halfSquares", args: [this.#at, this.#count, dimension, this.#halfNorms] });
+  }
+
+  /** The number of the nearest centroid of each point; `points` has layout (n, dimension). */
+  assign(points: Float32Array): Uint32Array {
+    const n = points.length / this.#dimension;
+    const at = allocate(4 * points.length + 8 * n);
+    const found = at + 4 * points.length;
+    floatsAt(at, points.length).set(points);
+    assignNearest(at, n, this.#dimension, this.#at, this.#count, this.#halfNorms, found, found + 4 * n);
+    const numbers = wordsAt(found, n).slice();
+    free(at);
+    return numbers;
+  }
+
+  /** Squared distances of all centroids from a point. */
+  squares(point: Float32Array): Float32Array {
+    const at = allocate(4 * point.length + 4 * this.#count);
+    const out = at + 4 * point.length;
+    floatsAt(at, point.length).set(point);
+    squaredL2Block(at, this.#at, this.#count, this.#dimension, out);
+    const squares = floatsAt(out, this.#count).slice();
+    free(at);
+    return squares;
+  }
+
+  free(): void {
+    free(this.#at);
+  }
+}

@@ -1,0 +1,299 @@
+/**
+ * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The direction of the
+ * residual r = o - a is put in order and cut into `pqDim` parts, and each is replaced by the nearest word of its codebook,
+ * which gives u. Then
+ *
+ *   |q - o|^2 ~ |q - a|^2 + add - 2 scale <q - origin, u>,  scale = |r|^2 / <r, u>,  add = |r|^2 + 2 scale <a - origin, u>
+ *
+ * which keeps the length of r and makes up for what u falls short of its direction, as RaBitQ does; the origin is taken off
+ * so that less is rounded, and one table of products with the words serves every list. Words of up to 4 bits are put
+ * together in nibbles and added up by fast scan, with entries of two bytes since the estimate is final; longer ones are
+ * packed bit by bit.
+ */
+
+import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import type { IndexConfig } from "./config.js";
+import {
+  type Bases,
+  estimateNibbles,
+  estimateProducts,
+  type RoundedTable,
+  roundTable,
+} from "./kernels/estimates.js";
+import { assignNearest, callKernel, dotBlock } from "./kernels/kernels.js";
+import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import type { Coder, Products } from "./model.js";
+import { addAnchors, fromOrigin, residualsOf, toDirections } from "./residuals.js";
+import type { CodedQuery, VectorCoder } from "./vector-coder.js";
+
+/** Words that say next to nothing of a direction must not be made to say all of it. */
+const alongMin = 0.25;
+const nibbleBits = 4;
+
+/** How the words of a row lie in its bits. */
+interface WordLayout extends CodeLayout {
+  readonly parts: number;
+  readonly bits: number;
+  /** Words in a nibble; 0 where they are longer. */
+  readonly together: number;
+}
+
+export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): WordLayout {
+  const together = Math.floor(nibbleBits / pqBits);
+  const nibbles = together > 0 ? Math.ceil(pqDim / together) : 0;
+  const bitBytes = together > 0 ? Math.ceil(nibbles / 2) : Math.ceil((pqDim * pqBits) / 8);
+  return { nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
+}
+
+/** First bit of a part's word among a row's bits. */
+function positionOf({ bits, together }: WordLayout, part: number): number {
+  if (together === 0) return part * bits;
+  return nibbleBits * Math.floor(part / together) + bits * (part % together);
+}
+
+/** Writes a word of `bits` bits at a bit position of bytes that are zero there. */
+export function putWord(bytes: Uint8Array, position: number, word: number): void {
+  let rest = word << (position & 7);
+  for (let at = position >> 3; rest > 0; at++) {
+    bytes[at] |= rest & 255;
+    rest >>>= 8;
+  }
+}
+
+/** The word of `bits` bits, at most 16, at a bit position. */
+export function wordAt(bytes: Uint8Array, position: number, bits: number): number {
+  const at = position >> 3;
+  const three = bytes[at] | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
+  return (three >> (position & 7)) & (2 ** bits - 1);
+}
+
+export class ProductCoder implements VectorCoder {
+  readonly layout: WordLayout;
+  readonly bytes: number;
+  readonly #coder: Coder;
+  readonly #dimension: number;
+  readonly #order: Uint32Array;
+  readonly #codebooks: Float32Array;
+  /** Words of a codebook. */
+  readonly #k: number;
+  readonly #at: number;
+
+  constructor(config: IndexConfig, dimension: number, coder: Coder, { order, codebooks }: Products) {
+    this.layout = productLayout(config);
+    this.#coder = coder;
+    this.#dimension = dimension;
+    this.#order = order;
+    this.#codebooks = codebooks;
+    this.#k = this.#codebooks.length / dimension;
+    // The words, then half their squared norms.
+    this.bytes = 4 * this.#codebooks.length + 4 * this.layout.parts * this.#k;
+    this.#at = allocate(this.bytes);
+    floatsAt(this.#at, this.#codebooks.length).set(this.#codebooks);
+    const words = this.layout.parts * this.#k;
+    const norms = this.#at + 4 * this.#codebooks.length;
+    callKernel({ kernel: "halfSquares", args: [this.#at, words, this.#width, norms] });
+  }
+
+  /** Components of a part. */
+  get #width(): number {
+    return this.#dimension / this.layout.parts;
+  }
+
+  encode(points: Float32Array, anchors: Uint32Array): Uint8Array {
+    const d = this.#dimension;
+    const n = anchors.length;
+    const rowBytes = rowCodeBytes(this.layout);
+    const rows = new Uint8Array(n * rowBytes);
+    const view = new DataView(rows.buffer);
+    const { anchors: around, origin } = this.#coder;
+    const residuals = residualsOf(points, around, anchors, d);
+    const lengths = toDirections(residuals, d);
+    const along = new Float64Array(n);
+    const beside = new Float64Array(n);
+    const scratch = allocate(4 * n * this.#width + 8 * n);
+    for (let part = 0; part < this.layout.parts; part++) {
+      const found = this.#nearestWords(residuals, part, scratch);
+      const position = positionOf(this.layout, part);
+      for (let row = 0; row < n; row++) {
+        const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
+        putWord(bits, position, found[row]);
+        const word = (part * this.#k + found[row]) * this.#width;
+        const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
+        for (let i = 0, at = part * this.#width; i < this.#width; i++, at++) {
+          const value = this.#codebooks[word + i];
+          const component = this.#order[at];
+          along[row] += value * residuals[row * d + component];
+          beside[row] += value * (around[anchor + component] - origin[component]);
+        }
+      }
+    }
+    free(scratch);
+    for (let row = 0; row < n; row++) {
+      const length = lengths[row];
+      const scale = length / Math.max(along[row], alongMin);
+      view.setUint32(row * rowBytes, anchors[row], true);
+      view.setFloat32(row * rowBytes + 4, length * length + 2 * scale * beside[row], true);
+      view.setFloat32(row * rowBytes + 8, scale, true);
+    }
+    return rows;
+  }
+
+  decode(rows: Uint8Array): Float32Array {
+    const d = this.#dimension;
+    const rowBytes = rowCodeBytes(this.layout);
+    const n = rows.length / rowBytes;
+    const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
+    const points = new Float32Array(n * d);
+    const anchors = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
+    const { anchors: around, origin } = this.#coder;
+    for (let row = 0; row < n; row++) {
+      const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
+      const point = points.subarray(row * d, (row + 1) * d);
+      const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
+      let beside = 0;
+      for (let part = 0; part < this.layout.parts; part++) {
+        const found = wordAt(bits, positionOf(this.layout, part), this.layout.bits);
+        const word = (part * this.#k + found) * this.#width;
+        for (let i = 0; i < this.#width; i++) {
+          const component = this.#order[part * this.#width + i];
+          point[component] = this.#codebooks[word + i];
+          beside += point[component] * (around[anchor + component] - origin[component]);
+        }
+      }
+      const add = view.getFloat32(row * rowBytes + 4, true);
+      const scale = view.getFloat32(row * rowBytes + 8, true);
+      const length = Math.sqrt(Math.max(0, add - 2 * scale * beside));
+      for (let i = 0; i < d; i++) point[i] *= length;
+    }
+    addAnchors(points, this.#coder.anchors, anchors, d);
+    return points;
+  }
+
+  /** For each part, minus twice the products of the query's part with the words. */
+  ask(point: Float32Array): CodedQuery {
+    const centred = fromOrigin(point, this.#coder.origin);
+    const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
+    const width = this.#width;
+    const k = this.#k;
+    const { parts } = this.layout;
+    const queryAt = allocate(4 * this.#dimension + 4 * parts * k);
+    const tables = queryAt + 4 * this.#dimension;
+    floatsAt(queryAt, this.#dimension).set(query);
+    for (let part = 0; part < parts; part++) {
+      const skip = 4 * part * width;
+      dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * part * k);
+    }
+    if (this.layout.together === 0) return new ProductQuery(this.layout, queryAt, tables, k);
+    const nibbles = new NibbleQuery(this.layout, floatsAt(tables, parts * k).slice(), k);
+    free(queryAt);
+    return nibbles;
+  }
+
+  free(): void {
+    free(this.#at);
+  }
+
+  /** The nearest word to each row's part. */
+  #nearestWords(residuals: Float32Array, part: number, scratch: number): Uint32Array {
+    const d = this.#dimension;
+    const width = this.#width;
+    const n = residuals.length / d;
+    const gathered = floatsAt(scratch, n * width);
+    for (let row = 0; row < n; row++) {
+      for (let i = 0; i < width; i++) {
+        gathered[row * width + i] = residuals[row * d + this.#order[part * width + i]];
+      }
+    }
+    const found = scratch + 4 * n * width;
+    const book = this.#at + 4 * part * width * this.#k;
+    const norms = this.#at + 4 * this.#codebooks.length + 4 * part * this.#k;
+    assignNearest(scratch, n, width, book, this.#k, norms, found, found + 4 * n);
+    return wordsAt(found, n);
+  }
+}
+
+/** Tables of one entry for each word, looked up one by one. */
+class ProductQuery implements CodedQuery {
+  readonly #layout: WordLayout;
+  readonly #at: number;
+  readonly #tables: number;
+  readonly #k: number;
+
+  /** Takes over the memory at `at`. */
+  constructor(layout: WordLayout, at: number, tables: number, k: number) {
+    this.#layout = layout;
+    this.#at = at;
+    this.#tables = tables;
+    this.#k = k;
+  }
+
+  estimate(
+    block: number,
+    n: number,
+    { anchors, bases, base }: Bases,
+    _sums: number,
+    estimates: number,
+  ): void {
+    const { bitBytes, parts, bits } = this.#layout;
+    const terms = block + 4 * n;
+    const codes = terms + 8 * n;
+    const tables = this.#tables;
+    estimateProducts(
+      codes,
+      n,
+      bitBytes,
+      parts,
+      bits,
+      tables,
+      this.#k,
+      terms,
+      anchors,
+      bases,
+      base,
+      estimates,
+    );
+  }
+
+  free(): void {
+    free(this.#at);
+  }
+}
+
+/** Tables of the 16 values of a nibble, which may be several words: the sum of their entries. */
+class NibbleQuery implements CodedQuery {
+  readonly #groups: number;
+  readonly #table: RoundedTable;
+
+  /** `tables` has layout (parts, k). */
+  constructor(layout: WordLayout, tables: Float32Array, k: number) {
+    const { nibbles, parts, bits, together } = layout;
+    this.#groups = nibbles;
+    const low = allocate((32 + 64) * nibbles + 8);
+    const entriesAt = low + 32 * nibbles;
+    const entries = floatsAt(entriesAt, 16 * nibbles);
+    entries.fill(0);
+    for (let part = 0; part < parts; part++) {
+      const group = 16 * Math.floor(part / together);
+      const shift = bits * (part % together);
+      for (let value = 0; value < 16; value++) {
+        const word = (value >> shift) & (2 ** bits - 1);
+        // Values that no row has must not widen the range of the entries.
+        entries[group + value] += tables[part * k + (word < k ? word : 0)];
+      }
+    }
+    const scale = entriesAt + 64 * nibbles;
+    roundTable(entriesAt, nibbles, low, low + 16 * nibbles, scale);
+    const [step, shift] = floatsAt(scale, 2);
+    this.#table = { low, high: low + 16 * nibbles, step, shift };
+  }
+
+  estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
+    const factors = block + 4 * n;
+    const codes = factors + 8 * n;
+    estimateNibbles(codes, n, this.#groups, this.#table, factors, bases, sums, estimates);
+  }
+
+  free(): void {
+    free(this.#table.low);
+  }
+}

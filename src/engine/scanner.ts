@@ -1,0 +1,76 @@
+/** What a search hands to the kernels: jobs, each a block of rows to compare a query with. */
+
+import type { LoadedCodes } from "./codec.js";
+import { scanFlat } from "./kernels/kernels.js";
+import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
+import type { QueryVector } from "./query-vector.js";
+
+export interface Job {
+  /** A number by which candidates name the block. */
+  readonly block: number;
+  readonly codes: LoadedCodes;
+  /** Where the rows' fingerprints lie in kernel memory, layout (n, 4) words. */
+  readonly fingerprints: number;
+  /** From the query to the centroid of the rows' list, in list space; undefined where they have none of the query's lists. */
+  readonly distance: number | undefined;
+  /** Whether rows may be ruled out by their codes; needs the distance. */
+  readonly pruned: boolean;
+  /** How many of the search's id tables hide rows of this block. */
+  readonly newer: number;
+  /** Where the bits lie of the rows that a filter accepts, and the bit of the first row; 0: all are accepted. */
+  readonly accepted: number;
+  readonly firstBit: number;
+}
+
+/** Compares one query with blocks of codes. Holds kernel memory: call `free` when done. */
+export interface Scanner {
+  /** Offers the rows of these blocks to a heap (see top-k.ts). */
+  scan(jobs: readonly Job[], heap: number): void;
+  free(): void;
+}
+
+// A job's record; assembly/search.ts has the same layout.
+export const jobBytes = 56;
+const jobWords = jobBytes / 4;
+const codesWord = 6;
+const baseOffset = 48;
+
+/** Writes the records of jobs to kernel memory, to be freed. */
+export function placeJobs(jobs: readonly Job[]): number {
+  const at = allocate(jobBytes * jobs.length);
+  const words = allWords();
+  const doubles = allDoubles();
+  for (let i = 0; i < jobs.length; i++) {
+    const job = jobs[i];
+    const word = (at >>> 2) + jobWords * i;
+    words[word] = job.block;
+    words[word + 1] = job.codes.n;
+    words[word + 2] = job.fingerprints;
+    words[word + 3] = job.newer;
+    words[word + 4] = job.accepted;
+    words[word + 5] = job.firstBit;
+    job.codes.describe?.(words, word + codesWord);
+    doubles[(at + jobBytes * i + baseOffset) >>> 3] =
+      job.pruned && job.distance !== undefined ? job.distance ** 2 : -1;
+  }
+  return at;
+}
+
+/** Scans blocks of vectors, all in one call. `query` stays the caller's. */
+export function flatScanner(query: QueryVector): Scanner {
+  return {
+    scan(jobs, heap) {
+      query.reserve(rowsMax(jobs));
+      const at = placeJobs(jobs);
+      scanFlat(query.record, heap, at, jobs.length);
+      free(at);
+    },
+    free() {},
+  };
+}
+
+export function rowsMax(jobs: readonly Job[]): number {
+  let most = 0;
+  for (const { codes } of jobs) most = Math.max(most, codes.n);
+  return most;
+}

@@ -1,0 +1,152 @@
+/** What codes without vectors mean, learned from the sample and the lists of a training. */
+
+import type { IndexConfig } from "./config.js";
+import { gather, kmeansOf } from "./kmeans.js";
+import type { Coder, Model } from "./model.js";
+import { NearestCentroids } from "./nearest-centroids.js";
+import { samplePositions, seededRandom } from "./random.js";
+import { chooseOrder, partOf } from "./component-order.js";
+import { residualsOf, toDirections } from "./residuals.js";
+import type { Work } from "./work.js";
+
+/** Rows that a codeword needs; fewer for the first 256, which small data would otherwise have hardly any of. */
+const rowsPerWordMin = 39;
+const rowsPerFirstWords = 8;
+const firstWords = 256;
+/** Rows of a codeword beyond which a larger sample no longer moves it. */
+const rowsPerWordSampled = 128;
+/** Rows assigned at a time, in multiply-adds. */
+const pieceCost = 2 ** 25;
+
+/** Words of a codebook that n rows support, at most 2^bits. */
+export function wordCount(n: number, bits: number): number {
+  const supported = Math.max(
+    Math.floor(n / rowsPerWordMin),
+    Math.min(firstWords, Math.floor(n / rowsPerFirstWords)),
+  );
+  return Math.min(2 ** bits, Math.max(1, supported));
+}
+
+/**
+ * The coder of an index of `rows` rows whose lists were just learned on `sample`, layout (n, dimension) in list space. Yields
+ * between pieces of work of a few milliseconds. Deterministic in its arguments.
+ */
+export function* trainCoder(
+  { type, pqDim = 1, pqBits = 1 }: IndexConfig,
+  sample: Float32Array,
+  model: Model,
+  rows: number,
+): Work<Coder> {
+  const { centroids, dimension, rotationSeed } = model;
+  const coder = { rows, rotationSeed, origin: middle(centroids, dimension), anchors: centroids };
+  if (type !== "ivfpq") return coder;
+
+  const random = seededRandom(rotationSeed);
+  const n = sample.length / dimension;
+  const k = wordCount(n, pqBits);
+  const size = Math.min(n, k * rowsPerWordSampled);
+  const learned = gather(sample, dimension, samplePositions(random, n, size));
+  const residuals = yield* listResiduals(learned, model);
+  toDirections(residuals, dimension);
+  const order = yield* chooseOrder(residuals, dimension, pqDim, random);
+  const width = dimension / pqDim;
+  const codebooks = new Float32Array(k * dimension);
+  for (let part = 0; part < pqDim; part++) {
+    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
+    codebooks.set(yield* kmeansOf(points, width, k, random), part * k * width);
+    yield;
+  }
+  return { ...coder, products: { order, codebooks } };
+}
+
+/**
+ * A coder for an index that has grown to `rows` rows: with the anchors of new lists and, where the rows now support more, more
+ * codewords. What the old coder wrote keeps its meaning. The sample and the yields are as in `trainCoder`.
+ */
+export function* extendCoder(
+  { pqDim = 1, pqBits = 1 }: IndexConfig,
+  coder: Coder,
+  sample: Float32Array,
+  model: Model,
+  rows: number,
+): Work<Coder> {
+  const { centroids, dimension } = model;
+  const anchors = concat([coder.anchors, centroids]);
+  const grown = { ...coder, rows, anchors };
+  if (coder.products === undefined) return grown;
+  const { order, codebooks } = coder.products;
+  const n = sample.length / dimension;
+  const known = codebooks.length / dimension;
+  const more = wordCount(n, pqBits) - known;
+  if (more <= 0) return grown;
+  const residuals = yield* listResiduals(sample, model);
+  toDirections(residuals, dimension);
+  const width = dimension / pqDim;
+  const random = seededRandom(coder.rotationSeed);
+  const books: Float32Array[] = [];
+  for (let part = 0; part < pqDim; part++) {
+    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
+    const words = codebooks.subarray(part * known * width, (part + 1) * known * width);
+    books.push(words, yield* kmeansOf(points, width, more, random));
+    yield;
+  }
+  return { ...grown, products: { order, codebooks: concat(books) } };
+}
+
+/** Whether `coder` reads what `older` wrote: it is the same, or an extension of it. */
+export function reads({ pqDim = 1 }: IndexConfig, coder: Coder, older: Coder): boolean {
+  if (coder === older) return true;
+  const { products: p } = coder;
+  const { products: q } = older;
+  if (coder.rotationSeed !== older.rotationSeed || !begins(coder.origin, older.origin)) return false;
+  if (!begins(coder.anchors, older.anchors)) return false;
+  if (p === undefined || q === undefined) return p === q;
+  if (!p.order.every((component, i) => component === q.order[i])) return false;
+  const [length, olderLength] = [p.codebooks.length / pqDim, q.codebooks.length / pqDim];
+  return Array.from({ length: pqDim }, (_, part) => part).every((part) =>
+    begins(
+      p.codebooks.subarray(part * length, (part + 1) * length),
+      q.codebooks.subarray(part * olderLength, (part + 1) * olderLength),
+    ),
+  );
+}
+
+function begins(values: Float32Array, start: Float32Array): boolean {
+  return values.length >= start.length && start.every((value, i) => Object.is(value, values[i]));
+}
+
+function concat(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Rows less the centroids of their lists. */
+function* listResiduals(rows: Float32Array, model: Model): Work<Float32Array> {
+  const { centroids, dimension } = model;
+  const quantizer = new NearestCentroids(model.centroids, dimension);
+  try {
+    const residuals = new Float32Array(rows.length);
+    const piece = Math.max(1, Math.floor(pieceCost / centroids.length)) * dimension;
+    for (let start = 0; start < rows.length; start += piece) {
+      const points = rows.subarray(start, start + piece);
+      residuals.set(residualsOf(points, centroids, quantizer.assign(points), dimension), start);
+      yield;
+    }
+    return residuals;
+  } finally {
+    quantizer.free();
+  }
+}
+
+/** The mean of points, layout (n, dimension). */
+function middle(points: Float32Array, dimension: number): Float32Array {
+  const sums = new Float64Array(dimension);
+  for (let i = 0; i < points.length; i++) sums[i % dimension] += points[i];
+  const n = points.length / dimension;
+  return Float32Array.from(sums, (sum) => sum / n);
+}

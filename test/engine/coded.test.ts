@@ -1,0 +1,274 @@
+import { describe, expect, test } from "vitest";
+import { chooseScanner, codecToRead, codecToWrite } from "../../src/engine/choose-codec.js";
+import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
+import { isRowCodec, type RowCodec } from "../../src/engine/coded.js";
+import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.js";
+import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
+import { toListSpace } from "../../src/engine/metric.js";
+import { type CodedModel, type Model } from "../../src/engine/model.js";
+import { ModelCoder } from "../../src/engine/model-coder.js";
+import { QueryVector } from "../../src/engine/query-vector.js";
+import { Search } from "../../src/engine/search.js";
+import { trainModel } from "../../src/engine/train.js";
+import { extendCoder, reads, trainCoder, wordCount } from "../../src/engine/train-coder.js";
+import { clustered } from "./data.js";
+import { finish } from "./finish.js";
+import { dot, rowsOf, squaredL2 } from "./oracle.js";
+
+function ivf(metric: Metric = "euclidean"): IndexConfig {
+  return { type: "ivf", metric, nLists: 1024 };
+}
+
+function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): IndexConfig {
+  return { type: "ivfpq", metric, nLists: 1024, pqDim, pqBits };
+}
+
+/** A model with a coder, learned from vectors, in kernel memory. */
+function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
+  const points = toListSpace(config.metric, vectors, d);
+  const lists = finish(trainModel(points, d, nLists, 3));
+  const coder = finish(trainCoder(config, points, lists, vectors.length / d));
+  return loaded(config, { ...lists, coder });
+}
+
+function loaded(config: IndexConfig, model: CodedModel) {
+  const quantizer = finish(CoarseQuantizer.open(model));
+  const coder = new ModelCoder(config, model);
+  const both = { model: model as Model, quantizer, coder };
+  const codec = codecToWrite(config, model.dimension, both);
+  if (!isRowCodec(codec)) throw new Error("expected a codec of codes alone");
+  const release = () => {
+    quantizer.free();
+    coder.free();
+  };
+  return { trained: both, model, codec: codec as RowCodec, quantizer, release };
+}
+
+type Loaded = ReturnType<typeof trained>;
+
+/** What a scan of rows, all as one block of `list`, offers, by row. */
+function scores(
+  config: IndexConfig,
+  { trained: both, codec, quantizer }: Loaded,
+  block: Uint8Array,
+  n: number,
+  list: number,
+  query: Float32Array,
+): number[] {
+  const codes = codec.load(block, n);
+  const asking = new QueryVector(config.metric, query, quantizer.rotation);
+  const { lists, distances } = quantizer.probe(asking, quantizer.nLists);
+  const search = new Search(asking, chooseScanner(config, asking, query, both), n);
+  const fingerprints = allocate(16 * n);
+  wordsAt(fingerprints, 4 * n).fill(0);
+  search.scan([
+    {
+      block: 0,
+      codes,
+      fingerprints,
+      distance: distances[lists.indexOf(list)],
+      pruned: false,
+      newer: 0,
+      accepted: 0,
+      firstBit: 0,
+    },
+  ]);
+  const offered: number[] = Array.from({ length: n }, () => Number.NaN);
+  for (const { row, score } of search.finish()) offered[row] = score;
+  search.free();
+  asking.free();
+  codes.free();
+  free(fingerprints);
+  return offered;
+}
+
+const shapes: [string, IndexConfig][] = [
+  ["ivf", ivf()],
+  ...Array.from({ length: 16 }, (_, i): [string, IndexConfig] => [`ivfpq, ${i + 1} bits`, ivfpq(6, i + 1)]),
+];
+
+describe.each(shapes)("%s", (_, config) => {
+  const d = 24;
+  const vectors = clustered(900, d, 6, 7);
+  const queries = rowsOf(clustered(905, d, 6, 7).subarray(900 * d), d);
+
+  test("estimates what the codes stand for, whatever the number of rows", () => {
+    const index = trained(config, vectors, d, 4);
+    // Entries of one byte suffice where a code's own error is ten times theirs.
+    const tolerance = config.type === "ivf" ? 2e-2 : 1e-3;
+    for (const n of [1, 2, 31, 32, 33, 64, 77]) {
+      const rows = vectors.subarray(0, n * d);
+      const block = finish(index.codec.encode(rows, 1));
+      const decoded = rowsOf(index.codec.decode(block, n), d);
+      const anchor = index.model.centroids.subarray(d, 2 * d);
+      for (const query of queries) {
+        scores(config, index, block, n, 1, query).forEach((score, row) => {
+          // Both follow from u, the code's direction: |q - a|^2 + |r|^2 - 2 |r| <q - a, u> / <r / |r|, u>.
+          const residual = rowsOf(rows, d)[row].map((value, i) => value - anchor[i]);
+          const code = decoded[row].map((value, i) => value - anchor[i]);
+          const fromAnchor = query.map((value, i) => value - anchor[i]);
+          const along = dot(residual, code);
+          const cosine = along / Math.sqrt(dot(residual, residual) * dot(code, code));
+          if (config.type === "ivfpq" && cosine < 0.6) return;
+          const scale = dot(residual, residual) / along;
+          const expected =
+            squaredL2(query, anchor) + dot(residual, residual) - 2 * scale * dot(fromAnchor, code);
+          const size = squaredL2(query, anchor) + dot(residual, residual);
+          expect(Math.abs(score - Math.max(0, expected))).toBeLessThan(tolerance * size);
+        });
+      }
+    }
+    index.release();
+  });
+
+  test("row codes make the same blocks in any order, and decode to the same vectors", () => {
+    const index = trained(config, vectors, d, 4);
+    const n = 70;
+    const block = finish(index.codec.encode(vectors.subarray(0, n * d), 2));
+    const rows = index.codec.unpack(block, n);
+    expect(index.codec.pack(rows)).toEqual(block);
+    const reader = codecToRead(config, d, true, index.model);
+    expect(reader.decode(block, n)).toEqual(index.codec.decode(block, n));
+    index.release();
+  });
+
+  test("gives back all the kernel memory it took", () => {
+    const before = allocatedBytes();
+    const index = trained(config, vectors, d, 4);
+    const block = finish(index.codec.encode(vectors.subarray(0, 50 * d), 0));
+    scores(config, index, block, 50, 0, queries[0]);
+    index.codec.decode(block, 50);
+    index.release();
+    expect(allocatedBytes()).toBe(before);
+  });
+});
+
+test.each([1, 2, 31, 64, 100, 257, 784, 1100, 4200])(
+  "estimates of ivf lie around the distances, d = %i",
+  (d) => {
+    const n = 200;
+    const vectors = clustered(n + 5, d, 1, d);
+    const index = trained(ivf(), vectors.subarray(0, n * d), d, 1);
+    const block = finish(index.codec.encode(vectors.subarray(0, n * d), 0));
+    for (const query of rowsOf(vectors.subarray(n * d), d)) {
+      const exact = rowsOf(vectors.subarray(0, n * d), d).map((row) => squaredL2(query, row));
+      const mean = exact.reduce((sum, value) => sum + value, 0) / n;
+      const found = scores(ivf(), index, block, n, 0, query);
+      const bias = found.reduce((sum, score, row) => sum + score - exact[row], 0) / n;
+      const error = Math.sqrt(found.reduce((sum, score, row) => sum + (score - exact[row]) ** 2, 0) / n);
+      expect(Math.abs(bias)).toBeLessThan(0.1 * mean);
+      expect(error).toBeLessThan((2.2 / Math.sqrt(d + 128)) * mean);
+    }
+    index.release();
+  },
+);
+
+test("estimates stay good far from the origin, and in a list much tighter than the query is far", () => {
+  const d = 32;
+  const vectors = clustered(300, d, 1, 5).map((value) => 1e-3 * value + 100);
+  const index = trained(ivf(), vectors, d, 2);
+  const query = vectors.slice(0, d).map((value, i) => value + (i % 2) * 1e-3);
+  const block = finish(index.codec.encode(vectors, 0));
+  const found = scores(ivf(), index, block, 300, 0, query);
+  const exact = rowsOf(vectors, d).map((row) => squaredL2(query, row));
+  const nearest = (values: number[]) => values.map((_, i) => i).sort((a, b) => values[a] - values[b]);
+  const first = new Set(nearest(found).slice(0, 30));
+  expect(
+    nearest(exact)
+      .slice(0, 10)
+      .filter((row) => first.has(row)).length,
+  ).toBeGreaterThanOrEqual(7);
+  index.release();
+});
+
+describe.each(metrics)("under %s", (metric) => {
+  test.each([
+    ["ivf", ivf(metric)],
+    ["ivfpq", ivfpq(4, 8, metric)],
+    ["ivfpq, 4 bits", ivfpq(4, 4, metric)],
+  ])("%s gives every row a distance that is a number, whatever the data", (_, config) => {
+    const d = 8;
+    const data: Record<string, Float32Array> = {
+      duplicates: new Float32Array(100 * d).fill(0.5),
+      zeros: new Float32Array(100 * d),
+      "one zero": clustered(100, d, 3, 1).fill(0, 0, d),
+      "the end of float32": clustered(100, d, 3, 1).map((value) => Math.sign(value) * 3e38),
+    };
+    for (const [name, vectors] of Object.entries(data)) {
+      const index = trained(config, vectors, d, 3);
+      const block = finish(index.codec.encode(vectors, 0));
+      for (const query of [vectors.slice(0, d), new Float32Array(d), new Float32Array(d).fill(1)]) {
+        for (const score of scores(config, index, block, 100, 0, query)) {
+          expect(Number.isFinite(score) && score >= 0 && (metric !== "cosine" || score <= 2), name).toBe(
+            true,
+          );
+        }
+      }
+      index.release();
+    }
+  });
+});
+
+test.each([ivf("cosine"), ivfpq(4, 8, "cosine")])(
+  "a zero vector is at distance 1 from everything under cosine, stored or asked: %o",
+  (config) => {
+    const d = 8;
+    const vectors = clustered(60, d, 3, 2).fill(0, d, 2 * d);
+    const index = trained(config, vectors, d, 2);
+    const block = finish(index.codec.encode(vectors, 0));
+    expect(scores(config, index, block, 60, 0, vectors.slice(0, d))[1]).toBe(1);
+    for (const score of scores(config, index, block, 60, 0, new Float32Array(d))) expect(score).toBe(1);
+    expect(Array.from(index.codec.decode(block, 60).subarray(d, 2 * d))).toEqual(
+      Array.from(new Float32Array(d)),
+    );
+    index.release();
+  },
+);
+
+test("rows keep their code, and their estimates, under lists that were learned anew", () => {
+  const d = 16;
+  const vectors = clustered(500, d, 8, 4);
+  for (const config of [ivf(), ivfpq(4, 8), ivfpq(8, 4)]) {
+    const old = trained(config, vectors, d, 5);
+    const quantizer = old.quantizer.assign(vectors);
+    const rows = old.codec.encodeRows(vectors, quantizer);
+    const lists = finish(trainModel(vectors, d, 9, 8));
+    const grown = finish(extendCoder(config, old.model.coder, vectors, lists, 2000));
+    const now = loaded(config, { ...lists, coder: grown });
+    expect(grown.anchors.length).toBe((5 + 9) * d);
+    expect(reads(config, now.model.coder, old.model.coder)).toBe(true);
+    const query = clustered(501, d, 8, 4).slice(500 * d);
+    const regrouped = scores(config, now, now.codec.pack(rows), 500, 3, query);
+    for (let list = 0; list < 5; list++) {
+      const members = Array.from(quantizer.keys()).filter((row) => quantizer[row] === list);
+      const codes = Buffer.concat(
+        members.map((row) => rows.subarray(row * old.codec.rowBytes, (row + 1) * old.codec.rowBytes)),
+      );
+      const before = scores(config, old, old.codec.pack(codes), members.length, list, query);
+      const tolerance = (config.type === "ivf" ? 2e-2 : 1e-4) * Math.max(...before);
+      before.forEach((score, i) => {
+        expect(Math.abs(regrouped[members[i]] - score)).toBeLessThan(tolerance);
+      });
+    }
+    old.release();
+    now.release();
+  }
+});
+
+test("a coder that is extended gets the words that more rows support, and keeps those it had", () => {
+  const d = 16;
+  const vectors = clustered(1600, d, 8, 4);
+  const config = ivfpq(4, 8);
+  const lists = finish(trainModel(vectors.subarray(0, 160 * d), d, 3, 1));
+  const small = finish(trainCoder(config, vectors.subarray(0, 160 * d), lists, 160));
+  expect(small.products?.codebooks.length).toBe(20 * d);
+  const large = finish(extendCoder(config, small, vectors, lists, 1600));
+  expect(large.products?.codebooks.length).toBe(200 * d);
+  expect(reads(config, large, small)).toBe(true);
+  expect(reads(config, small, large)).toBe(false);
+});
+
+test("codebooks have as many words as the data supports", () => {
+  expect([1, 7, 100, 2048, 5000, 39_000].map((n) => wordCount(n, 16))).toEqual([1, 1, 12, 256, 256, 1000]);
+  expect(wordCount(1e6, 4)).toBe(16);
+});
