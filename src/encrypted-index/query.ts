@@ -12,16 +12,11 @@ import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
-import { probeFiltered } from "./filtered-probes.js";
-import {
-  findMatches,
-  type Found,
-  listCounts,
-  type Matches,
-  searchPicked,
-  withMatches,
-} from "./filtered-search.js";
+import { breathe } from "./breathe.js";
+import { findMatches, type Found, type Matches, searchPicked, withMatches } from "./filtered-search.js";
 import type { OpenIndex } from "./open-index.js";
+import { plan } from "./plan.js";
+import { queriesTogether, searchTogether } from "./query-batch.js";
 import { readItems } from "./read-items.js";
 import { scanParts } from "./scan-parts.js";
 import type { Part, Snapshot } from "./snapshot.js";
@@ -37,23 +32,6 @@ export interface CheckedQuery extends CallOptions {
   readonly include: ReadonlySet<MatchField>;
 }
 
-/** A list that a query may scan. */
-interface ProbedList {
-  readonly parts: readonly Part[];
-  /** From the query to the list's centroid, in list space. */
-  readonly distance: number;
-}
-
-/** What a query scans. */
-interface Plan {
-  /** In any case, nearest first. */
-  readonly first: readonly ProbedList[];
-  /** While they can help, nearest first. */
-  readonly rest: readonly ProbedList[];
-  /** Whether rows may be ruled out by their codes. */
-  readonly pruned: boolean;
-}
-
 /** The matches of each vector, layout (queries, dimension), over one snapshot. */
 export async function query(
   index: OpenIndex,
@@ -62,37 +40,67 @@ export async function query(
   dimension: number,
   options: CheckedQuery,
 ): Promise<Match[][]> {
-  const { model } = snapshot;
+  const count = vectors.length / dimension;
+  const each = Array.from({ length: count }, (_, i) => vectors.subarray(i * dimension, (i + 1) * dimension));
+  if (options.topK === 0 || snapshot.segments.length === 0) return each.map(() => []);
+  const matches = options.filter && (await findMatches(index, snapshot, options.filter));
+  if (matches?.count === 0) return each.map(() => []);
   const ask = async (trained?: Trained) => {
     const results: Match[][] = [];
-    for (let start = 0; start < vectors.length; start += dimension) {
+    for (const group of groupsOf(each, trained, options, matches)) {
       options.signal?.throwIfAborted();
-      const vector = vectors.subarray(start, start + dimension);
-      results.push(await queryOne(index, snapshot, trained, vector, options));
+      for (const found of await searchEach(index, snapshot, trained, group, options, matches)) {
+        results.push(await toMatches(index, found, options));
+      }
+      if (count > 1) await breathe();
     }
     return results;
   };
-  return model === undefined ? ask() : index.withTrained(model, ask);
+  return snapshot.model === undefined ? ask() : index.withTrained(snapshot.model, ask);
 }
 
-async function queryOne(
+/** Vectors that are searched together: only where one kernel call can scan for all of them. */
+function groupsOf(
+  vectors: readonly Float32Array[],
+  trained: Trained | undefined,
+  { greedy }: CheckedQuery,
+  matches: Matches | undefined,
+): Float32Array[][] {
+  const together = greedy || trained?.coder !== undefined || isPicked(matches) ? 1 : queriesTogether;
+  return Array.from({ length: Math.ceil(vectors.length / together) }, (_, i) =>
+    vectors.slice(i * together, (i + 1) * together),
+  );
+}
+
+/** Whether every row that matches is compared, wherever it is. */
+function isPicked(matches: Matches | undefined): matches is Matches {
+  return matches?.few === true && matches.pickable;
+}
+
+async function searchEach(
   index: OpenIndex,
   snapshot: Snapshot,
   trained: Trained | undefined,
-  vector: Float32Array,
+  vectors: readonly Float32Array[],
   options: CheckedQuery,
+  matches: Matches | undefined,
+): Promise<Found[]> {
+  if (vectors.length > 1) {
+    return searchTogether(index, snapshot, trained, vectors, options, matches, options.signal);
+  }
+  const [vector] = vectors;
+  if (isPicked(matches)) return [await searchPicked(index, snapshot, vector, options.topK, matches)];
+  return [await searchLists(index, snapshot, trained, vector, options, matches)];
+}
+
+async function toMatches(
+  { config: { metric } }: OpenIndex,
+  { candidates, places }: Found,
+  { include }: CheckedQuery,
 ): Promise<Match[]> {
-  if (options.topK === 0 || snapshot.segments.length === 0) return [];
-  const matches = options.filter && (await findMatches(index, snapshot, options.filter));
-  if (matches?.count === 0) return [];
-  const { candidates, places } =
-    matches?.few === true && matches.pickable
-      ? await searchPicked(index, snapshot, vector, options.topK, matches)
-      : await searchLists(index, snapshot, trained, vector, options, matches);
-  const fields = new Set([...options.include].filter((field): field is ItemField => field !== "distance"));
+  const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
   const items = await readItems(places, fields);
-  if (!options.include.has("distance")) return items;
-  const { metric } = index.config;
+  if (!include.has("distance")) return items;
   return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, candidates[i].score) }));
 }
 
@@ -114,18 +122,16 @@ async function searchLists(
     const ungrouped = withMatches(snapshot.ungroupedParts, matches);
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
     if (trained !== undefined) {
-      const { first, rest, pruned } = plan(snapshot, trained.quantizer, asking, options, matches);
-      const parts = first.flatMap((list) => list.parts);
-      const distances = first.flatMap((list) => list.parts.map(() => list.distance));
+      const { parts, distances, pruned, rest } = plan(snapshot, trained.quantizer, asking, options, matches);
       await scan(parts, distances, pruned);
-      const floorOf = ({ block: { radius } }: Part, distance: number) =>
-        scoreFloor(metric, vector.length, distance, radius);
-      const left = rest.flatMap(({ parts: others, distance }) =>
-        others.map((part) => ({ part, distance, floor: floorOf(part, distance) })),
-      );
-      left.sort((a, b) => a.floor - b.floor);
-      for (const { part, distance, floor } of left) {
-        // Where one part cannot hold a nearer row, none after it can.
+      // Ascending by the smallest score that a row of it can have: where one cannot hold a nearer row, none after it can.
+      const floors = rest.map(({ part, distance }) => ({
+        part,
+        distance,
+        floor: scoreFloor(metric, vector.length, distance, part.block.radius),
+      }));
+      floors.sort((x, y) => x.floor - y.floor);
+      for (const { part, distance, floor } of floors) {
         if (floor > search.threshold) break;
         options.signal?.throwIfAborted();
         await scan([part], [distance], false);
@@ -141,29 +147,4 @@ async function searchLists(
     search.free();
     asking.free();
   }
-}
-
-function plan(
-  snapshot: Snapshot,
-  quantizer: Trained["quantizer"],
-  asking: QueryVector,
-  { topK, nProbes, greedy }: CheckedQuery,
-  matches: Matches | undefined,
-): Plan {
-  const { nLists } = quantizer;
-  const asked = nProbes === 0 ? (snapshot.model?.autoProbes ?? nLists) : Math.min(nProbes, nLists);
-  // Few matches are worth looking for in every list.
-  const wanted = matches?.few === true ? nLists : asked;
-  const all = greedy || wanted === nLists;
-  const { lists, distances } =
-    matches && !all
-      ? probeFiltered(quantizer, asking, wanted, topK, listCounts(snapshot, matches))
-      : quantizer.probe(asking, all ? nLists : wanted);
-  const probed = lists.map((list, i) => ({
-    parts: withMatches(snapshot.partsOfList(list), matches),
-    distance: distances[i],
-  }));
-  // Whoever asks for everything gets it exactly.
-  if (all) return { first: probed.slice(0, wanted), rest: probed.slice(wanted), pruned: false };
-  return { first: probed, rest: [], pruned: true };
 }

@@ -90,6 +90,8 @@ interface Kernels extends EstimateKernels {
   readonly measureQuery: typeof measureQuery;
   readonly rotateQuery: typeof rotateQuery;
   readonly scanFlat: typeof scanFlat;
+  /** As `scanFlat` of `count` queries, whose arguments lie at `scans`: four words each. */
+  readonly scanFlatEach: (scans: number, count: number) => void;
 }
 
 /**

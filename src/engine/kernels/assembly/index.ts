@@ -17,4 +17,4 @@ export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
-export { scanFlat } from "./scan-flat";
+export { scanFlat, scanFlatEach } from "./scan-flat";

@@ -24,6 +24,19 @@ export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): voi
   }
 }
 
+/** As `scanFlat` of several queries, one after the other: records of four words, each with its arguments. */
+export function scanFlatEach(scans: usize, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const at = scans + (<usize>i << 4);
+    scanFlat(
+      changetype<Query>(load<usize>(at)),
+      changetype<Heap>(load<usize>(at, 4)),
+      load<usize>(at, 8),
+      load<u32>(at, 12),
+    );
+  }
+}
+
 function scanAll(query: Query, job: Job, heap: Heap): void {
   const rows = query.scratch;
   let to = rows;

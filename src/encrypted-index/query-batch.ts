@@ -1,0 +1,138 @@
+/**
+ * Several queries at once, over the threads: each code block is opened once for all of them, and their scans run side by
+ * side. The results are those of the queries one by one.
+ */
+
+import { BatchSearch } from "../engine/batch-search.js";
+import type { Trained } from "../engine/choose-codec.js";
+import { QueryVector } from "../engine/query-vector.js";
+import { breathe, drive } from "./breathe.js";
+import { type Found, type Matches, withMatches } from "./filtered-search.js";
+import { pinParts, placeRows } from "./open-parts.js";
+import type { OpenIndex } from "./open-index.js";
+import { plan, type Probing } from "./plan.js";
+import { heldTogether } from "./scan-parts.js";
+import type { Part, Snapshot } from "./snapshot.js";
+
+/** Queries whose scans are under way together. Their tables and heaps are in memory at once. */
+export const queriesTogether = 64;
+/** Codes that they hold open at a time, in bytes as stored. */
+const heldBytesMax = 128 * 1024 * 1024;
+/** Queries that are planned between two turns of the event loop. */
+const plannedTogether = 16;
+
+/** A query's part of the work: numbers of code blocks, and how far their lists are. */
+interface Planned {
+  readonly numbers: readonly number[];
+  /** Undefined where the block is in none of the query's lists. */
+  readonly distances: readonly (number | undefined)[];
+  readonly pruned: boolean;
+}
+
+/** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for greedy queries. */
+export async function searchTogether(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  trained: Trained | undefined,
+  vectors: readonly Float32Array[],
+  options: Probing,
+  matches: Matches | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Found[]> {
+  const queries: QueryVector[] = [];
+  let search: BatchSearch | undefined;
+  try {
+    const numbers = new Map<Part, number>();
+    const planned: Planned[] = [];
+    for (const [i, vector] of vectors.entries()) {
+      const query = new QueryVector(index.config.metric, vector, trained?.quantizer.rotation);
+      queries.push(query);
+      planned.push(planOne(snapshot, trained, query, options, matches, numbers));
+      if (i % plannedTogether === plannedTogether - 1) await breathe();
+    }
+    search = new BatchSearch(queries, options.topK);
+    const parts = [...numbers.keys()];
+    for (let start = 0; start < parts.length;) {
+      signal?.throwIfAborted();
+      const end = start + heldTogether(parts, start, heldBytesMax);
+      await scanRange(snapshot, search, planned, parts, start, end, matches, signal);
+      start = end;
+    }
+    return search.finish().map((candidates) => ({
+      candidates,
+      places: candidates.map(({ block, row }) => {
+        const { segment, block: codes } = parts[block];
+        return { segment, row: codes.firstRow + row };
+      }),
+    }));
+  } finally {
+    search?.free();
+    for (const query of queries) query.free();
+  }
+}
+
+/** Gives each code block that the query needs a number in `numbers`, if it has none. */
+function planOne(
+  snapshot: Snapshot,
+  trained: Trained | undefined,
+  query: QueryVector,
+  options: Probing,
+  matches: Matches | undefined,
+  numbers: Map<Part, number>,
+): Planned {
+  const numberOf = (part: Part) => {
+    const known = numbers.get(part);
+    if (known !== undefined) return known;
+    numbers.set(part, numbers.size);
+    return numbers.size - 1;
+  };
+  const ungrouped = withMatches(snapshot.ungroupedParts, matches).map(numberOf);
+  if (trained === undefined) {
+    return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false };
+  }
+  const { parts, distances, pruned } = plan(snapshot, trained.quantizer, query, options, matches);
+  return {
+    numbers: [...ungrouped, ...parts.map(numberOf)],
+    distances: [...ungrouped.map(() => undefined), ...distances],
+    pruned,
+  };
+}
+
+/** Scans the code blocks numbered `start` to `end` for the queries that need them. */
+async function scanRange(
+  snapshot: Snapshot,
+  search: BatchSearch,
+  planned: readonly Planned[],
+  parts: readonly Part[],
+  start: number,
+  end: number,
+  matches: Matches | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const range = parts.slice(start, end);
+  const open = await pinParts(snapshot, range);
+  const placed = matches && placeRows(range, matches.rows);
+  try {
+    const jobs = planned.map(({ numbers, distances, pruned }) => {
+      const own = numbers.flatMap((number, i) => (number >= start && number < end ? [i] : []));
+      return own.map((i) => {
+        const part = parts[numbers[i]];
+        const { codes, fingerprints } = open.codes[numbers[i] - start];
+        return {
+          block: numbers[i],
+          codes,
+          fingerprints,
+          distance: distances[i],
+          pruned,
+          newer: part.newer,
+          accepted: placed?.offsets.get(part.segment) ?? 0,
+          firstBit: part.block.firstRow,
+        };
+      });
+    });
+    await drive(search.scan(jobs, open.tables), signal);
+  } finally {
+    placed?.free();
+    open.release();
+  }
+}

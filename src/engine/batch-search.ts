@@ -1,0 +1,68 @@
+/**
+ * Searches of several queries among blocks of vectors, which share what is open and run side by side: what search.ts does for
+ * one query, as a `Work`.
+ */
+
+import type { KernelCall } from "./kernels/kernels.js";
+import { allocate, allWords, free } from "./kernels/memory.js";
+import type { QueryVector } from "./query-vector.js";
+import { type Job, placeJobs, rowsMax } from "./scanner.js";
+import type { IdTable } from "./search.js";
+import { type Candidate, TopK } from "./top-k.js";
+import type { Work } from "./work.js";
+
+/** Queries of one call: each takes a few dozen microseconds, and a call costs as much beside. */
+const queriesTogether = 8;
+
+/** Holds kernel memory: call `free` when done. */
+export class BatchSearch {
+  readonly #queries: readonly QueryVector[];
+  readonly #nearest: readonly TopK[];
+
+  /** The queries stay the caller's. */
+  constructor(queries: readonly QueryVector[], topK: number) {
+    this.#queries = queries;
+    this.#nearest = queries.map(() => new TopK(topK));
+  }
+
+  /**
+   * Compares each query with jobs of its own, under sorted id tables that may hide rows, newest first. What jobs and tables
+   * point to stays where it is until this is done.
+   */
+  *scan(jobs: readonly (readonly Job[])[], tables: readonly IdTable[]): Work<void> {
+    const asked = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
+    const held = allocate(8 * tables.length + 16 * asked.length);
+    const scans = held + 8 * tables.length;
+    const placed: number[] = [];
+    try {
+      tables.forEach(({ entries, count }, i) => allWords().set([entries, count], (held >>> 2) + 2 * i));
+      asked.forEach((i, place) => {
+        const query = this.#queries[i];
+        query.newer = held;
+        query.reserve(rowsMax(jobs[i]));
+        const at = placeJobs(jobs[i]);
+        placed.push(at);
+        const { heap } = this.#nearest[i];
+        allWords().set([query.record, heap, at, jobs[i].length], (scans >>> 2) + 4 * place);
+      });
+      const calls: KernelCall[] = [];
+      for (let first = 0; first < asked.length; first += queriesTogether) {
+        const count = Math.min(queriesTogether, asked.length - first);
+        calls.push({ kernel: "scanFlatEach", args: [scans + 16 * first, count] });
+      }
+      yield calls;
+    } finally {
+      for (const at of placed) free(at);
+      free(held);
+    }
+  }
+
+  /** The rows found for each query, nearest first. Nothing can be scanned after it. */
+  finish(): Candidate[][] {
+    return this.#nearest.map((nearest) => nearest.finish());
+  }
+
+  free(): void {
+    for (const nearest of this.#nearest) nearest.free();
+  }
+}
