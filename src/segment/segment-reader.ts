@@ -54,8 +54,11 @@ interface IdPage extends CachedBlock {
 
 /** Neighbouring blocks are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
-/** A segment up to this long is read whole when it is opened: a second request would take longer than the bytes. */
-const wholeBytesMax = 256 * 1024;
+/**
+ * So much of a segment's end is read when it is opened, the directory and what lies before it: all of a short segment, of
+ * others ids and columns as far as they fit. A second request would take longer than the bytes.
+ */
+const tailBytes = 256 * 1024;
 
 export class SegmentReader {
   readonly directory: Directory;
@@ -64,8 +67,8 @@ export class SegmentReader {
   readonly #opener: ObjectOpener;
   readonly #store: BlobStore;
   readonly #cache: BlockCache;
-  /** The object as stored, where it is short. */
-  readonly #whole: Uint8Array | undefined;
+  /** The end of the object as stored. */
+  readonly #tail: Uint8Array;
   #entries: Promise<Uint32Array> | undefined;
 
   private constructor(
@@ -75,7 +78,7 @@ export class SegmentReader {
     opener: ObjectOpener,
     store: BlobStore,
     cache: BlockCache,
-    whole: Uint8Array | undefined,
+    tail: Uint8Array,
   ) {
     this.directory = directory;
     this.codec = codec;
@@ -83,10 +86,10 @@ export class SegmentReader {
     this.#opener = opener;
     this.#store = store;
     this.#cache = cache;
-    this.#whole = whole;
+    this.#tail = tail;
   }
 
-  /** Reads the directory, or all of a short segment. Throws `missing_object` or `corrupt`. */
+  /** Reads the end, with the directory. Throws `missing_object` or `corrupt`. */
   static async open(
     key: KeyObject,
     location: SegmentLocation,
@@ -96,12 +99,11 @@ export class SegmentReader {
   ): Promise<SegmentReader> {
     const { context, header, length, blocks, directoryLength } = location;
     const opener = new ObjectOpener(key, context, header);
-    const start = length <= wholeBytesMax ? 0 : length - directoryLength;
-    const read = await readRange(store, context.name, start, length - start);
-    const sealed = read.subarray(read.length - directoryLength);
+    const start = Math.max(0, length - Math.max(tailBytes, directoryLength));
+    const tail = await readRange(store, context.name, start, length - start);
+    const sealed = tail.subarray(tail.length - directoryLength);
     const directory = decodeDirectory(opener.open(blocks - 1, sealed));
-    const whole = start === 0 ? read : undefined;
-    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache, whole);
+    return new SegmentReader(directory, codecOf(directory.dimension), location, opener, store, cache, tail);
   }
 
   /**
@@ -305,7 +307,8 @@ export class SegmentReader {
 
   /** Plaintexts of blocks given in ascending order; neighbours share a request. */
   async #read(blocks: readonly Block[]): Promise<Uint8Array[]> {
-    const { name } = this.#location.context;
+    const { context, length } = this.#location;
+    const tailStart = length - this.#tail.length;
     const requests: (readonly Block[])[] = [];
     for (let done = 0; done < blocks.length; done += requests[requests.length - 1].length) {
       requests.push(leading(blocks.slice(done)));
@@ -315,7 +318,9 @@ export class SegmentReader {
       const last = request[request.length - 1];
       const end = last.offset + last.length;
       const bytes =
-        this.#whole?.subarray(start, end) ?? (await readRange(this.#store, name, start, end - start));
+        start >= tailStart
+          ? this.#tail.subarray(start - tailStart, end - tailStart)
+          : await readRange(this.#store, context.name, start, end - start);
       return request.map((block) => {
         const from = block.offset - start;
         return this.#opener.open(block.number, bytes.subarray(from, from + block.length));
