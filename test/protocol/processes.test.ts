@@ -1,6 +1,6 @@
 /**
- * Many processes write, read and train one index on a durable location. A small share here; `npm run test:processes` is 8
- * writers of 500 batches each. locations.ts says how to run it elsewhere than on local disk.
+ * Many processes write, read and train one index on each durable location. A small share here; `npm run test:processes` is
+ * 8 writers of 500 batches each.
  */
 
 import { expect, test } from "vitest";
