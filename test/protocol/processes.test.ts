@@ -42,7 +42,7 @@ test.each(locationNames)(
     expect(ids).toEqual(written.flatMap((batch) => batch.ids).sort());
     expect(await index.count()).toBe(ids.length);
 
-    const store = openLocation(location, 60_000);
+    const store = openLocation(location);
     const manifests = (await store.list("index/")).filter((key) => key.includes("/manifest/"));
     const newest = (await store.read(manifests[0])) as Uint8Array;
     await store.close();
