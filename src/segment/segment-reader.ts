@@ -6,9 +6,9 @@ import type { KeyObject } from "node:crypto";
 import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
-import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { BlockCache, CachedBlock } from "./block-cache.js";
+import { distinct, leading, readRange } from "./block-requests.js";
 import {
   type Block,
   blockOfRow,
@@ -52,8 +52,6 @@ interface IdPage extends CachedBlock {
   readonly entries: Uint32Array;
 }
 
-/** Neighbouring blocks are read in one request of at most this many bytes. */
-const requestBytesMax = 4 * 1024 * 1024;
 /**
  * So much of a segment's end is read when it is opened, the directory and what lies before it: all of a short segment, of
  * others ids and columns as far as they fit. A second request would take longer than the bytes.
@@ -328,36 +326,6 @@ export class SegmentReader {
     });
     return (await Promise.all(read)).flat();
   }
-}
-
-async function readRange(
-  store: BlobStore,
-  name: string,
-  offset: number,
-  length: number,
-): Promise<Uint8Array> {
-  const bytes = await store.read(name, { offset, length });
-  if (bytes === null) throw new SealdexError("missing_object", `stored object ${name}: it is gone`);
-  if (bytes.length !== length) throw new SealdexError("corrupt", `stored object ${name}: it is cut short`);
-  return bytes;
-}
-
-/** The blocks from the first on that lie side by side and fit in one request. */
-function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
-  let end = 1;
-  while (end < blocks.length) {
-    const { offset, length } = blocks[end];
-    const before = blocks[end - 1];
-    if (before.offset + before.length !== offset) break;
-    if (offset + length - blocks[0].offset > requestBytesMax) break;
-    end++;
-  }
-  return blocks.slice(0, end);
-}
-
-/** Each block once, in the order in which they lie in the object. */
-function distinct<B extends Block>(blocks: readonly B[]): B[] {
-  return [...new Set(blocks)].sort((a, b) => a.number - b.number);
 }
 
 function toWords(bytes: Uint8Array): Uint32Array {
