@@ -4,6 +4,7 @@ import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
 import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
+export { collectGarbage } from "./encrypted-index/collect-garbage.js";
 export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
 export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";

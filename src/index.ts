@@ -1,6 +1,6 @@
 /** `sealdex`: the encrypted vector index and its LangChain.js vector store. */
 
-export { copyIndex, createClient, generateKey, SealdexError } from "./core.js";
+export { collectGarbage, copyIndex, createClient, generateKey, SealdexError } from "./core.js";
 export type {
   BatchQuery,
   BlobStore,

@@ -56,7 +56,7 @@ const table: Record<string, string> = {
   "wire.ts": "wire/ given-values.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "given-values.ts vector-index.ts engine/config.ts errors.ts",
   "client/": "wire.ts calls.ts given-values.ts vector-index.ts filter.ts engine/config.ts errors.ts",
-  "core.ts": `client/client.ts encrypted-index/embedded-client.ts
+  "core.ts": `client/client.ts encrypted-index/embedded-client.ts encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
     storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts given-values.ts vector-index.ts engine/config.ts filter.ts embedder.ts lexical.ts errors.ts @langchain/core/

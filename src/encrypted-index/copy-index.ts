@@ -8,11 +8,10 @@
 
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import { invalid } from "../given-values.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
 import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
 import { deleteRemains } from "./abandoned.js";
-import { EmbeddedClient } from "./embedded-client.js";
+import { atPlace } from "./at-place.js";
 import { claimedIndexId, renameRecord } from "./index-record.js";
 import { ManifestLog } from "./manifest-log.js";
 import {
@@ -45,37 +44,21 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   const key = parseIndexKey(indexKey);
-  const opened: EmbeddedClient[] = [];
-  const clientAt = (place: Client | EmbeddedClientOptions, where: string): EmbeddedClient => {
-    if (place instanceof EmbeddedClient) return place;
-    if (typeof place !== "object" || place === null || !("indexLocation" in place)) {
-      throw invalid(`${where}: expected storage locations or a client of them`);
-    }
-    const client = new EmbeddedClient(place);
-    opened.push(client);
-    return client;
-  };
-  try {
-    const from = clientAt(options.from, "from");
-    const to = clientAt(options.to, "to");
-    await from.during(signal, () =>
-      to.during(signal, async () => {
-        const { index, record, name } = await from.open({ indexName, indexKey });
-        const only = await checkPlace(index, to.place, newName);
-        const manifest = await copyObjects(index, from.place, to.place, { onProgress, signal, only });
-        await checkNewest(index, to.place, manifest.version);
-        signal?.throwIfAborted();
-        const renamed = recordName(newName, 1);
-        const isSame = newName === indexName;
-        const bytes = isSame ? record : renameRecord(key, name, indexName, record, renamed);
-        if (await to.place.configStore.create(isSame ? name : renamed, bytes)) return;
-        // Another copy, or an attempt whose end was not heard of, was first.
-        await checkPlace(index, to.place, newName);
-      }),
-    );
-  } finally {
-    await Promise.all(opened.map((client) => client.close()));
-  }
+  await atPlace(options.from, "from", signal, (from) =>
+    atPlace(options.to, "to", signal, async (to) => {
+      const { index, record, name } = await from.open({ indexName, indexKey });
+      const only = await checkPlace(index, to.place, newName);
+      const manifest = await copyObjects(index, from.place, to.place, { onProgress, signal, only });
+      await checkNewest(index, to.place, manifest.version);
+      signal?.throwIfAborted();
+      const renamed = recordName(newName, 1);
+      const isSame = newName === indexName;
+      const bytes = isSame ? record : renameRecord(key, name, indexName, record, renamed);
+      if (await to.place.configStore.create(isSame ? name : renamed, bytes)) return;
+      // Another copy, or an attempt whose end was not heard of, was first.
+      await checkPlace(index, to.place, newName);
+    }),
+  );
 }
 
 /**

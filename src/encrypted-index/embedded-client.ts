@@ -171,6 +171,10 @@ export class EmbeddedClient implements Client {
     return { indexStore: this.#indexStore, configStore: this.#configStore };
   }
 
+  get clock(): Clock {
+    return this.#clock;
+  }
+
   /** Runs `work` as a call of this client. */
   during<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     return this.#calls.change(signal, work);

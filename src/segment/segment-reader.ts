@@ -7,7 +7,8 @@ import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { BlockCache, CachedBlock } from "./block-cache.js";
-import { BlockSource, leading, type SegmentLocation } from "./block-source.js";
+import { distinct, leading } from "./block-requests.js";
+import { BlockSource, type SegmentLocation } from "./block-source.js";
 import {
   type Block,
   blockOfRow,
@@ -55,7 +56,7 @@ export class SegmentReader {
     this.#cache = cache;
   }
 
-  /** Reads the directory, or all of a short segment. Throws `missing_object` or `corrupt`. */
+  /** Reads the end, with the directory. Throws `missing_object` or `corrupt`. */
   static async open(
     key: KeyObject,
     location: SegmentLocation,
@@ -268,11 +269,6 @@ export class SegmentReader {
       return plaintexts.map((plaintext, i) => decode(missing[i] as Block, plaintext));
     });
   }
-}
-
-/** Each block once, in the order in which they lie in the object. */
-function distinct<B extends Block>(blocks: readonly B[]): B[] {
-  return [...new Set(blocks)].sort((a, b) => a.number - b.number);
 }
 
 function toWords(bytes: Uint8Array): Uint32Array {

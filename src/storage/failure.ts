@@ -24,23 +24,37 @@ export async function within<T>(timeoutMs: number, operation: Promise<T>): Promi
 }
 
 /**
- * `storage_unavailable`: worth another try. Its cause has the `code` that `error` had, and nothing else of it.
- * `meanings` has words for the codes that its location is known to give. A SealdexError is returned as it is.
+ * `storage_unavailable`. Its cause has the `code` that `error` had, and nothing else of it. `meanings` has words for the
+ * codes that its location is known to give; those that `refusals` matches say the same however often they are asked.
+ * A SealdexError is returned as it is.
  */
 export function unavailable(
   location: string,
   operation: string,
   error: unknown,
   meanings: Readonly<Record<string, string>>,
+  refusals: RegExp,
 ): SealdexError {
   if (error instanceof SealdexError) return error;
   const code = codeOf(error);
   const meaning = meanings[code] ?? networkMeanings[code];
+  const isRefusal = refusals.test(code) || isMistrust(code);
   return new SealdexError(
     "storage_unavailable",
     `${location} storage: ${operation} failed with ${code}${meaning === undefined ? "" : `: ${meaning}`}`,
-    { cause: Object.assign(new Error(code), { code }) },
+    { cause: Object.assign(new Error(code), { code, isRefusal }) },
   );
+}
+
+/** Whether what `unavailable` reported may be otherwise if it is tried again. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof SealdexError) || error.code !== "storage_unavailable") return false;
+  return !(error.cause instanceof Error && "isRefusal" in error.cause && error.cause.isRefusal === true);
+}
+
+/** Whether this is what Node says of a server whose certificate it does not trust. */
+export function isMistrust(code: string): boolean {
+  return /CERT|^UNABLE_TO_/.test(code);
 }
 
 const networkMeanings: Readonly<Record<string, string>> = {

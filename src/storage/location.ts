@@ -3,9 +3,10 @@
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
+import { isPassing as mayPassAtServer } from "./failure.js";
 import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
-import { isPassing } from "./local-files.js";
+import { isPassing as mayPassOnDisk } from "./local-files.js";
 import { createMemoryStore } from "./memory.js";
 import { isPassing as mayPassAtService } from "./object-store.js";
 import { createPostgresStore, type PostgresPool } from "./postgres.js";
@@ -80,17 +81,17 @@ export function openLocation(
     case "local":
       return withRetries(createLocalStore({ path: checkPath(location.path) }), {
         timeoutMs,
-        isTransient: isPassing,
+        isTransient: mayPassOnDisk,
       });
     case "redis": {
       const { connectionString, path, allowEviction } = location;
       const client = checkClient<RedisClient>(location, ["multi"], "a Redis or Cluster of ioredis");
-      return withRetries(createRedisStore({ connectionString, client, path, allowEviction }), { timeoutMs });
+      return retriedServer(createRedisStore({ connectionString, client, path, allowEviction }), timeoutMs);
     }
     case "postgres": {
       const { connectionString, tableName } = location;
       const client = checkClient<PostgresPool>(location, ["query"], "a Pool of pg");
-      return withRetries(createPostgresStore({ connectionString, client, tableName }), { timeoutMs });
+      return retriedServer(createPostgresStore({ connectionString, client, tableName }), timeoutMs);
     }
     case "s3":
       return retriedService(openS3(location), "s3 storage", timeoutMs);
@@ -103,6 +104,10 @@ export function openLocation(
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
       );
   }
+}
+
+function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {
+  return withRetries(driver, { timeoutMs, isTransient: mayPassAtServer });
 }
 
 function retriedService(driver: BlobStore, what: string, timeoutMs: number): BlobStore {

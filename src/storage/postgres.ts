@@ -174,6 +174,9 @@ const meanings: Readonly<Record<string, string>> = {
   "57P03": "the server is starting",
 };
 
+/** Credentials, databases, schemas, rights and tables that are not as they have to be; a full disk. */
+const refusals = /^(28|3D|3F|42)|^53100$/;
+
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
@@ -184,7 +187,7 @@ function translate(operation: string, error: unknown): SealdexError {
     : said.startsWith("Connection terminated")
       ? Object.assign(new Error(), { code: "ECONNRESET" })
       : error;
-  return unavailable("postgres", operation, cause, meanings);
+  return unavailable("postgres", operation, cause, meanings, refusals);
 }
 
 async function createPool(connectionString: string) {

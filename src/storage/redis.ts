@@ -86,7 +86,8 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
         return await within(timeoutMs, working());
       } catch (error) {
         if (error instanceof TimeoutError) used.connection?.giveUp();
-        throw unavailable("redis", operation, used.connection?.reasonFor(error) ?? error, meanings);
+        const reason = used.connection?.reasonFor(error) ?? error;
+        throw unavailable("redis", operation, reason, meanings, refusals);
       }
     });
   }
@@ -192,6 +193,8 @@ const meanings: Readonly<Record<string, string>> = {
   READONLY: "this is a replica; writes go to its master",
   WRONGPASS: "the server refused the credentials",
 };
+
+const refusals = /^(NOAUTH|NOPERM|OOM|WRONGPASS)$/;
 
 function checkPath(path: unknown): string {
   // No braces: they would be taken for the hash tag.

@@ -4,8 +4,10 @@
  *
  * An attempt that does not answer in time counts as failed, and its driver is told to stop. Failed attempts are repeated
  * after a random pause of up to twice the last (exponential backoff with full jitter: Brooker, "Exponential Backoff And
- * Jitter", 2015), until the operation's own time is up. Reads, lists and deletes can be repeated as they are. A create
- * that failed may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none, again.
+ * Jitter", 2015), until the operation's own time is up. Reads and lists can be repeated as they are. A create that failed
+ * may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none, again. A delete that failed
+ * may have happened too, and then somebody may have created the blob anew, whose work a second delete would undo: so a
+ * delete is sent once.
  */
 
 import { SealdexError } from "../errors.js";
@@ -13,8 +15,9 @@ import type { BlobStore, OperationOptions } from "./blob-store.js";
 
 export interface RetryOptions {
   /**
-   * How long one operation may take, with all its attempts; each attempt may take a quarter of it. A millisecond is
-   * added for each KiB that is read or written, and 20 for each key that is deleted. Default 60,000.
+   * How long one operation may take, with all its attempts; each attempt may take a quarter of it, a delete, of which there
+   * is one attempt, all. A millisecond is added for each KiB that is read or written, and 20 for each key that is deleted.
+   * Default 60,000.
    */
   readonly timeoutMs?: number;
   /** Whether to try again after this error. Default: after `SealdexError`s with the code `storage_unavailable`. */
@@ -39,6 +42,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
     operation: (attempt: OperationOptions) => Promise<T>,
   ): Promise<T> {
     const deadline = performance.now() + timeoutMs + extraMs;
+    let reason: unknown;
     for (let failed = 0; ; failed++) {
       try {
         const attemptMs = Math.min(timeoutMs * attemptShare + extraMs, deadline - performance.now());
@@ -46,8 +50,11 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         const pauseMs = Math.random() * Math.min(pauseMsMax, firstPauseMs * 2 ** failed);
-        if (!isTransient(error) && !timeouts.has(error as object)) throw error;
-        if (performance.now() + pauseMs >= deadline) throw error;
+        const isTimeout = timeouts.has(error as object);
+        if (!isTransient(error) && !isTimeout) throw error;
+        // What an attempt before this one failed with says more than that there was no time left for this one.
+        if (!isTimeout) reason = error;
+        if (performance.now() + pauseMs >= deadline) throw reason ?? error;
         await pause(pauseMs, signal);
       }
     }
@@ -83,7 +90,8 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
 
     delete(keys, { signal } = {}) {
       const what = `delete ${keys.length} keys`;
-      return run(what, deleteMsPerKey * keys.length, signal, async (attempt) => store.delete(keys, attempt));
+      const attemptMs = timeoutMs + deleteMsPerKey * keys.length;
+      return limited(what, attemptMs, signal, async (attempt) => store.delete(keys, attempt));
     },
 
     close: () => store.close(),

@@ -3,6 +3,8 @@
  * documents of services are left behind, since they repeat access keys and what was signed.
  */
 
+import { isMistrust } from "./failure.js";
+
 export interface Failure {
   /** Words of ours, or a code from outside that went through `codeFrom`. */
   readonly reason: string;
@@ -43,7 +45,8 @@ export class ServiceError extends Error {
     this.code = reason;
     this.status = status;
     this.isRefusal =
-      isRefusal ?? (status !== undefined && status >= 400 && status < 500 && !isPassing(status));
+      isRefusal ??
+      (status === undefined ? isMistrust(reason) : status >= 400 && status < 500 && !isPassing(status));
   }
 }
 

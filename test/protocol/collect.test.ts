@@ -1,7 +1,7 @@
 /** Collection: what is deleted, when, and by whom; and that nobody is disturbed by it. */
 
 import { expect, test } from "vitest";
-import { generateKey } from "../../src/core.js";
+import { collectGarbage, generateKey } from "../../src/core.js";
 import { collectAbandoned } from "../../src/encrypted-index/abandoned.js";
 import type { Clock } from "../../src/encrypted-index/clock.js";
 import { collect } from "../../src/encrypted-index/collect.js";
@@ -292,6 +292,33 @@ test("what a deletion left that was cut short is found, marked and deleted", asy
   expect(await collectAbandoned(separate, store, clock)).toBe(1);
   expect(await separate.list("")).toEqual([]);
   expect(await store.list("")).toEqual([]);
+});
+
+test("garbage of a place is collected on demand, without a key, through a client or by its locations", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  const living = await client.createIndex({ ...options, indexName: "living" });
+  await living.upsert([{ id: "a", vector: [1] }]);
+  const kept = await store.list("");
+  await client.createIndex(options);
+  // A deletion that was cut short after its first step.
+  const [record] = (await store.list("names/")).filter((name) => !kept.includes(name));
+  await store.delete([record]);
+  expect(await collectGarbage(client)).toBe(0);
+  clock.ms += uploadMs - 1;
+  expect(await collectGarbage(client)).toBe(0);
+  const aborted = collectGarbage(client, { signal: AbortSignal.abort(new Error("not now")) });
+  await expect(aborted).rejects.toThrow("not now");
+  clock.ms += 1;
+  expect(await collectGarbage(client)).toBe(1);
+  expect(await store.list("")).toEqual(kept);
+  expect(await collectGarbage({ indexLocation: store })).toBe(0);
+  expect(await store.list("")).toEqual(kept);
+  expect(await living.count()).toBe(1);
+  await expect(collectGarbage({} as never)).rejects.toMatchObject({ code: "invalid_request" });
+  await client.close();
+  await expect(collectGarbage(client)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
 test("objects of other configuration locations are nobody's to judge", async () => {

@@ -1,6 +1,6 @@
 /**
- * Writing processes are killed, again and again, at whatever they are doing. A small share here; `npm run test:kill` kills
- * 200. locations.ts says how to run it elsewhere than on local disk.
+ * Writing processes are killed, again and again, at whatever they are doing, on each durable location. A small share here;
+ * `npm run test:kill` kills 200.
  */
 
 import { expect, test } from "vitest";

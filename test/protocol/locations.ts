@@ -1,12 +1,14 @@
-/**
- * The durable locations that the tests of the protocol run on: a local folder, and those that the environment names, for
- * example `SEALDEX_TEST_LOCATIONS='{"redis": {"location": "redis", "connectionString": "redis://…"}}'`. Each is emptied.
- */
+/** The durable locations that the tests of the protocol run on: local disk, every server of the test run, the GCS emulator. */
 
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Pool } from "pg";
+import { inject } from "vitest";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
+import { startGcsEmulator } from "../gcs-emulator/emulator.js";
+import { s3UnderTest } from "../servers/bucket.js";
 
 export interface TestLocation {
   /** What a process needs to open it. */
@@ -15,23 +17,83 @@ export interface TestLocation {
   empty(): Promise<void>;
 }
 
-const given = JSON.parse(process.env.SEALDEX_TEST_LOCATIONS ?? "{}") as Record<string, StorageLocation>;
+const servers = inject("servers");
 
-/** Names of the locations there are. */
-export const locationNames: readonly string[] = ["local", ...Object.keys(given)];
+let made = 0;
+const unique = () => `protocol_${process.pid}_${Date.now()}_${made++}`;
 
-/** An empty location of its own, where that is a folder; else the one there is, emptied. */
-export async function prepareLocation(name: string): Promise<TestLocation> {
-  if (name === "local") {
+/** A place that nothing else uses, at each location. */
+const preparations: Readonly<Record<string, () => Promise<TestLocation>>> = {
+  async local() {
     const path = await mkdtemp(join(tmpdir(), "sealdex-protocol-"));
     return { location: { location: "local", path }, empty: () => rm(path, { recursive: true }) };
-  }
-  const location = given[name];
-  const empty = async () => {
-    const store = openLocation(location, 60_000);
-    await store.delete(await store.list(""));
-    await store.close();
+  },
+
+  async redis() {
+    return emptiedAfterwards({ location: "redis", connectionString: servers.redis, path: unique() });
+  },
+
+  async "redis cluster"() {
+    const connectionString = servers["redis cluster"];
+    return emptiedAfterwards({ location: "redis", connectionString, path: unique() });
+  },
+
+  async postgres() {
+    const tableName = unique();
+    return {
+      location: { location: "postgres", connectionString: servers.postgres, tableName },
+      async empty() {
+        const pool = new Pool({ connectionString: servers.postgres });
+        await pool.query(`DROP TABLE IF EXISTS "${tableName}"`);
+        await pool.end();
+      },
+    };
+  },
+
+  async s3() {
+    const server = await s3UnderTest();
+    if (server === null) throw new Error("there is no S3 server");
+    const { location, empty } = emptiedAfterwards(await server.newBucket("protocol"));
+    return { location, empty: () => empty().finally(() => server.stop()) };
+  },
+
+  async "gcs emulator"() {
+    const [accessKey, secretKey] = ["GOOG1EMULATED", randomBytes(30).toString("base64")];
+    const keys = new Map([[accessKey, secretKey]]);
+    const emulator = await startGcsEmulator({ keys, buckets: new Map([["blobs", new Map()]]) });
+    const { endpoint } = emulator;
+    return {
+      location: { location: "gcs", bucket: "blobs", endpoint, accessKey, secretKey },
+      empty: () => emulator.stop(),
+    };
+  },
+};
+
+function emptiedAfterwards(location: StorageLocation): TestLocation {
+  return {
+    location,
+    async empty() {
+      const store = openLocation(location);
+      await store.delete(await store.list(""));
+      await store.close();
+    },
   };
-  await empty();
-  return { location, empty };
+}
+
+/** Names of the locations there are; `SEALDEX_TEST_LOCATIONS=local,s3` leaves out others. */
+export const locationNames: readonly string[] = chosen();
+
+function chosen(): string[] {
+  const asked = process.env.SEALDEX_TEST_LOCATIONS?.split(",");
+  const there = Object.keys(preparations).filter(
+    (name) => ["local", "gcs emulator"].includes(name) || servers[name] !== undefined,
+  );
+  const absent = asked?.filter((name) => !there.includes(name)) ?? [];
+  if (absent.length > 0) throw new Error(`SEALDEX_TEST_LOCATIONS: there is no ${absent.join(", ")}`);
+  return asked ?? there;
+}
+
+/** An empty place at the location of that name. */
+export function prepareLocation(name: string): Promise<TestLocation> {
+  return preparations[name]();
 }

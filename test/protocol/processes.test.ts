@@ -1,6 +1,6 @@
 /**
- * Many processes write, read and train one index on a durable location. A small share here; `npm run test:processes` is 8
- * writers of 500 batches each. locations.ts says how to run it elsewhere than on local disk.
+ * Many processes write, read and train one index on each durable location. A small share here; `npm run test:processes` is
+ * 8 writers of 500 batches each.
  */
 
 import { expect, test } from "vitest";
@@ -42,7 +42,7 @@ test.each(locationNames)(
     expect(ids).toEqual(written.flatMap((batch) => batch.ids).sort());
     expect(await index.count()).toBe(ids.length);
 
-    const store = openLocation(location, 60_000);
+    const store = openLocation(location);
     const manifests = (await store.list("index/")).filter((key) => key.includes("/manifest/"));
     const newest = (await store.read(manifests[0])) as Uint8Array;
     await store.close();

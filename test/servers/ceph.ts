@@ -98,6 +98,7 @@ export async function startCeph({ durable = false } = {}): Promise<Ceph | null> 
     await startDaemon("radosgw", "-n", "client.rgw", "-f");
     await until("the gateway", answers);
   };
+  const monitorAnswers = async () => (await run("ceph", "--connect-timeout", "5", "-s")) !== "";
   const storeIsUp = async () => (await run("ceph", "osd", "stat")).includes(" 1 up");
 
   async function kill(...names: string[]): Promise<void> {
@@ -138,7 +139,7 @@ export async function startCeph({ durable = false } = {}): Promise<Ceph | null> 
     await run("ceph-mon", "-i", "a", "--mkfs", "--monmap", join(folder, "monmap"), "--keyring", keyring);
 
     await startMonitor();
-    await until("the monitor", async () => (await run("ceph", "--connect-timeout", "5", "-s")) !== "");
+    await until("the monitor", monitorAnswers);
     const storeId = randomUUID();
     await run("ceph", "osd", "new", storeId);
     await run("ceph", "auth", "import", "-i", keyring);
@@ -169,7 +170,11 @@ export async function startCeph({ durable = false } = {}): Promise<Ceph | null> 
       await killAll();
       await whileDown?.();
       await startMonitor();
+      await until("the monitor", monitorAnswers);
+      // Else the monitor would take the dead store for the living one until its patience ends, 20 seconds.
+      await run("ceph", "osd", "down", "0");
       await startStore();
+      await until("the store", storeIsUp);
       await startGateway();
     },
     stop,

@@ -132,7 +132,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
   },
   "stores the whole buffer behind a view": {
     fault: (store) => ({ create: (key, bytes) => store.create(key, new Uint8Array(bytes.buffer)) }),
-    caught: [ranges, sizes, views, keys, deletes, handles],
+    caught: [ranges, sizes, views, keys, deletes, handles, aborts],
   },
   "hands out the same bytes again": {
     fault: (store) => {

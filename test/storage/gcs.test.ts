@@ -12,7 +12,7 @@ import { storageConformance } from "../../src/storage/conformance.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { type GcsEmulator, startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { indexBehaviour } from "../index/behaviour.js";
-import { LocationPeer } from "./location-peer.js";
+import { Peer } from "./peer.js";
 
 const accessKey = "GOOG1EMULATED";
 const secretKey = randomBytes(30).toString("base64");
@@ -34,10 +34,10 @@ describe("gcs conforms", () => {
     test,
     factory: async () => {
       const here = newLocation();
-      let peer: LocationPeer | undefined;
+      let peer: Peer | undefined;
       return {
         open: async () => openLocation(here),
-        createElsewhere: (key, contents) => (peer ??= new LocationPeer(here)).create(key, contents),
+        createElsewhere: (key, contents) => (peer ??= new Peer(here)).create(key, contents),
         destroy: async () => peer?.kill(),
       };
     },
@@ -88,7 +88,7 @@ test("connections are encrypted, and only to a server with a certificate that is
 });
 
 test("a store goes on when the service was restarted", async () => {
-  const store = openLocation(newLocation());
+  const store = openLocation(newLocation(), 2_000);
   await store.create("a", Uint8Array.of(1));
   const { port } = emulator;
   await emulator.stop();

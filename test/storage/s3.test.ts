@@ -13,7 +13,7 @@ import { indexBehaviour } from "../index/behaviour.js";
 import { s3UnderTest, withBuckets } from "../servers/bucket.js";
 import { startCeph } from "../servers/ceph.js";
 import { startProxy } from "../servers/proxy.js";
-import { LocationPeer } from "./location-peer.js";
+import { Peer, raceTwoProcesses } from "./peer.js";
 
 const server = await s3UnderTest();
 afterAll(() => server?.stop());
@@ -34,10 +34,10 @@ describe.skipIf(server === null)("s3", () => {
       test,
       factory: async () => {
         const here = newLocation();
-        let peer: LocationPeer | undefined;
+        let peer: Peer | undefined;
         return {
           open: async () => openLocation(here),
-          createElsewhere: (key, contents) => (peer ??= new LocationPeer(here)).create(key, contents),
+          createElsewhere: (key, contents) => (peer ??= new Peer(here)).create(key, contents),
           destroy: async () => peer?.kill(),
         };
       },
@@ -51,23 +51,9 @@ describe.skipIf(server === null)("s3", () => {
 
   test("of 32 creates from two processes exactly one wins, for each of 30 keys", async () => {
     const here = newLocation();
-    const peers = [new LocationPeer(here), new LocationPeer(here)];
     const store = openLocation(here);
-    try {
-      for (let i = 0; i < 30; i++) {
-        const contents = Array.from({ length: 32 }, (_, writer) => Buffer.alloc(20_000, `${i} by ${writer}`));
-        const won = await Promise.all([
-          peers[0].create(`race/${i}`, contents.slice(0, 16)),
-          peers[1].create(`race/${i}`, contents.slice(16)),
-        ]);
-        const winners = contents.filter((_, writer) => won.flat()[writer]);
-        expect(winners).toHaveLength(1);
-        expect(Buffer.compare((await store.read(`race/${i}`)) as Uint8Array, winners[0])).toBe(0);
-      }
-    } finally {
-      await Promise.all(peers.map((peer) => peer.kill()));
-      await store.close();
-    }
+    await raceTwoProcesses(here, store);
+    await store.close();
   });
 
   test("a caller's client is used as it is, and not closed", async () => {
@@ -187,14 +173,15 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
   test("a store fails clearly meanwhile and goes on by itself", async () => {
     const own = await startCeph();
     const { newBucket, stop } = withBuckets(own!);
-    const store = openLocation({ ...(await newBucket("restart")), path: "x" });
+    const store = openLocation({ ...(await newBucket("restart")), path: "x" }, 4_000);
     await store.create("a", one);
     await own!.restartGateway(async () => {
-      await expect(store.read("a")).rejects.toMatchObject({
+      const reading = expect(store.read("a")).rejects.toMatchObject({
         code: "storage_unavailable",
         message: "s3 storage: read a failed with ECONNREFUSED (nothing listens at the endpoint)",
       });
       await expect(store.create("b", one)).rejects.toMatchObject({ code: "storage_unavailable" });
+      await reading;
     });
     expect(await store.read("a")).toEqual(one);
     expect(await store.create("b", one)).toBe(true);
@@ -206,7 +193,7 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
     const own = await startCeph({ durable: true });
     const { newBucket, stop } = withBuckets(own!);
     const location = { ...(await newBucket("durable")), path: "x" };
-    const peer = new LocationPeer(location);
+    const peer = new Peer(location);
     const acknowledged = new Set<string>();
     await new Promise<void>((resolve) => {
       peer.process.on("message", ({ created }: { created: string }) => {
@@ -221,7 +208,7 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
     expect(keys.filter((key) => key.startsWith("w"))).toEqual(expect.arrayContaining([...acknowledged]));
     for (const key of keys) {
       const bytes = (await store.read(key)) as Uint8Array;
-      if (key.startsWith("w")) expect(Buffer.compare(bytes, Buffer.alloc(50_000, key)), key).toBe(0);
+      if (key.startsWith("w")) expect(Buffer.compare(bytes, Buffer.alloc(200_000, key)), key).toBe(0);
     }
     expect(await store.create("after", one)).toBe(true);
     await store.close();
@@ -235,6 +222,7 @@ test("the SDK is loaded by nothing but the first request to S3", () => {
     const isLoaded = () => Object.keys(require.cache).some((name) => name.includes("@aws-sdk"));
     const client = createClient({
       indexLocation: { location: "s3", bucket: "bucket", endpoint: "http://127.0.0.1:1", accessKey: "a", secretKey: "b" },
+      storageTimeoutMs: 1000,
     });
     const before = isLoaded();
     client.listIndexes().catch(({ code }) => console.log(before, isLoaded(), code));

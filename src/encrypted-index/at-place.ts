@@ -1,0 +1,24 @@
+/** Work at a place that a caller names by its locations, or by a client that is there already. */
+
+import { invalid } from "../given-values.js";
+import type { Client, EmbeddedClientOptions } from "../vector-index.js";
+import { EmbeddedClient } from "./embedded-client.js";
+
+/** Runs `work` as a call of the client, which is closed afterwards where it was opened here. `where` is for messages. */
+export async function atPlace<T>(
+  place: Client | EmbeddedClientOptions,
+  where: string,
+  signal: AbortSignal | undefined,
+  work: (client: EmbeddedClient) => Promise<T>,
+): Promise<T> {
+  if (place instanceof EmbeddedClient) return place.during(signal, () => work(place));
+  if (typeof place !== "object" || place === null || !("indexLocation" in place)) {
+    throw invalid(`${where}: expected storage locations or a client of them`);
+  }
+  const client = new EmbeddedClient(place);
+  try {
+    return await client.during(signal, () => work(client));
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,24 @@
+/** Collection of a whole place on demand: what belongs to no index that is there. */
+
+import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
+import { collectAbandoned } from "./abandoned.js";
+import { atPlace } from "./at-place.js";
+
+/**
+ * Deletes what is left of indexes that were deleted, or whose creation, copying or deletion was cut short, once that has
+ * been known for a day; what is found for the first time is marked. Returns of how many indexes something was deleted.
+ * Needs no key. Asks storage about every index of the place, one after the other.
+ *
+ * `place`: locations, or an embedded client. Throws `corrupt` where an index's record is damaged.
+ */
+export async function collectGarbage(
+  place: Client | EmbeddedClientOptions,
+  { signal }: CallOptions = {},
+): Promise<number> {
+  return atPlace(place, "collectGarbage", signal, async (client) => {
+    const { indexStore, configStore } = client.place;
+    const deleted = await collectAbandoned(indexStore, configStore, client.clock, signal);
+    signal?.throwIfAborted();
+    return deleted;
+  });
+}
