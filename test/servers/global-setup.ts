@@ -1,7 +1,7 @@
 /**
  * Before the tests: starts the servers that this machine has, all at once, or takes those that the environment
- * names. Tests get their addresses by `inject("servers")`. Without a server its tests are skipped, which is said;
- * under CI it is an error.
+ * names. Tests get their addresses by `inject("servers")`. Without a server its tests are skipped, and with an address alone
+ * those that start a server of their own, to break it. Either is said; under CI it is an error.
  */
 
 import type { TestProject } from "vitest/node";
@@ -19,8 +19,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const running: RunningServer[] = [];
   const stopAll = async () => void (await Promise.all(running.map((server) => server.stop())));
   const addresses: Record<string, string> = {};
-  const skipped = testServers.filter(({ variable, isInstalled }) => !process.env[variable] && !isInstalled());
-  if (skipped.length > 0) reportSkipped();
+  const absent = testServers.filter(({ isInstalled }) => !isInstalled());
+  if (absent.length > 0) reportSkipped();
 
   const starts = testServers.map(async ({ name, variable, isInstalled, start }) => {
     const given = process.env[variable];
@@ -43,13 +43,19 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   return stopAll;
 
   function reportSkipped(): void {
-    const names = skipped.map(({ name }) => name).join(", ");
-    const packages = [...new Set(skipped.flatMap((server) => server.packages))].join(" ");
-    const variables = skipped.map(({ variable }) => variable).join(", ");
-    const message =
-      `No server found for: ${names}. To run their tests: apt-get install ${packages}, ` +
-      `or give addresses in ${variables}; CONTRIBUTING.md says more.`;
-    if (process.env.CI === "true") throw new Error(message);
-    process.stderr.write(`Skipped. ${message}\n`);
+    const list = (all: typeof absent) => all.map(({ name }) => name).join(", ");
+    const given = absent.filter(({ variable }) => process.env[variable]);
+    const missing = absent.filter((server) => !given.includes(server));
+    const packages = [...new Set(absent.flatMap((server) => server.packages))].join(" ");
+    const message = [
+      ...(missing.length > 0 ? [`No server found for: ${list(missing)}.`] : []),
+      ...(given.length > 0 ? [`Not installed, so not restarted by tests: ${list(given)}.`] : []),
+      `To run their tests: apt-get install ${packages}`,
+      ...(missing.length > 0
+        ? [`or addresses in ${missing.map(({ variable }) => variable).join(", ")}`]
+        : []),
+    ].join(" ");
+    if (process.env.CI === "true") throw new Error(`${message}; CONTRIBUTING.md says more.`);
+    process.stderr.write(`Skipped. ${message}; CONTRIBUTING.md says more.\n`);
   }
 }
