@@ -15,7 +15,8 @@ export const rowsPerListSampled = 40;
 
 const heldOut = 200;
 const neighbours = 10;
-const recallTarget = 0.95;
+/** Of the lists alone: 0.95 is promised, and codes that rule rows out lose a little more, most where all rows are alike. */
+const recallTarget = 0.97;
 /** Held-out rows that are compared with the sample together. */
 const heldOutTogether = 8;
 
@@ -52,7 +53,7 @@ export function* trainModel(
 }
 
 /**
- * The number of probes that finds 95 % of the ten nearest neighbours of held-out rows, by where those
+ * The number of probes that reaches 97 % of the ten nearest neighbours of held-out rows, by where those
  * neighbours' lists stand in the query's order. Neighbours within a sample are farther away than in the whole
  * index, so this errs on the side of probing more.
  */

@@ -34,6 +34,7 @@ function items(count: number, from = 0) {
 /** Everything that can be asked of it. */
 async function contentsOf(index: VectorIndex) {
   const ids = await index.listIds();
+  const { memory: _, ...definition } = await index.describe();
   return {
     items: await index.get(ids),
     near: await index.query({
@@ -42,7 +43,7 @@ async function contentsOf(index: VectorIndex) {
       nProbes: 5,
       include: ["distance", "metadata"],
     }),
-    ...(await index.describe()),
+    ...definition,
     indexName: "",
   };
 }
