@@ -15,6 +15,7 @@ const field = {
   scratch: 24,
   newer: 28,
   deviations: 52,
+  rough: 56,
 } as const;
 
 /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
@@ -57,6 +58,8 @@ export class QueryVector {
     words.copyWithin(this.listRecord >>> 2, this.record >>> 2, this.listRecord >>> 2);
     words[(this.listRecord + field.vector) >>> 2] = this.point;
     words[(this.listRecord + field.cosine) >>> 2] = 0;
+    // Lists are ordered, not reported.
+    words[(this.listRecord + field.rough) >>> 2] = 1;
     measureQuery(this.listRecord);
   }
 

@@ -155,12 +155,18 @@ function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32):
     } else {
       const squares = sumFour(query.vector, at0, at1, at2, at3, dimension, true);
       const scale = 1 + roundoff;
-      if (<f64>f32x4.extract_lane(squares, 0) <= heap.threshold * scale) scoreRow(query, job, heap, row0);
-      if (last >= 1 && <f64>f32x4.extract_lane(squares, 1) <= heap.threshold * scale) scoreRow(query, job, heap, row1);
-      if (last >= 2 && <f64>f32x4.extract_lane(squares, 2) <= heap.threshold * scale) scoreRow(query, job, heap, row2);
-      if (last >= 3 && <f64>f32x4.extract_lane(squares, 3) <= heap.threshold * scale) scoreRow(query, job, heap, row3);
+      offerSquare(query, job, heap, row0, f32x4.extract_lane(squares, 0), scale);
+      if (last >= 1) offerSquare(query, job, heap, row1, f32x4.extract_lane(squares, 1), scale);
+      if (last >= 2) offerSquare(query, job, heap, row2, f32x4.extract_lane(squares, 2), scale);
+      if (last >= 3) offerSquare(query, job, heap, row3, f32x4.extract_lane(squares, 3), scale);
     }
   }
+}
+
+@inline
+function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, scale: f64): void {
+  if (query.rough) offerRow(query, job, heap, row, <f64>square);
+  else if (<f64>square <= heap.threshold * scale) scoreRow(query, job, heap, row);
 }
 
 @inline

@@ -32,6 +32,8 @@ export class Query {
   rounding: f32;
   /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
   deviations: f32;
+  /** 1: scores in float32 will do, wherever it can neither overflow nor lose a difference. */
+  rough: u32;
 }
 
 /** A block of rows to scan. */
