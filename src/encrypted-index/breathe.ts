@@ -1,5 +1,6 @@
 /** Long work in pieces, between which the event loop turns. */
 
+import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import type { Work } from "../engine/work.js";
 import { kernelThreads } from "../threads/kernel-threads.js";
 
@@ -24,14 +25,28 @@ export async function inTurns(n: number, visit: (i: number) => void): Promise<vo
   }
 }
 
+/** Multiply-adds below which calls are made here: about as long as a message to a thread takes. */
+const smallCost = 2 ** 20;
+
+function isSmall(calls: readonly KernelCall[]): boolean {
+  return calls.reduce((sum, { cost = Infinity }) => sum + cost, 0) < smallCost;
+}
+
 /** Drives work to its end: its kernel calls on the threads, and other work of the process between its pieces. */
 export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+  let turnedAt = performance.now();
   try {
     for (;;) {
       signal?.throwIfAborted();
       const step = work.next();
       if (step.done) return step.value;
-      await (step.value?.length ? kernelThreads().run(step.value) : breathe());
+      const calls = step.value ?? [];
+      if (calls.length > 0 && isSmall(calls)) {
+        for (const call of calls) callKernel(call);
+        if (performance.now() - turnedAt < turnMsMax) continue;
+        await breathe();
+      } else await (calls.length > 0 ? kernelThreads().run(calls) : breathe());
+      turnedAt = performance.now();
     }
   } finally {
     // Work that is given up frees what it holds; work that is done no longer cares.

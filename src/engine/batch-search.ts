@@ -48,7 +48,9 @@ export class BatchSearch {
       const calls: KernelCall[] = [];
       for (let first = 0; first < asked.length; first += queriesTogether) {
         const count = Math.min(queriesTogether, asked.length - first);
-        calls.push({ kernel: "scanFlatEach", args: [scans + 16 * first, count] });
+        const rows = asked.slice(first, first + count).flatMap((i) => jobs[i].map(({ codes }) => codes.n));
+        const cost = rows.reduce((sum, n) => sum + n, 0) * this.#queries[0].dimension;
+        calls.push({ kernel: "scanFlatEach", args: [scans + 16 * first, count], cost });
       }
       yield calls;
     } finally {

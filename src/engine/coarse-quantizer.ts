@@ -128,11 +128,14 @@ export class CoarseQuantizer {
     try {
       wordsAt(sums, 2 * dimension + nLists).fill(0);
       wordsAt(size, 1)[0] = nLists;
-      yield [{ kernel: "addRows", args: [this.#centroids, nLists, dimension, lists, 0, dimension, sums] }];
-      yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean] }];
+      const cost = nLists * dimension;
+      const args = [this.#centroids, nLists, dimension, lists, 0, dimension, sums];
+      yield [{ kernel: "addRows", args, cost }];
+      yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean], cost: dimension }];
       rotation.apply(floatsAt(this.#mean, dimension).slice(), rotatedMean);
       const codes = factors + 12 * Math.ceil(nLists / 32) * 32;
-      yield [{ kernel: "encodeRabitq", args: [this.#rotated, nLists, rotated, rotatedMean, codes, factors] }];
+      const encoding = [this.#rotated, nLists, rotated, rotatedMean, codes, factors];
+      yield [{ kernel: "encodeRabitq", args: encoding, cost: 4 * nLists * rotated }];
     } finally {
       free(sums);
     }
@@ -199,7 +202,8 @@ export class CoarseQuantizer {
     try {
       floatsAt(at, vectors.length).set(vectors);
       const centroid = this.#centroids + 4 * list * this.#dimension;
-      yield [{ kernel: "squaredL2BlockWide", args: [centroid, at, n, this.#dimension, squares] }];
+      const args = [centroid, at, n, this.#dimension, squares];
+      yield [{ kernel: "squaredL2BlockWide", args, cost: 2 * vectors.length }];
       let largest = 0;
       for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
       // Covers the rounding of this sum, and of the float32 distances it is compared with.

@@ -188,6 +188,7 @@ function* lloyd(
       const columns = Math.ceil(dimension / columnsTogether);
       yield Array.from({ length: columns }, (_, i) => ({
         kernel: "addRows" as const,
+        cost: n * columnsTogether,
         args: [
           at,
           n,

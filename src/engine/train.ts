@@ -126,7 +126,7 @@ function* assign(positions: Uint32Array, { at, dimension }: Rows, centroids: Row
   try {
     wordsAt(positionsAt, n).set(positions);
     yield [
-      { kernel: "gatherRows", args: [at, positionsAt, n, dimension, rowsAt] },
+      { kernel: "gatherRows", args: [at, positionsAt, n, dimension, rowsAt], cost: n * dimension },
       ...inParts(k, dimension, (first, count): KernelCall => ({
         kernel: "halfSquares",
         args: [centroids.at + 4 * first * dimension, count, dimension, halfNorms + 4 * first],

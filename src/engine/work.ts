@@ -21,7 +21,10 @@ export function inParts(
 ): KernelCall[] {
   const rows = Math.max(1, Math.floor(callCost / rowCost));
   const count = Math.ceil(n / rows);
-  return Array.from({ length: count }, (_, i) => make(i * rows, Math.min(rows, n - i * rows)));
+  return Array.from({ length: count }, (_, i) => {
+    const part = Math.min(rows, n - i * rows);
+    return { cost: part * rowCost, ...make(i * rows, part) };
+  });
 }
 
 /** Copies `from` to `to` of the same length, a piece at a time. */

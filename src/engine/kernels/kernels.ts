@@ -101,6 +101,8 @@ interface Kernels extends EstimateKernels {
 export interface KernelCall {
   readonly kernel: keyof Kernels;
   readonly args: readonly number[];
+  /** Multiply-adds, about: what is small is not worth sending to another thread. Absent: enough. */
+  readonly cost?: number;
 }
 
 let compiled: WebAssembly.Module | undefined;
