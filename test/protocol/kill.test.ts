@@ -9,7 +9,7 @@ import { batchesOf, monotonicMs, startChild } from "./child.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { type AddedBatch, expectPrefixes } from "./prefix.js";
 
-const kills = Number(process.env.SEALDEX_KILLS ?? 12);
+const kills = Number(process.env.SEALDEX_KILLS ?? 8);
 const lanes = 2;
 const batchItems = 3;
 const lifeMsMax = 400;

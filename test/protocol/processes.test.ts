@@ -11,7 +11,7 @@ import { locationNames, prepareLocation } from "./locations.js";
 import { expectPrefixes } from "./prefix.js";
 
 const writers = 8;
-const batches = Number(process.env.SEALDEX_BATCHES ?? 15);
+const batches = Number(process.env.SEALDEX_BATCHES ?? 10);
 const batchItems = 2;
 
 test.each(locationNames)(

@@ -535,6 +535,8 @@ describe("services that let several creates win are refused", () => {
           () => true,
           () => false,
         );
+        // As long as it takes elsewhere: on a busy machine creates would otherwise come one after the other.
+        await new Promise((resolve) => setTimeout(resolve, 100));
         return isThere ? failing(412, "PreconditionFailed") : write(request);
       },
       "has not implemented If-None-Match": async (request) =>
