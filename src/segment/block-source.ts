@@ -20,6 +20,8 @@ export interface SegmentLocation {
 const requestBytesMax = 4 * 1024 * 1024;
 /** A segment up to this long is read whole when it is opened: a second request would take longer than the bytes. */
 const wholeBytesMax = 256 * 1024;
+/** Blocks opened at a time to take rows from them, in bytes as stored. */
+const heldBytesMax = 16 * 1024 * 1024;
 
 export class BlockSource {
   readonly #name: string;
@@ -92,4 +94,19 @@ export function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
     end++;
   }
   return blocks.slice(0, end);
+}
+
+/** Blocks in groups of about the bytes that may be open at a time. */
+export function groupsOf<B extends Block>(blocks: readonly B[]): B[][] {
+  const groups: B[][] = [];
+  let bytes = Infinity;
+  for (const block of blocks) {
+    if (bytes + block.length > heldBytesMax) {
+      groups.push([]);
+      bytes = 0;
+    }
+    groups[groups.length - 1].push(block);
+    bytes += block.length;
+  }
+  return groups;
 }
