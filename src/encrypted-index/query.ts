@@ -7,6 +7,7 @@
  */
 
 import type { Trained } from "../engine/choose-codec.js";
+import type { Probes } from "../engine/coarse-quantizer.js";
 import { distanceOf, scoreFloor } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
@@ -115,9 +116,27 @@ async function searchLists(
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
     if (trained !== undefined) {
       const { first, rest, pruned } = plan(snapshot, trained.quantizer, asking, options, matches);
-      const parts = first.flatMap((list) => list.parts);
-      const distances = first.flatMap((list) => list.parts.map(() => list.distance));
-      await scan(parts, distances, pruned);
+      const scanLists = (lists: readonly ProbedList[]) =>
+        scan(
+          lists.flatMap(({ parts }) => parts),
+          lists.flatMap(({ parts, distance }) => parts.map(() => distance)),
+          pruned,
+        );
+      await scanLists(first);
+      // A number of lists that the index chose must not cost rows that were asked for.
+      if (options.nProbes === 0 && pruned && search.threshold === Infinity) {
+        const lists = probedLists(
+          snapshot,
+          trained.quantizer.probe(asking, trained.quantizer.nLists),
+          matches,
+        );
+        const met = new Set(first.flatMap((list) => list.parts));
+        const further = lists.filter((list) => list.parts.some((part) => !met.has(part)));
+        for (let start = 0; start < further.length && search.threshold === Infinity; start += start || 1) {
+          options.signal?.throwIfAborted();
+          await scanLists(further.slice(start, 2 * start || 1));
+        }
+      }
       const floorOf = ({ block: { radius } }: Part, distance: number) =>
         scoreFloor(metric, vector.length, distance, radius);
       const left = rest.flatMap(({ parts: others, distance }) =>
@@ -155,15 +174,23 @@ function plan(
   // Few matches are worth looking for in every list.
   const wanted = matches?.few === true ? nLists : asked;
   const all = greedy || wanted === nLists;
-  const { lists, distances } =
+  const probes =
     matches && !all
       ? probeFiltered(quantizer, asking, wanted, topK, listCounts(snapshot, matches))
       : quantizer.probe(asking, all ? nLists : wanted);
-  const probed = lists.map((list, i) => ({
-    parts: withMatches(snapshot.partsOfList(list), matches),
-    distance: distances[i],
-  }));
+  const probed = probedLists(snapshot, probes, matches);
   // Whoever asks for everything gets it exactly.
   if (all) return { first: probed.slice(0, wanted), rest: probed.slice(wanted), pruned: false };
   return { first: probed, rest: [], pruned: true };
+}
+
+function probedLists(
+  snapshot: Snapshot,
+  { lists, distances }: Probes,
+  matches: Matches | undefined,
+): ProbedList[] {
+  return lists.map((list, i) => ({
+    parts: withMatches(snapshot.partsOfList(list), matches),
+    distance: distances[i],
+  }));
 }
