@@ -2,12 +2,14 @@
 //
 // Maximal marginal relevance through the store: k of fetchK candidates, 384 dimensions. Prints the time of the picks
 // alone, of a whole search (query, vectors and texts from the index, picks), and of LangChain's own function on the
-// same vectors, as Markdown.
+// same vectors, as Markdown; then what trained indexes of each type pick, of seeded clustered vectors and, where
+// SEALDEX_BENCH_DATA names a folder that has them, of text vectors.
 
 import { cpus } from "node:os";
 import { Embeddings } from "@langchain/core/embeddings";
 import { maximalMarginalRelevance as langchains } from "@langchain/core/utils/math";
 import { createClient, EncryptedVectorStore, generateKey } from "sealdex";
+import { loadDataset, syntheticVectors } from "./search/datasets.mjs";
 import { maximalMarginalRelevance } from "../dist/esm/langchain/maximal-marginal-relevance.js";
 
 const dimension = 384;
@@ -60,42 +62,64 @@ for (const [k, fetchK] of [
   console.log(`| ${k} | ${fetchK} | ${times} | ${same} |`);
 }
 await store.close();
-await overlap();
+await trained("clustered", syntheticVectors(20_000, dimension, 200));
+if (process.env.SEALDEX_BENCH_DATA !== undefined) await trained("text", loadDataset("text"));
 
-/** How many of the picks from compressed indexes are those of exact vectors, for clustered vectors that were trained on. */
-async function overlap() {
-  const centres = Array.from({ length: 50 }, () => randomVector());
-  const near = (centre) => centre.map((value) => value + 0.6 * (Math.random() - 0.5));
-  const clustered = Array.from({ length: documents }, (_, i) => near(centres[i % centres.length]));
+/**
+ * Trained indexes: how many of the picks are those of exact MMR, which are an index's own while it is not trained, and how long
+ * a search takes with the number of lists that the index chooses, or all of them (greedy).
+ */
+async function trained(name, { base, queries, dimension: d = dimension }) {
+  const rowsOf = (data) =>
+    Array.from({ length: data.length / d }, (_, i) => data.subarray(i * d, (i + 1) * d));
+  const rows = rowsOf(base);
+  const asked = rowsOf(queries)
+    .slice(0, 200)
+    .map((row) => Array.from(row));
   const client = createClient({ indexLocation: { location: "memory" } });
-  console.log("\n| index, trained | picks shared with exact MMR, k = 10 of 50 |\n|---|---:|");
-  const queries = centres.slice(0, 20).map(near);
+  console.log(`\n${rows.length} ${name} vectors of ${d} dimensions, ${asked.length} queries\n`);
+  console.log("| index, trained | lists | picks of exact MMR, 10 of 50 | 4 of 20 (ms) | 10 of 50 (ms) |");
+  console.log("|---|---|---:|---:|---:|");
+  const picksOf = async (searched, options) => {
+    const picks = [];
+    const took = [];
+    for (const vector of asked) {
+      searched.embeddings.vector = vector;
+      const started = performance.now();
+      const found = await searched.maxMarginalRelevanceSearch("any", options);
+      took.push(performance.now() - started);
+      picks.push(found.map(({ id }) => id));
+    }
+    return { picks, ms: took.sort((a, b) => a - b)[took.length >> 1].toFixed(2) };
+  };
   let exact;
   for (const indexType of ["ivfflat", "ivf", "ivfpq"]) {
     const address = { indexName: indexType, indexKey: generateKey() };
-    const embeddings = new Given(query);
-    const params = indexType === "ivfpq" ? { pqDim: dimension / 4 } : {};
-    const args = { ...address, client, indexType, indexConfigParams: params, greedy: true };
-    const trained = new EncryptedVectorStore(embeddings, args);
-    await trained.addVectors(
-      clustered,
-      clustered.map((_, i) => ({ pageContent: `${i}`, metadata: {} })),
-    );
-    const failed = await (await client.loadIndex(address)).train({ nLists: 50 }).catch((error) => error);
-    if (failed) {
-      console.log(`| ${indexType} | ${failed.code} |`);
-      continue;
+    const indexConfigParams = indexType === "ivfpq" ? { pqDim: d / 4 } : {};
+    const args = { ...address, client, indexType, indexConfigParams };
+    const automatic = new EncryptedVectorStore(new Given(), args);
+    const index = await client.createIndex({
+      ...address,
+      metric: "cosine",
+      indexConfig: { type: indexType, ...indexConfigParams },
+    });
+    for (let from = 0; from < rows.length; from += 5000) {
+      await index.upsert(
+        rows.slice(from, from + 5000).map((vector, i) => ({ id: `${from + i}`, vector, contents: "text" })),
+      );
     }
-    let shared = 0;
-    const picks = [];
-    for (const asked of queries) {
-      embeddings.vector = asked;
-      const found = await trained.maxMarginalRelevanceSearch("any", { k: 10, fetchK: 50 });
-      picks.push(found.map(({ pageContent }) => pageContent));
+    exact ??= (
+      await picksOf(new EncryptedVectorStore(new Given(), { ...args, greedy: true }), { k: 10, fetchK: 50 })
+    ).picks;
+    await index.train();
+    const greedy = new EncryptedVectorStore(new Given(), { ...args, greedy: true });
+    for (const [lists, searched] of Object.entries({ chosen: automatic, all: greedy })) {
+      const few = await picksOf(searched, { k: 4, fetchK: 20 });
+      const { picks, ms } = await picksOf(searched, { k: 10, fetchK: 50 });
+      const shared = picks.map((some, i) => some.filter((id) => exact[i].includes(id)).length / 10);
+      const share = shared.reduce((a, b) => a + b) / shared.length;
+      console.log(`| ${indexType} | ${lists} | ${share.toFixed(3)} | ${few.ms} | ${ms} |`);
     }
-    exact ??= picks;
-    picks.forEach((some, i) => (shared += some.filter((pick) => exact[i].includes(pick)).length));
-    console.log(`| ${indexType} | ${(shared / (10 * queries.length)).toFixed(3)} |`);
   }
   await client.close();
 }

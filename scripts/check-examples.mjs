@@ -1,11 +1,12 @@
 // Runs the examples as a reader would: each from a folder that holds nothing but the packed packages and what the
 // examples name, with a service running for those that want one. What is printed is compared with what must be in it.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 /** A line, or part of one, that each example must print. An example without an entry here is a failure. */
 const expected = {
@@ -38,7 +39,8 @@ const peers = ["core", "classic", "textsplitters", "langgraph-checkpoint"].map(
 );
 const packages = peers.map((name) => `${name}@${devDependencies[name]}`);
 const packed = [pack(root), pack(join(root, "server"))];
-execFileSync(npm, ["install", "--silent", ...packed, ...packages], { cwd: work, stdio: "inherit" });
+const quick = ["--silent", "--prefer-offline", "--no-audit", "--no-fund"];
+execFileSync(npm, ["install", ...quick, ...packed, ...packages], { cwd: work, stdio: "inherit" });
 cpSync(join(root, "examples", "langchain"), work, { recursive: true });
 
 const port = "18432";
@@ -60,26 +62,27 @@ const stopped = new Promise((resolve) => service.once("exit", resolve));
 try {
   await untilHealthy();
   const names = readdirSync(join(root, "examples", "langchain")).filter((name) => name.endsWith(".mjs"));
-  for (const name of names) {
-    const printed = execFileSync(process.execPath, [name], {
-      cwd: work,
-      env,
-      encoding: "utf8",
-      timeout: 120_000,
-    });
-    if (!expected[name])
-      throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
-    for (const text of expected[name]) {
-      if (!printed.includes(text))
-        throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${printed}`);
-    }
-    console.log(`> node ${name}: as expected`);
-  }
+  const queue = names.values();
+  await Promise.all(Array.from({ length: 2 }, () => runAll(queue)));
   console.log(`${names.length} examples run from the packed packages.`);
 } finally {
   service.kill();
   await stopped;
   rmSync(work, { recursive: true });
+}
+
+/** Runs one after the other what is left of the queue, which others take from as well. */
+async function runAll(queue) {
+  for (const name of queue) {
+    if (!expected[name])
+      throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
+    const options = { cwd: work, env, timeout: 120_000 };
+    const { stdout } = await promisify(execFile)(process.execPath, [name], options);
+    for (const text of expected[name]) {
+      if (!stdout.includes(text)) throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${stdout}`);
+    }
+    console.log(`> node ${name}: as expected`);
+  }
 }
 
 async function untilHealthy() {

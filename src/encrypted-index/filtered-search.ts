@@ -43,7 +43,7 @@ export async function findMatches(
     rows: new Map(segments.map((segment, i) => [segment, found[i]])),
     count,
     few: segments.every(({ reader }) => canPick(count, reader.directory.dimension)),
-    pickable: segments.every(({ reader }) => reader.codec.pick !== undefined),
+    pickable: segments.every(({ reader }) => reader.codec.exact),
   };
 }
 

@@ -6,9 +6,8 @@
 import { codecToRead } from "../engine/choose-codec.js";
 import type { LoadedCodes } from "../engine/codec.js";
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
-import { SealdexError } from "../errors.js";
 import type { CachedBlock } from "../segment/block-cache.js";
-import type { CodeBlock } from "../segment/directory.js";
+import { groupsOf } from "../segment/block-requests.js";
 import { rowsIn } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { breathe } from "./breathe.js";
@@ -36,8 +35,6 @@ export interface PickedPiece {
  */
 const pickedRowsMax = 2048;
 const pickedBytesMax = 64 * 1024 * 1024;
-/** Blocks opened at a time to take rows from them, in bytes as stored. */
-const heldBytesMax = 16 * 1024 * 1024;
 /** The first pieces are small: once they are scanned there is a threshold, which spares most of the others. */
 const pieceEnds = [64, 512, pickedRowsMax];
 
@@ -46,7 +43,7 @@ export function canPick(count: number, dimension: number): boolean {
   return count <= pickedRowsMax && 4 * count * dimension <= pickedBytesMax;
 }
 
-/** The picked rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be able to pick. */
+/** The picked rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be exact. */
 export function pinPicked(
   index: OpenIndex,
   reader: SegmentReader,
@@ -70,10 +67,7 @@ async function pickRows(
       opened.forEach((open, i) => {
         const { firstRow, rows: size } = group[i];
         const found = rowsIn(bits, firstRow, firstRow + size).map((row) => row - firstRow);
-        const picked = reader.codec.pick?.(open.codes, found);
-        if (picked === undefined)
-          throw new SealdexError("internal", "rows cannot be picked from these codes");
-        vectors.set(picked, rows.length * dimension);
+        vectors.set(reader.codec.pick(open.codes, found), rows.length * dimension);
         for (const row of found) {
           fingerprints.set(wordsAt(open.fingerprints + 16 * row, 4), 4 * rows.length);
           rows.push(firstRow + row);
@@ -113,19 +107,4 @@ function load(
       for (const { codes } of pieces) codes.free();
     },
   };
-}
-
-/** Blocks in groups of about the bytes that may be held. */
-function groupsOf(blocks: readonly CodeBlock[]): CodeBlock[][] {
-  const groups: CodeBlock[][] = [];
-  let bytes = Infinity;
-  for (const block of blocks) {
-    if (bytes + block.length > heldBytesMax) {
-      groups.push([]);
-      bytes = 0;
-    }
-    groups[groups.length - 1].push(block);
-    bytes += block.length;
-  }
-  return groups;
 }

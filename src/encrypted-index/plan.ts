@@ -57,3 +57,19 @@ export function plan(
   });
   return { parts, distances, pruned: !all, rest };
 }
+
+/** The parts of all lists but those that were met, nearest list first. */
+export function furtherParts(
+  snapshot: Snapshot,
+  quantizer: CoarseQuantizer,
+  query: QueryVector,
+  matches: Matches | undefined,
+  met: ReadonlySet<Part>,
+): { part: Part; distance: number }[] {
+  const { lists, distances } = quantizer.probe(query, quantizer.nLists);
+  return lists.flatMap((list, rank) =>
+    withMatches(snapshot.partsOfList(list), matches)
+      .filter((part) => !met.has(part))
+      .map((part) => ({ part, distance: distances[rank] })),
+  );
+}

@@ -15,7 +15,7 @@ import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.
 import { breathe } from "./breathe.js";
 import { findMatches, type Found, type Matches, searchPicked, withMatches } from "./filtered-search.js";
 import type { OpenIndex } from "./open-index.js";
-import { plan } from "./plan.js";
+import { furtherParts, plan } from "./plan.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { readItems } from "./read-items.js";
 import { scanParts } from "./scan-parts.js";
@@ -86,7 +86,14 @@ async function searchEach(
   matches: Matches | undefined,
 ): Promise<Found[]> {
   if (vectors.length > 1) {
-    return searchTogether(index, snapshot, trained, vectors, options, matches, options.signal);
+    const found = await searchTogether(index, snapshot, trained, vectors, options, matches, options.signal);
+    if (trained === undefined || options.nProbes > 0) return found;
+    // Those that did not find enough go further by themselves.
+    const search = (vector: Float32Array) => searchLists(index, snapshot, trained, vector, options, matches);
+    for (const [i, { candidates }] of found.entries()) {
+      if (candidates.length < options.topK) found[i] = await search(vectors[i]);
+    }
+    return found;
   }
   const [vector] = vectors;
   if (isPicked(matches)) return [await searchPicked(index, snapshot, vector, options.topK, matches)];
@@ -124,6 +131,19 @@ async function searchLists(
     if (trained !== undefined) {
       const { parts, distances, pruned, rest } = plan(snapshot, trained.quantizer, asking, options, matches);
       await scan(parts, distances, pruned);
+      // A number of lists that the index chose must not cost rows that were asked for.
+      if (options.nProbes === 0 && pruned && search.threshold === Infinity) {
+        const further = furtherParts(snapshot, trained.quantizer, asking, matches, new Set(parts));
+        for (let start = 0; start < further.length && search.threshold === Infinity; start += start || 1) {
+          options.signal?.throwIfAborted();
+          const more = further.slice(start, 2 * start || 1);
+          await scan(
+            more.map(({ part }) => part),
+            more.map(({ distance }) => distance),
+            pruned,
+          );
+        }
+      }
       // Ascending by the smallest score that a row of it can have: where one cannot hold a nearer row, none after it can.
       const floors = rest.map(({ part, distance }) => ({
         part,

@@ -58,11 +58,26 @@ export function packBlock(layout: CodeLayout, rows: Uint8Array): Uint8Array {
 
 /** The row codes of a block of n rows, layout (n, row code). */
 export function unpackBlock(layout: CodeLayout, block: Uint8Array, n: number): Uint8Array {
+  return unpackRows(
+    layout,
+    block,
+    n,
+    Array.from({ length: n }, (_, row) => row),
+  );
+}
+
+/** The row codes of some rows of a block of n rows, layout (wanted, row code). */
+export function unpackRows(
+  layout: CodeLayout,
+  block: Uint8Array,
+  n: number,
+  wanted: readonly number[],
+): Uint8Array {
   const { nibbles, bitBytes } = layout;
   const rowBytes = rowCodeBytes(layout);
-  const rows = new Uint8Array(n * rowBytes);
-  for (let row = 0; row < n; row++) {
-    const to = row * rowBytes;
+  const rows = new Uint8Array(wanted.length * rowBytes);
+  wanted.forEach((row, i) => {
+    const to = i * rowBytes;
     for (let word = 0; word < codeWords; word++) {
       const at = 4 * (word * n + row);
       rows.set(block.subarray(at, at + 4), to + 4 * word);
@@ -71,14 +86,14 @@ export function unpackBlock(layout: CodeLayout, block: Uint8Array, n: number): U
     if (nibbles === 0) {
       const at = 4 * codeWords * n + row * bitBytes;
       rows.set(block.subarray(at, at + bitBytes), bitsAt);
-      continue;
+      return;
     }
     const { first, stride, shift } = placeOf(layout, n, row);
     for (let nibble = 0; nibble < nibbles; nibble++) {
       const value = (block[first + nibble * stride] >> shift) & 15;
       rows[bitsAt + (nibble >> 1)] |= value << (4 * (nibble & 1));
     }
-  }
+  });
   return rows;
 }
 

@@ -28,8 +28,10 @@ export interface Codec {
    * space that these stand for. The bytes given are not kept.
    */
   decode(codes: Uint8Array, n: number): Float32Array;
-  /** Vectors of rows of a loaded block, bit for bit, layout (rows, dimension); absent where codes do not hold them. */
-  pick?(codes: LoadedCodes, rows: readonly number[]): Float32Array;
+  /** Whether codes hold the vectors bit for bit. */
+  readonly exact: boolean;
+  /** Vectors of rows of a loaded block, layout (rows, dimension), as `decode` gives them. */
+  pick(codes: LoadedCodes, rows: readonly number[]): Float32Array;
   /** Copies the codes of n rows into kernel memory. */
   load(codes: Uint8Array, n: number): LoadedCodes;
 }

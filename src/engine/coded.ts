@@ -5,7 +5,15 @@
  */
 
 import type { Codec, LoadedCodes } from "./codec.js";
-import { blockBytes, type CodeLayout, nowhere, packBlock, rowCodeBytes, unpackBlock } from "./code-layout.js";
+import {
+  blockBytes,
+  type CodeLayout,
+  nowhere,
+  packBlock,
+  rowCodeBytes,
+  unpackBlock,
+  unpackRows,
+} from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
@@ -18,7 +26,7 @@ export interface CodedBlock extends LoadedCodes {
   readonly at: number;
   /** The list whose centroid all rows are coded around; undefined where they differ. */
   readonly anchor: number | undefined;
-  /** Rows without a direction. */
+  /** Rows without a direction, whose anchor here is another. */
   readonly nowhere: readonly number[];
 }
 
@@ -51,6 +59,7 @@ const slackBytes = 16;
 /** `coder` is needed for encoding. Decoding gives points in list space, approximately. */
 export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelCoder | undefined): RowCodec {
   const layout = layoutOf(config, model.dimension);
+  const rowBytes = rowCodeBytes(layout);
   const directions = config.metric === "cosine";
   const encodeRows = (vectors: Float32Array, lists: Uint32Array) => {
     if (coder === undefined) throw new TypeError("this codec was made to read");
@@ -64,7 +73,8 @@ export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelC
   };
   return {
     model,
-    rowBytes: rowCodeBytes(layout),
+    exact: false,
+    rowBytes,
     codeBytes: (n) => blockBytes(layout, n),
     unpack: (codes, n) => unpackBlock(layout, codes, n),
     pack: (rows) => packBlock(layout, rows),
@@ -76,6 +86,15 @@ export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelC
       return packBlock(layout, encodeRows(vectors, lists));
     },
     decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
+    pick(codes, rows) {
+      const { at, n, nowhere: lost } = codes as CodedBlock;
+      const picked = unpackRows(layout, bytesAt(at, blockBytes(layout, n)), n, rows);
+      const view = new DataView(picked.buffer);
+      rows.forEach((row, i) => {
+        if (lost.includes(row)) view.setUint32(i * rowBytes, nowhere, true);
+      });
+      return decodeRows(picked);
+    },
     load: (codes, n) => loadBlock(layout, model, codes, n),
   };
 }

@@ -17,6 +17,7 @@ import { encodeList, rabitqBytes } from "./rabitq.js";
 export function flatCodec(metric: Metric, dimension: number, grouping: Grouping): Codec {
   const rowBytes = 4 * dimension;
   return {
+    exact: true,
     codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
@@ -29,7 +30,8 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
-    pick({ vectors }: FlatCodes, rows) {
+    pick(codes, rows) {
+      const { vectors } = codes as FlatCodes;
       const picked = new Float32Array(rows.length * dimension);
       rows.forEach((row, i) => picked.set(floatsAt(vectors + row * rowBytes, dimension), i * dimension));
       return picked;

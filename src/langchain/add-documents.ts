@@ -16,7 +16,10 @@ export interface AddOptions {
   readonly ids?: readonly string[];
   /** Called after each batch that was stored. */
   readonly onProgress?: (progress: AddProgress) => void;
-  /** Stops before the next batch is stored; what was stored stays. The call rejects with the signal's reason. */
+  /**
+   * Stops embedding and storing at once. The call rejects with the signal's reason, unless all was stored by then; what was
+   * stored stays, and of the batch under way all or nothing.
+   */
   readonly signal?: AbortSignal;
 }
 
@@ -40,7 +43,7 @@ export async function addInBatches(
     const end = endOfBatch(documents, start);
     const batch = documents.slice(start, end);
     const vectors = await unlessAborted(vectorsOf(batch, start), signal);
-    await index.upsert(toItems(vectors, batch, ids.slice(start, end)));
+    await index.upsert(toItems(vectors, batch, ids.slice(start, end)), { signal });
     start = end;
     onProgress?.({ stored: end, total: documents.length });
   }

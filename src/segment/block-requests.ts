@@ -6,6 +6,8 @@ import type { Block } from "./directory.js";
 
 /** Neighbouring blocks are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
+/** Blocks opened at a time to take rows from them, in bytes as stored. */
+const heldBytesMax = 16 * 1024 * 1024;
 
 /** Throws `missing_object` or `corrupt` where not all of the range is there. */
 export async function readRange(
@@ -36,4 +38,19 @@ export function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
 /** Each block once, in the order in which they lie in the object. */
 export function distinct<B extends Block>(blocks: readonly B[]): B[] {
   return [...new Set(blocks)].sort((a, b) => a.number - b.number);
+}
+
+/** Blocks in groups of about the bytes that may be open at a time. */
+export function groupsOf<B extends Block>(blocks: readonly B[]): B[][] {
+  const groups: B[][] = [];
+  let bytes = Infinity;
+  for (const block of blocks) {
+    if (bytes + block.length > heldBytesMax) {
+      groups.push([]);
+      bytes = 0;
+    }
+    groups[groups.length - 1].push(block);
+    bytes += block.length;
+  }
+  return groups;
 }

@@ -7,7 +7,7 @@ import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { BlockCache, CachedBlock } from "./block-cache.js";
-import { distinct, leading } from "./block-requests.js";
+import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import {
   type Block,
@@ -132,15 +132,28 @@ export class SegmentReader {
   /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
     const { dimension, codes } = this.directory;
-    const blocks = distinct(rows.map((row) => blockOfRow(codes, row)));
-    const opened = await Promise.all(
-      blocks.map(async (block) => this.codec.decode((await this.readCodes(block)).codes, block.rows)),
-    );
-    return rows.map((row) => {
+    const placesOf = new Map<CodeBlock, number[]>();
+    rows.forEach((row, place) => {
       const block = blockOfRow(codes, row);
-      const start = (row - block.firstRow) * dimension;
-      return opened[blocks.indexOf(block)].slice(start, start + dimension);
+      placesOf.set(block, [...(placesOf.get(block) ?? []), place]);
     });
+    const vectors: Float32Array[] = Array.from({ length: rows.length });
+    for (const group of groupsOf(distinct([...placesOf.keys()]))) {
+      const opened = await this.pinCodes(group);
+      try {
+        group.forEach((block, i) => {
+          const places = placesOf.get(block) as number[];
+          const wanted = places.map((place) => rows[place] - block.firstRow);
+          const picked = this.codec.pick(opened[i].codes, wanted);
+          places.forEach((place, at) => {
+            vectors[place] = picked.slice(at * dimension, (at + 1) * dimension);
+          });
+        });
+      } finally {
+        this.unpin(group);
+      }
+    }
+    return vectors;
   }
 
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */

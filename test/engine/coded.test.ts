@@ -121,6 +121,23 @@ describe.each(shapes)("%s", (_, config) => {
     index.release();
   });
 
+  test.each(metrics)("gives the vectors of rows of a loaded block as of a stored one, under %s", (metric) => {
+    const given = vectors.slice();
+    given.fill(0, 3 * d, 4 * d);
+    const index = trained({ ...config, metric }, given, d, 4);
+    for (const n of [5, 32, 70]) {
+      const block = finish(index.codec.encode(given.subarray(0, n * d), 2));
+      const all = rowsOf(index.codec.decode(block, n), d);
+      const codes = index.codec.load(block, n);
+      for (const wanted of [[3], [n - 1, 3, 0], Array.from({ length: n }, (__, row) => row), []]) {
+        const picked = rowsOf(index.codec.pick(codes, wanted), d);
+        expect(picked).toEqual(wanted.map((row) => all[row]));
+      }
+      codes.free();
+    }
+    index.release();
+  });
+
   test("row codes make the same blocks in any order, and decode to the same vectors", () => {
     const index = trained(config, vectors, d, 4);
     const n = 70;

@@ -349,6 +349,28 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       for (const matches of few) expect(matches.length).toBeLessThanOrEqual(10);
     });
 
+    test.each(everyType)(
+      "a trained $type that chooses its lists finds as many items as asked for",
+      async (type) => {
+        const vectors = rowsOf(clustered(800, 6, 20, 9), 6);
+        const metadata = (i: number) => ({ half: i % 2 });
+        const items = vectors.map((vector, i) => ({ id: `${i}`, vector, metadata: metadata(i) }));
+        const { index } = await newIndex(items, "euclidean", type);
+        await index.train({ nLists: 20 });
+        const queryVector = vectors[0];
+        for (const topK of [1, 10, 300, 799, 800]) {
+          expect(await index.query({ queryVector, topK, nProbes: 0 })).toHaveLength(topK);
+        }
+        const filters = { half: 1 };
+        expect(await index.query({ queryVector, topK: 1000, nProbes: 0, filters })).toHaveLength(400);
+        expect(await index.query({ queryVector, topK: 1000, nProbes: 1 })).not.toHaveLength(800);
+        // Those whose clusters are all but empty are found as well.
+        await index.delete({ ids: items.slice(0, 798).map(({ id }) => id) });
+        const left = await index.query({ queryVector, topK: 5, nProbes: 0 });
+        expect(left.map(({ id }) => id).sort()).toEqual(["798", "799"]);
+      },
+    );
+
     test.each(everyType)("a trained $type goes on to take upserts, deletes and trainings", async (type) => {
       const random = seededRandom(3);
       const vector = () => Array.from({ length: 6 }, () => random());

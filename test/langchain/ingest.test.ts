@@ -1,7 +1,7 @@
 /** Adding more documents than fit in one batch: bounded batches, progress, stopping, going on. */
 
 import { Document } from "@langchain/core/documents";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   type AddProgress,
   createClient,
@@ -9,6 +9,9 @@ import {
   type EncryptedVectorStoreArgs,
   generateKey,
 } from "../../src/index.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { startService } from "../http/service.js";
 
 let args: EncryptedVectorStoreArgs;
 let batches: number[];
@@ -84,6 +87,58 @@ test("stops at once while a model takes its time, and stores nothing of that bat
   expect(await countOf(store)).toBe(0);
   const aborted = store.addDocuments(documents(10), { signal: AbortSignal.abort() });
   await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
+});
+
+describe("aborted while a batch is being stored", () => {
+  /** Adds two batches, aborted at the second time that something of this kind is stored; documents found afterwards. */
+  async function stoppedAt(kind: "/segment/" | "/manifest/"): Promise<number> {
+    const store = createMemoryStore();
+    const stop = new AbortController();
+    const filled = new EncryptedVectorStore(embeddings, {
+      ...args,
+      client: createClient({ indexLocation: store }),
+    });
+    await filled.addDocuments(documents(1).slice(0, 0));
+    let seen = 0;
+    const create: BlobStore["create"] = async (key, bytes) => {
+      if (key.includes(kind) && ++seen === 2) stop.abort(new Error("stop"));
+      return store.create(key, bytes);
+    };
+    const client = createClient({ indexLocation: { ...store, create } });
+    const stopped = new EncryptedVectorStore(embeddings, { ...args, client });
+    const adding = stopped.addDocuments(documents(1500), { signal: stop.signal });
+    await expect(adding).rejects.toThrow("stop");
+    expect(batches.at(-1)).toBe(500);
+    await client.close();
+    return countOf(filled);
+  }
+
+  test("what was not committed yet is not there", async () => {
+    expect(await stoppedAt("/segment/")).toBe(500);
+  });
+
+  test("what is being committed is there whole, and no batch follows", async () => {
+    expect(await stoppedAt("/manifest/")).toBe(1000);
+    expect(batches).toEqual([500, 500]);
+  });
+
+  test("over HTTP a batch is there whole or not at all", async () => {
+    const { baseUrl, apiKey, close } = await startService();
+    const { indexName, indexKey } = args;
+    const store = new EncryptedVectorStore(embeddings, { indexName, indexKey, baseUrl, apiKey });
+    for (const delayMs of [0, 1, 2, 5]) {
+      const stop = new AbortController();
+      const onProgress = () => void setTimeout(() => stop.abort(new Error("stop")), delayMs);
+      const adding = store.addDocuments(documents(3000), { onProgress, signal: stop.signal });
+      await expect(adding).rejects.toThrow("stop");
+      const count = await countOf(store);
+      expect(count % 500).toBe(0);
+      expect(count).toBeGreaterThanOrEqual(500);
+      await store.delete({ deleteAll: true });
+    }
+    await store.close();
+    await close();
+  });
 });
 
 test("a model that fails half-way leaves whole batches, and adding everything again adds nothing twice", async () => {

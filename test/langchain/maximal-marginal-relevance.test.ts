@@ -4,7 +4,11 @@ import { maximalMarginalRelevance as langchains } from "@langchain/core/utils/ma
 import { afterAll, describe, expect, test } from "vitest";
 import { maximalMarginalRelevance } from "../../src/langchain/maximal-marginal-relevance.js";
 import { createClient, EncryptedVectorStore, generateKey } from "../../src/index.js";
+import { type IndexType, metrics } from "../../src/engine/config.js";
 import { seededRandom } from "../../src/engine/random.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+import { bruteForceDistance } from "../index/behaviour.js";
 import { startService } from "../http/service.js";
 
 const random = seededRandom(17);
@@ -184,13 +188,97 @@ describe.each(Object.entries(places))("maxMarginalRelevanceSearch, %s", (_, plac
   });
 
   test("works on a trained index, where the nearest come from the probed lists", async () => {
-    const { store, args } = await filled({ greedy: true });
-    const client = "client" in place ? place.client : createClient(place);
-    const index = await client.loadIndex(args);
-    await index.train({ nLists: 4 });
+    const { store, index } = await trained({ greedy: true });
     expect(await index.describe()).toMatchObject({ trained: true, nLists: 4 });
     expect(await store.maxMarginalRelevanceSearch("question", { k: 9 })).toEqual(
       await reference(store, 20, 0.5, 9),
     );
   });
+
+  async function trained(more: object) {
+    const { store, args } = await filled(more);
+    const client = "client" in place ? place.client : createClient(place);
+    const index = await client.loadIndex(args);
+    await index.train({ nLists: 4 });
+    return { store, index };
+  }
+
+  describe.each([
+    { indexType: "ivf" },
+    { indexType: "ivfpq", indexConfigParams: { pqDim: 8 } },
+    { indexType: "ivfpq", indexConfigParams: { pqDim: 4, pqBits: 4 } },
+  ] as const)("on codes without vectors: $indexType, $indexConfigParams", (options) => {
+    test.each(metrics)("reranks what the codes decode to, under %s", async (metric) => {
+      const { store, index } = await trained({ ...options, metric });
+      const query = table.get("question") as number[];
+      const include = ["decoded", "contents"] as const;
+      for (const [k, fetchK, lambda] of [
+        [4, 20, 0.5],
+        [10, 60, 0.2],
+      ]) {
+        const near = await index.query({ queryVector: query, topK: fetchK, nProbes: 0, include });
+        const decoded = near.map((match) => match.decoded as Float32Array);
+        const picks = expected(query, decoded, lambda, k).map((i) => near[i].contents);
+        const found = await store.maxMarginalRelevanceSearch("question", { k, fetchK, lambda });
+        expect(found.map(({ pageContent }) => pageContent)).toEqual(picks);
+      }
+      // They lie where the vectors lie: as directions under cosine, as they are under the others.
+      const all = await index.get(
+        texts.map((__, i) => `${i}`),
+        { include },
+      );
+      const errors = all.map(({ decoded = new Float32Array(), contents }) => {
+        const vector = Float32Array.from(table.get(contents as string) as number[]);
+        const scale = metric === "cosine" ? 1 / Math.hypot(...vector) : 1;
+        const error = Math.hypot(...decoded.map((value, i) => value - scale * vector[i]));
+        return error / (scale * Math.hypot(...vector));
+      });
+      expect(errors).toHaveLength(60);
+      expect(errors.reduce((sum, error) => sum + error, 0) / 60).toBeLessThan(0.4);
+    });
+
+    test("keeps to its filter", async () => {
+      const { store } = await trained(options);
+      const found = await store.maxMarginalRelevanceSearch("question", { k: 60, filter: { even: true } });
+      expect(found).toHaveLength(30);
+      for (const { metadata } of found) expect(metadata).toEqual({ even: true });
+    });
+  });
+});
+
+test("of the picks from vectors, compressed indexes share most", async () => {
+  const [n, d] = [2000, 64];
+  const vectors = rowsOf(clustered(n + 20, d, 25, 11), d);
+  const rows = vectors.slice(0, n).map((vector, i) => ({ id: `${i}`, vector, contents: `${i}` }));
+  const overlap = async (indexType: IndexType, params: object) => {
+    const address = { indexName: `overlap ${indexType}`, indexKey: generateKey() };
+    const index = await memory.createIndex({
+      ...address,
+      metric: "cosine",
+      indexConfig: { type: indexType, ...params },
+    });
+    await index.upsert(rows);
+    await index.train({ nLists: 25 });
+    let shared = 0;
+    for (const query of vectors.slice(n)) {
+      const embeddings = new TableEmbeddings(new Map([["question", Array.from(query)]]));
+      const store = new EncryptedVectorStore(embeddings, { ...address, client: memory, greedy: true });
+      const found = await store.maxMarginalRelevanceSearch("question", { k: 10, fetchK: 50 });
+      const near = rows
+        .map(({ id, vector }) => ({ id, vector, distance: bruteForceDistance("cosine", query, vector) }))
+        .sort((a, b) => a.distance - b.distance)
+        .slice(0, 50);
+      const exact = expected(
+        query,
+        near.map(({ vector }) => vector),
+        0.5,
+        10,
+      ).map((i) => near[i].id);
+      shared += found.filter(({ id }) => exact.includes(id as string)).length;
+    }
+    return shared / (10 * 20);
+  };
+  expect(await overlap("ivfflat", {})).toBe(1);
+  expect(await overlap("ivf", {})).toBeGreaterThanOrEqual(0.5);
+  expect(await overlap("ivfpq", { pqDim: 32 })).toBeGreaterThanOrEqual(0.65);
 });

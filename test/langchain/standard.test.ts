@@ -1,34 +1,51 @@
-/** The standard tests on every type of index, under every metric, embedded and over HTTP. */
+/**
+ * The standard tests on every type of index, under every metric, embedded and over HTTP: untrained, and with lists that were
+ * trained on documents which are gone again.
+ */
 
-import { afterAll } from "vitest";
-import { createClient, EncryptedVectorStore, generateKey } from "../../src/index.js";
+import type { Embeddings } from "@langchain/core/embeddings";
+import { afterAll, expect } from "vitest";
+import { type Client, createClient, EncryptedVectorStore, generateKey } from "../../src/index.js";
 import { startService } from "../http/service.js";
 import { standardTests } from "./standard.js";
 
 const service = await startService();
-const client = createClient({ indexLocation: { location: "memory" } });
-afterAll(() => Promise.all([service.close(), client.close()]));
+const embedded = createClient({ indexLocation: { location: "memory" } });
+const remote = createClient(service);
+afterAll(() => Promise.all([service.close(), embedded.close(), remote.close()]));
 
-const places = {
-  embedded: { client },
-  "over HTTP": { baseUrl: service.baseUrl, apiKey: service.apiKey },
-};
+const clients = { embedded, "over HTTP": remote };
 let made = 0;
 
-for (const [where, place] of Object.entries(places)) {
+for (const [where, client] of Object.entries(clients)) {
   for (const indexType of ["ivfflat", "ivf", "ivfpq"] as const) {
     for (const metric of ["cosine", "euclidean", "squared_euclidean"] as const) {
-      standardTests(`${indexType}, ${metric}, ${where}`, (embeddings) => {
-        const indexName = `standard ${made++}`;
-        return new EncryptedVectorStore(embeddings, {
-          indexName,
-          indexKey: generateKey(),
-          indexType,
-          metric,
-          ...(indexType === "ivfpq" && { indexConfigParams: { pqDim: 4 } }),
-          ...place,
-        });
-      });
+      const newStore = (embeddings: Embeddings) => {
+        const address = { indexName: `standard ${made++}`, indexKey: generateKey() };
+        const indexConfigParams = indexType === "ivfpq" ? { pqDim: 8 } : {};
+        const args = { ...address, client, indexType, metric, indexConfigParams };
+        return { store: new EncryptedVectorStore(embeddings, args), client, address };
+      };
+      const name = `${indexType}, ${metric}, ${where}`;
+      standardTests(name, (embeddings) => newStore(embeddings).store);
+      standardTests(`${name}, trained`, (embeddings) => trained(newStore(embeddings)));
     }
   }
+}
+
+async function trained({
+  store,
+  client,
+  address,
+}: {
+  store: EncryptedVectorStore;
+  client: Client;
+  address: { indexName: string; indexKey: string };
+}): Promise<EncryptedVectorStore> {
+  await store.addTexts(Array.from({ length: 60 }, (_, i) => `a text ${i}`));
+  const index = await client.loadIndex(address);
+  await index.train({ nLists: 4 });
+  expect(await index.describe()).toMatchObject({ trained: true, nLists: 4 });
+  await store.delete({ deleteAll: true });
+  return store;
 }

@@ -34,7 +34,10 @@ export class DeterministicFakeEmbedding extends Embeddings {
 }
 
 /** `newStore` gives an empty store each time. */
-export function standardTests(name: string, newStore: (embeddings: Embeddings) => StandardStore): void {
+export function standardTests(
+  name: string,
+  newStore: (embeddings: Embeddings) => StandardStore | Promise<StandardStore>,
+): void {
   const embeddings = new DeterministicFakeEmbedding(8);
   const documents = (...texts: string[]) =>
     texts.map((pageContent, i) => new Document({ pageContent, metadata: { id: i + 1 } }));
@@ -42,11 +45,11 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
 
   describe(`standard tests: ${name}`, () => {
     test("a new store is empty", async () => {
-      expect(await newStore(embeddings).similaritySearch("foo", 1)).toEqual([]);
+      expect(await (await newStore(embeddings)).similaritySearch("foo", 1)).toEqual([]);
     });
 
     test("adds documents and finds them, nearest first, leaving the originals alone", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       const ids = (await store.addDocuments(originals)) as string[];
       expect(await store.similaritySearch("bar", 2)).toEqual([
@@ -57,11 +60,11 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("the next store is empty again", async () => {
-      expect(await newStore(embeddings).similaritySearch("foo", 1)).toEqual([]);
+      expect(await (await newStore(embeddings)).similaritySearch("foo", 1)).toEqual([]);
     });
 
     test("deletes a document", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       expect(await store.addDocuments(originals, { ids: ["1", "2"] })).toEqual(["1", "2"]);
       await store.delete({ ids: ["1"] });
@@ -69,7 +72,7 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("deletes several documents", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar", "baz");
       await store.addDocuments(originals, { ids: ["1", "2", "3"] });
       await store.delete({ ids: ["1", "2"] });
@@ -77,13 +80,13 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("deleting what is not there is fine", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       await store.delete({ ids: ["1"] });
       await store.delete({ ids: ["1", "2", "3"] });
     });
 
     test("adding documents with the same ids twice stores them once", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       for (let i = 0; i < 2; i++) {
         expect(await store.addDocuments(originals, { ids: ["1", "2"] })).toEqual(["1", "2"]);
@@ -95,7 +98,7 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("adding an id with another text replaces text, metadata and vector", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       await store.addDocuments(originals, { ids: ["1", "2"] });
       const changed = new Document({ pageContent: "new foo", metadata: { changed: true } });
@@ -107,7 +110,7 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("gets documents by id, in the order asked for", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       await store.addDocuments(originals, { ids: ["1", "2"] });
       expect(await store.getByIds(["2", "1"])).toEqual([
@@ -117,18 +120,18 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("getting what is not there gives nothing", async () => {
-      expect(await newStore(embeddings).getByIds(["1", "2", "3"])).toEqual([]);
+      expect(await (await newStore(embeddings)).getByIds(["1", "2", "3"])).toEqual([]);
     });
 
     test("gives documents ids of its own, under which they can be got", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const originals = documents("foo", "bar");
       const ids = (await store.addDocuments(originals)) as string[];
       expect(await store.getByIds(ids)).toEqual(originals.map((document, i) => withId(document, ids[i])));
     });
 
     test("honours the ids that documents have", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       const [foo, bar] = documents("foo", "bar");
       const ids = (await store.addDocuments([withId(foo, "foo"), bar])) as string[];
       expect(ids[0]).toBe("foo");
@@ -136,7 +139,7 @@ export function standardTests(name: string, newStore: (embeddings: Embeddings) =
     });
 
     test("searches with scores, higher for nearer", async () => {
-      const store = newStore(embeddings);
+      const store = await newStore(embeddings);
       await store.addDocuments(documents("foo", "bar", "baz"));
       const found = await store.similaritySearchWithScore("foo", 3);
       expect(found[0][0].pageContent).toBe("foo");

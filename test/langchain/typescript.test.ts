@@ -1,4 +1,7 @@
-/** A user's program compiles, and wrong ones do not, with each TypeScript that is installed: 7, and 5.9 and 6 by alias. */
+/**
+ * A user's program compiles, and wrong ones do not, with each TypeScript that users have: 7, and 5.9 and 6, which are installed
+ * under aliases. Where `CI=true`, all must be.
+ */
 
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,7 +13,7 @@ import { expect, test } from "vitest";
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const compilers = ["typescript", "typescript-6", "typescript-5.9"]
   .map((name) => join(root, "node_modules", name))
-  .filter((folder) => existsSync(folder));
+  .filter((folder) => process.env.CI === "true" || existsSync(folder));
 
 const options =
   "--noEmit --strict --module nodenext --target es2022 --lib es2023,dom --types node --skipLibCheck";

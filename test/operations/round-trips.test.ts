@@ -78,8 +78,7 @@ describe.each([
     const index = await load();
     await index.query({ ...everything, nProbes: 10, topK: 10_000 });
     await expectDepth(1, measure, () => index.query(plain));
-    // Vectors are read past the cache.
-    await expectDepth(2, measure, () => index.query(everything));
+    await expectDepth(1, measure, () => index.query(everything));
     await expectDepth(1, measure, () =>
       index.query({ queryVectors: [queryVector, queryVector], nProbes: 3 }),
     );
