@@ -40,7 +40,8 @@ for (const setting of engine.settings) {
   times = times.sort((a, b) => a - b);
   const line = {
     engine: name,
-    dataset,
+    n: data.base.length / data.dimension,
+    dimension: data.dimension,
     setting: Object.values(setting).join() || "-",
     recall: found / (neighbours * count),
     queriesPerSecond: rates.sort((a, b) => a - b)[Math.floor(runs / 2)],
