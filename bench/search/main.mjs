@@ -79,6 +79,7 @@ function installed(name) {
 }
 
 function measure(engine, dataset) {
+  console.error(`${dataset}: ${engine} …`);
   try {
     const output = execFileSync(process.execPath, [program, engine, dataset], {
       encoding: "utf8",
