@@ -18,8 +18,8 @@ const colours = [
 ];
 
 /**
- * `lines`: { name, points: [[x, y], …] }[] in the order of their legend; `x` and `y`: { label, ticks: number[], log }, axes
- * that reach from the first tick to the last. Points beyond an axis are left out. Returns the document.
+ * `lines`: { name, points: [[x, y], …] }[] in the order of their legend; `x` and `y`: { label, ticks: number[], place }, axes
+ * that reach from the first tick to the last, where `place` of a value says how far along it lies. Points beyond an axis are left out. Returns the document.
  */
 export function lineChart({ title, x, y, lines }) {
   const across = scale(x, frame.left, frame.right);
@@ -69,10 +69,9 @@ export function logTicks(values) {
   return ticks.slice(first, ticks.findIndex((tick) => tick >= most && tick > ticks[first]) + 1);
 }
 
-function scale({ ticks, log }, from, to) {
-  const measure = log ? Math.log10 : Number;
-  const [least, most] = [measure(ticks[0]), measure(ticks.at(-1))];
-  return (value) => round(from + ((measure(value) - least) / (most - least)) * (to - from));
+function scale({ ticks, place }, from, to) {
+  const [least, most] = [place(ticks[0]), place(ticks.at(-1))];
+  return (value) => round(from + ((place(value) - least) / (most - least)) * (to - from));
 }
 
 /** Shapes differ as well as colours, for those who see colours otherwise. */
