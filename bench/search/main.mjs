@@ -94,7 +94,7 @@ function measure(engine, dataset) {
   } catch (error) {
     const [reason] = String(error.stderr ?? error)
       .split("\n")
-      .filter((line) => /Error/.test(line));
+      .filter((line) => /error/i.test(line));
     print(`\n${engine} was not measured: ${reason ?? error.message}`);
     return [];
   }
