@@ -95,7 +95,7 @@ function measure(engine, dataset) {
     const [reason] = String(error.stderr ?? error)
       .split("\n")
       .filter((line) => /error/i.test(line));
-    print(`\n${engine} was not measured: ${reason ?? error.message}`);
+    print(`\n${engine} was not measured: ${reason ?? `it ended with ${error.signal ?? error.status}`}`);
     return [];
   }
 }
