@@ -3,8 +3,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { cached } from "./cache.mjs";
+import { exactNeighbours, neighbours } from "./exact.mjs";
 
-export const neighbours = 10;
+export { neighbours };
 
 /**
  * `synthetic-N`: N x 384 seeded vectors in clusters of uneven size, as text embeddings lie. `mnist` and `text`: read from the
@@ -12,7 +14,7 @@ export const neighbours = 10;
  */
 export function loadDataset(name) {
   const folder = process.env.SEALDEX_BENCH_DATA;
-  if (name.startsWith("synthetic-")) return synthetic(Number(name.slice("synthetic-".length)), 384, 500);
+  if (name.startsWith("synthetic-")) return synthetic(Number(name.slice("synthetic-".length)), 384, 200);
   if (folder === undefined) throw new Error(`${name}: set SEALDEX_BENCH_DATA to the folder that holds it`);
   if (name === "mnist") return mnist(join(folder, "mnist-784"));
   if (name === "text") return text(join(folder, "ir-lsa256"));
@@ -57,9 +59,17 @@ function view(bytes, Type) {
   return new Type(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
+/** From the cache, or made and put there: a million vectors take half a minute to draw. */
 function synthetic(n, dimension, queryCount) {
-  const { base, queries } = syntheticVectors(n, dimension, queryCount);
-  return { dimension, metric: "cosine", base, queries, truth: exact(base, queries, dimension) };
+  const [base, queries] = cached(`${n}x${dimension}`, () => {
+    const drawn = syntheticVectors(n, dimension, queryCount);
+    return [drawn.base, drawn.queries];
+  });
+  const [nearest] = cached(`${n}x${dimension}-nearest`, () => [exactNeighbours(base, queries, dimension)]);
+  const truth = Array.from({ length: queryCount }, (_, i) =>
+    nearest.subarray(i * neighbours, (i + 1) * neighbours),
+  );
+  return { dimension, metric: "cosine", base, queries, truth };
 }
 
 /** Clustered vectors of length 1, and the cluster of each of the base. */
@@ -87,24 +97,6 @@ export function syntheticVectors(n, dimension, queryCount) {
   };
   const { vectors: base, clusterOf } = draw(n);
   return { base, clusterOf, clusters, queries: draw(queryCount).vectors };
-}
-
-/** The nearest of each query by brute force; vectors have length 1. */
-function exact(base, queries, dimension) {
-  const n = base.length / dimension;
-  return Array.from({ length: queries.length / dimension }, (_, q) => {
-    const best = [];
-    for (let row = 0; row < n; row++) {
-      let product = 0;
-      for (let i = 0; i < dimension; i++) product += base[row * dimension + i] * queries[q * dimension + i];
-      if (best.length === neighbours && product <= best[neighbours - 1][0]) continue;
-      let place = best.length;
-      while (place > 0 && best[place - 1][0] < product) place--;
-      best.splice(place, 0, [product, row]);
-      if (best.length > neighbours) best.pop();
-    }
-    return Int32Array.from(best, ([, row]) => row);
-  });
 }
 
 function seeded(seed) {

@@ -1,193 +1,41 @@
 // What is compared: each engine builds an index of a data set and then answers queries at several settings.
 //
-// An engine's `open(data)` resolves to { build(): Promise, settings: [...], query(vector, setting): row numbers or a
+// An engine's `open(data)` gives { build(): Promise, settings: [...], query(vector, setting): row numbers or a
 // promise of them, diskBytes(), close() }. Row numbers are positions in the base vectors.
 
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { neighbours } from "./datasets.mjs";
+import {
+  openHnswlib,
+  openLance,
+  openMemoryVectorStore,
+  openNativeHnswlib,
+  openSqlite,
+  openUsearch,
+} from "./peers.mjs";
+import { openSealdex } from "./sealdex.mjs";
+
+const rebuilt = process.env.SEALDEX_BENCH_HNSWLIB !== undefined;
+const flat = () => ({ type: "ivfflat" });
 
 export const engines = {
-  "sealdex (encrypted, disk)": (data) => openSealdex(data, () => ({ type: "ivfflat" })),
+  sealdex: (data) => openSealdex(data, flat),
   "sealdex ivf": (data) => openSealdex(data, () => ({ type: "ivf" })),
   // A quarter of the components as sub-vectors of 8 bits; of 4 bits, half.
   "sealdex ivfpq": (data) => openSealdex(data, (d) => ({ type: "ivfpq", pqDim: d / 4, pqBits: 8 })),
   "sealdex ivfpq, 4 bits": (data) => openSealdex(data, (d) => ({ type: "ivfpq", pqDim: d / 2, pqBits: 4 })),
   "hnswlib-node": openHnswlib,
+  ...(rebuilt && { "hnswlib-node, native": openNativeHnswlib }),
   usearch: openUsearch,
   lancedb: openLance,
   "sqlite-vec": openSqlite,
   MemoryVectorStore: openMemoryVectorStore,
 };
 
-function rowsOf({ base, dimension }, start, end) {
-  return Array.from({ length: end - start }, (_, i) =>
-    base.subarray((start + i) * dimension, (start + i + 1) * dimension),
-  );
-}
-
-async function openSealdex(data, indexConfigOf) {
-  const { createClient, generateKey } = await import("sealdex/core");
-  const path = mkdtempSync(join(tmpdir(), "sealdex-bench-"));
-  const client = createClient({ indexLocation: { location: "local", path }, cacheBytesMax: 4e9 });
-  const indexConfig = indexConfigOf(data.dimension);
-  const options = { indexName: "bench", indexKey: generateKey(), metric: data.metric, indexConfig };
-  const index = await client.createIndex(options);
-  const n = data.base.length / data.dimension;
-  return {
-    async build() {
-      for (let start = 0; start < n; start += 5000) {
-        const rows = rowsOf(data, start, Math.min(n, start + 5000));
-        await index.upsert(rows.map((vector, i) => ({ id: String(start + i), vector })));
-      }
-      await index.train({ nLists: Math.max(1, Math.round(Math.sqrt(n))) });
-    },
-    settings: [1, 2, 4, 8, 16, 32, 64, 0, 65_536].map((nProbes) => ({ nProbes })),
-    async query(queryVector, { nProbes }) {
-      const matches = await index.query({ queryVector, topK: neighbours, nProbes });
-      return matches.map(({ id }) => Number(id));
-    },
-    diskBytes: () => folderBytes(path),
-    async close() {
-      await client.close();
-      rmSync(path, { recursive: true });
-    },
-  };
-}
-
-async function openHnswlib(data) {
-  const { HierarchicalNSW } = (await import("hnswlib-node")).default;
-  const index = new HierarchicalNSW(data.metric === "cosine" ? "cosine" : "l2", data.dimension);
-  const n = data.base.length / data.dimension;
-  let ef = 0;
-  return {
-    async build() {
-      index.initIndex(n, 16, 200, 42);
-      rowsOf(data, 0, n).forEach((row, i) => index.addPoint(Array.from(row), i));
-    },
-    settings: [10, 20, 40, 80, 160, 320].map((efSearch) => ({ efSearch })),
-    query(vector, { efSearch }) {
-      if (ef !== efSearch) index.setEf((ef = efSearch));
-      return index.searchKnn(Array.from(vector), neighbours).neighbors;
-    },
-    diskBytes: () => 0,
-    async close() {},
-  };
-}
-
-async function openUsearch(data) {
-  const { Index, MetricKind, ScalarKind } = (await import("usearch")).default;
-  const metric = data.metric === "cosine" ? MetricKind.Cos : MetricKind.L2sq;
-  const n = data.base.length / data.dimension;
-  const make = (expansionSearch) =>
-    new Index(data.dimension, metric, ScalarKind.F32, 16, 200, expansionSearch, false);
-  const built = new Map();
-  const expansions = [16, 64, 256];
-  return {
-    // The expansion of a search is fixed when an index is made: one index for each, timed once.
-    async build() {
-      for (const expansion of expansions) {
-        const index = make(expansion);
-        rowsOf(data, 0, n).forEach((row, i) => index.add(BigInt(i), row));
-        built.set(expansion, index);
-      }
-    },
-    buildsPerSetting: expansions.length,
-    settings: expansions.map((expansion) => ({ expansion })),
-    query: (vector, { expansion }) =>
-      Array.from(built.get(expansion).search(vector, neighbours, 1).keys, Number),
-    diskBytes: () => 0,
-    async close() {},
-  };
-}
-
-async function openLance(data) {
-  const { connect, Index } = await import("@lancedb/lancedb");
-  const path = mkdtempSync(join(tmpdir(), "lance-bench-"));
-  const n = data.base.length / data.dimension;
-  let table;
-  return {
-    async build() {
-      const database = await connect(path);
-      table = await database.createTable("t", [{ row: 0, vector: Array.from(rowsOf(data, 0, 1)[0]) }]);
-      for (let start = 1; start < n; start += 5000) {
-        const rows = rowsOf(data, start, Math.min(n, start + 5000));
-        await table.add(rows.map((vector, i) => ({ row: start + i, vector: Array.from(vector) })));
-      }
-      const distanceType = data.metric === "cosine" ? "cosine" : "l2";
-      const numPartitions = Math.round(Math.sqrt(n));
-      await table.createIndex("vector", { config: Index.ivfPq({ distanceType, numPartitions }) });
-    },
-    settings: [8, 16, 32, 64].map((nprobes) => ({ nprobes })),
-    async query(vector, { nprobes }) {
-      const found = await table
-        .vectorSearch(Array.from(vector))
-        .nprobes(nprobes)
-        .refineFactor(10)
-        .limit(neighbours)
-        .toArray();
-      return found.map(({ row }) => Number(row));
-    },
-    diskBytes: () => folderBytes(path),
-    async close() {
-      rmSync(path, { recursive: true });
-    },
-  };
-}
-
-async function openSqlite(data) {
-  const { default: Database } = await import("better-sqlite3");
-  const extension = await import("sqlite-vec");
-  const database = new Database(":memory:");
-  extension.load(database);
-  const metric = data.metric === "cosine" ? " distance_metric=cosine" : "";
-  database.exec(`create virtual table t using vec0(v float[${data.dimension}]${metric})`);
-  const n = data.base.length / data.dimension;
-  const blob = (vector) => Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength);
-  const select = () => database.prepare("select rowid from t where v match ? order by distance limit ?");
-  let prepared;
-  return {
-    async build() {
-      const insert = database.prepare("insert into t(rowid, v) values (?, ?)");
-      database.transaction(() => rowsOf(data, 0, n).forEach((row, i) => insert.run(BigInt(i), blob(row))))();
-      prepared = select();
-    },
-    settings: [{}],
-    query: (vector) => prepared.all(blob(vector), neighbours).map(({ rowid }) => rowid),
-    diskBytes: () => 0,
-    async close() {
-      database.close();
-    },
-  };
-}
-
-async function openMemoryVectorStore(data) {
-  const { MemoryVectorStore } = await import("@langchain/classic/vectorstores/memory");
-  const { FakeEmbeddings } = await import("@langchain/core/utils/testing");
-  const store = new MemoryVectorStore(new FakeEmbeddings());
-  const n = data.base.length / data.dimension;
-  return {
-    async build() {
-      const documents = Array.from({ length: n }, (_, i) => ({ pageContent: "", metadata: { i } }));
-      await store.addVectors(
-        rowsOf(data, 0, n).map((row) => Array.from(row)),
-        documents,
-      );
-    },
-    settings: [{}],
-    async query(vector) {
-      const found = await store.similaritySearchVectorWithScore(Array.from(vector), neighbours);
-      return found.map(([{ metadata }]) => metadata.i);
-    },
-    diskBytes: () => 0,
-    async close() {},
-  };
-}
-
-function folderBytes(path) {
-  return readdirSync(path, { recursive: true }).reduce((sum, name) => {
-    const file = statSync(join(path, name));
-    return file.isFile() ? sum + file.size : sum;
-  }, 0);
-}
+/** Packages whose versions are printed. */
+export const packages = [
+  "hnswlib-node",
+  "usearch",
+  "@lancedb/lancedb",
+  "sqlite-vec",
+  "better-sqlite3",
+  "@langchain/classic",
+];

@@ -1,60 +1,91 @@
-// npm run bench:search -- [--full] [--data-set NAME …] [--engine NAME …]
+// npm run bench:search -- [--full] [--data-set NAME …] [--engine NAME …] [--rounds N] [--out FOLDER]
 //
 // Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries a second, one
-// thread, warm. Install what is to be compared first: `npm install --prefix bench`. Prints Markdown.
+// thread, warm. Prints Markdown, and writes charts to FOLDER. README.md says how to install what is compared.
 
 import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { availableDatasets } from "./datasets.mjs";
-import { engines } from "./engines.mjs";
+import { engines, packages } from "./engines.mjs";
+import { comparison, growthChart, growthTable, heading, recallChart, tableRow } from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
     full: { type: "boolean", default: false },
     "data-set": { type: "string", multiple: true },
     engine: { type: "string", multiple: true, default: Object.keys(engines) },
+    rounds: { type: "string", default: "1" },
+    out: { type: "string" },
   },
 });
 const datasets =
   values["data-set"] ?? (values.full ? [...availableDatasets(), "synthetic-1000000"] : ["synthetic-10000"]);
-const program = join(dirname(fileURLToPath(import.meta.url)), "measure.mjs");
+const program = fileURLToPath(new URL("measure.mjs", import.meta.url));
+/** Pools of threads that libraries would start by themselves. */
+const oneThread = {
+  LANCE_CPU_THREADS: "1",
+  OMP_NUM_THREADS: "1",
+  RAYON_NUM_THREADS: "1",
+  TOKIO_WORKER_THREADS: "1",
+};
 
-console.log(
-  `Node ${process.version}, ${cpus()[0].model}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`,
-);
+const written = [];
+const print = (text) => {
+  console.log(text);
+  written.push(text);
+};
+
+const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+print(`Node ${process.version}, ${cpus()[0].model}, ${cpus().length} cores, ${memory}  `);
+print(packages.map((name) => `${name} ${installed(name)}`).join(", "));
+const growth = [];
 for (const dataset of datasets) {
-  console.log(`\n## ${dataset}\n`);
-  console.log(
-    "| engine | setting | recall@10 | queries/s | p50 (µs) | p99 (µs) | build (s) | disk (MiB) | RSS (MiB) |",
+  const rounds = Array.from({ length: Number(values.rounds) }, () =>
+    values.engine.flatMap((engine) => measure(engine, dataset)),
   );
-  console.log("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
-  const results = [];
-  for (const engine of values.engine) {
-    for (const line of measure(engine, dataset)) {
-      results.push(line);
-      const cells = [
-        line.setting,
-        line.recall.toFixed(4),
-        line.queriesPerSecond.toFixed(0),
-        line.p50.toFixed(0),
-      ];
-      const sizes = [line.diskBytes, line.rssBytes].map((bytes) => (bytes / 2 ** 20).toFixed(0));
-      console.log(
-        `| ${[engine, ...cells, line.p99.toFixed(0), line.buildSeconds.toFixed(1), ...sizes].join(" | ")} |`,
-      );
-    }
+  const lines = medians(rounds);
+  if (lines.length === 0) continue;
+  const [{ n, dimension }] = lines;
+  print(`\n## ${dataset}: n = ${n}, d = ${dimension}\n\n${heading}`);
+  for (const line of lines) print(tableRow(line));
+  print(`\n${comparison(lines)}`);
+  write(`${dataset}.svg`, recallChart(dataset, lines));
+  if (dataset.startsWith("synthetic-")) growth.push([n, lines]);
+}
+if (growth.length > 1) {
+  growth.sort((a, b) => a[0] - b[0]);
+  print(`\n## Median time of one query at recall@10 >= 0.95\n\n${growthTable(growth)}`);
+  write("growth.svg", growthChart(growth));
+}
+write("results.md", `${written.join("\n")}\n`);
+
+function write(name, contents) {
+  if (values.out === undefined) return;
+  mkdirSync(values.out, { recursive: true });
+  writeFileSync(join(values.out, name), contents);
+}
+
+function installed(name) {
+  try {
+    const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+    return JSON.parse(readFileSync(file, "utf8")).version;
+  } catch {
+    return "not installed";
   }
-  for (const target of [0.95, 0.99]) compare(results, target);
 }
 
 function measure(engine, dataset) {
+  console.error(`${dataset}: ${engine} …`);
   try {
     const output = execFileSync(process.execPath, [program, engine, dataset], {
       encoding: "utf8",
+      env: { ...process.env, ...oneThread },
       maxBuffer: 1e8,
+      stdio: ["ignore", "pipe", "pipe"],
     });
     return output
       .trim()
@@ -63,24 +94,21 @@ function measure(engine, dataset) {
   } catch (error) {
     const [reason] = String(error.stderr ?? error)
       .split("\n")
-      .filter((line) => /Error/.test(line));
-    console.log(`| ${engine} | not measured: ${reason ?? error.message} |`);
+      .filter((line) => /error/i.test(line));
+    print(`\n${engine} was not measured: ${reason ?? `it ended with ${error.signal ?? error.status}`}`);
     return [];
   }
 }
 
-/** The fastest setting of each engine that reaches the recall, and Sealdex's ratio to the best of the others. */
-function compare(results, target) {
-  const best = new Map();
-  for (const line of results) {
-    if (line.recall < target) continue;
-    if (line.queriesPerSecond > (best.get(line.engine) ?? 0)) best.set(line.engine, line.queriesPerSecond);
-  }
-  const ours = [...best].find(([engine]) => engine.startsWith("sealdex"));
-  const others = [...best].filter(([engine]) => !engine.startsWith("sealdex")).sort((a, b) => b[1] - a[1]);
-  if (ours === undefined || others.length === 0) return;
-  const [peer, rate] = others[0];
-  console.log(
-    `\nAt recall@10 >= ${target}: ${(ours[1] / rate).toFixed(1)} times the queries of ${peer}, the best of the others.`,
-  );
+/** Each number the median of the rounds'; engines take turns within a round, so that what else runs hits all alike. */
+function medians(rounds) {
+  const keyOf = ({ engine, setting }) => `${engine} ${setting}`;
+  const groups = new Map();
+  for (const line of rounds.flat()) groups.set(keyOf(line), [...(groups.get(keyOf(line)) ?? []), line]);
+  return [...groups.values()].map((group) => {
+    const middle = (name) =>
+      group.map((line) => line[name]).sort((a, b) => a - b)[Math.floor(group.length / 2)];
+    const numbers = Object.keys(group[0]).filter((name) => typeof group[0][name] === "number");
+    return { ...group[0], ...Object.fromEntries(numbers.map((name) => [name, middle(name)])) };
+  });
 }

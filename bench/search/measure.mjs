@@ -13,8 +13,12 @@ const data = loadDataset(dataset);
 const before = process.memoryUsage().rss;
 const engine = await engines[name](data);
 const started = performance.now();
+const cpuBefore = process.cpuUsage();
 await engine.build();
-const buildSeconds = (performance.now() - started) / 1000 / (engine.buildsPerSetting ?? 1);
+const elapsed = performance.now() - started;
+const { user, system } = process.cpuUsage(cpuBefore);
+const buildCpuSeconds = (user + system) / 1e6 / (engine.buildsPerSetting ?? 1);
+const buildSeconds = elapsed / 1000 / (engine.buildsPerSetting ?? 1);
 
 const queryAt = (i) => data.queries.subarray(i * data.dimension, (i + 1) * data.dimension);
 for (const setting of engine.settings) {
@@ -40,13 +44,15 @@ for (const setting of engine.settings) {
   times = times.sort((a, b) => a - b);
   const line = {
     engine: name,
-    dataset,
+    n: data.base.length / data.dimension,
+    dimension: data.dimension,
     setting: Object.values(setting).join() || "-",
     recall: found / (neighbours * count),
     queriesPerSecond: rates.sort((a, b) => a - b)[Math.floor(runs / 2)],
     p50: times[Math.floor(times.length / 2)],
     p99: times[Math.floor(times.length * 0.99)],
     buildSeconds,
+    buildCpuSeconds,
     diskBytes: engine.diskBytes(),
     rssBytes: process.memoryUsage().rss - before,
   };

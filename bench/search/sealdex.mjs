@@ -1,0 +1,46 @@
+// Sealdex as a user has it: encrypted, durable on local disk, strong reads.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, generateKey } from "sealdex/core";
+import { neighbours } from "./datasets.mjs";
+import { folderBytes, rowsOf } from "./rows.mjs";
+
+const rowsTogether = 5000;
+
+/** Lists of a training, as SEALDEX_BENCH_LISTS says: `default`, or so many times the square root of n. Default 1. */
+function trainOptions(n) {
+  const lists = process.env.SEALDEX_BENCH_LISTS ?? "1";
+  return lists === "default" ? {} : { nLists: Math.max(1, Math.round(Number(lists) * Math.sqrt(n))) };
+}
+
+export async function openSealdex(data, indexConfigOf) {
+  const path = mkdtempSync(join(tmpdir(), "sealdex-bench-"));
+  const indexLocation = { location: "local", path };
+  const client = createClient({ indexLocation, cacheBytesMax: 4e9, automaticTraining: false });
+  const indexConfig = indexConfigOf(data.dimension);
+  const options = { indexName: "bench", indexKey: generateKey(), metric: data.metric, indexConfig };
+  const index = await client.createIndex(options);
+  const n = data.base.length / data.dimension;
+  return {
+    async build() {
+      for (let start = 0; start < n; start += rowsTogether) {
+        const rows = rowsOf(data, start, Math.min(n, start + rowsTogether));
+        await index.upsert(rows.map((vector, i) => ({ id: String(start + i), vector })));
+      }
+      await index.train(trainOptions(n));
+    },
+    settings: ["automatic", 1, 2, 4, 8, 16, 32, 64, 128].map((nProbes) => ({ nProbes })),
+    async query(queryVector, { nProbes }) {
+      const probes = nProbes === "automatic" ? 0 : nProbes;
+      const matches = await index.query({ queryVector, topK: neighbours, nProbes: probes });
+      return matches.map(({ id }) => Number(id));
+    },
+    diskBytes: () => folderBytes(path),
+    async close() {
+      await client.close();
+      rmSync(path, { recursive: true });
+    },
+  };
+}
