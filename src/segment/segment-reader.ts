@@ -135,7 +135,9 @@ export class SegmentReader {
     const placesOf = new Map<CodeBlock, number[]>();
     rows.forEach((row, place) => {
       const block = blockOfRow(codes, row);
-      placesOf.set(block, [...(placesOf.get(block) ?? []), place]);
+      const places = placesOf.get(block) ?? [];
+      places.push(place);
+      placesOf.set(block, places);
     });
     const vectors: Float32Array[] = Array.from({ length: rows.length });
     for (const group of groupsOf(distinct([...placesOf.keys()]))) {
