@@ -76,6 +76,18 @@ test("an untrained index answers a batch exactly, and gives back the kernel memo
   await client.close();
 });
 
+test("a greedy query that leaves the number of probes to the index finds what a scan of everything finds", async () => {
+  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  const index = await client.createIndex({ indexName: "greedy", indexKey: generateKey() });
+  await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
+  const exact = await index.query({ queryVectors: queries, topK: 60 });
+  await index.train({ nLists: 60 });
+  for (const [i, queryVector] of queries.entries()) {
+    expect(await index.query({ queryVector, topK: 60, nProbes: 0, greedy: true })).toEqual(exact[i]);
+  }
+  await client.close();
+});
+
 test("an aborted batch rejects with the signal's reason and leaves the index usable", async () => {
   const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({ indexName: "batch", indexKey: generateKey() });
