@@ -43,7 +43,7 @@ export async function openUsearch(data) {
   const make = (expansionSearch) =>
     new Index(data.dimension, metric, ScalarKind.F32, 16, 200, expansionSearch, false);
   const built = new Map();
-  const expansions = [16, 64, 256];
+  const expansions = [16, 32, 64, 128, 256];
   return {
     // The expansion of a search is fixed when an index is made: one index for each, timed once.
     async build() {
