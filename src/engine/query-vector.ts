@@ -20,6 +20,8 @@ const field = {
 
 /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
 const deviations = 2.6;
+/** The same for lists: one that is missed is one of the farthest, and another takes its place. */
+const listDeviations = 1.2;
 
 /** Holds kernel memory: call `free` when done. */
 export class QueryVector {
@@ -60,6 +62,7 @@ export class QueryVector {
     words[(this.listRecord + field.cosine) >>> 2] = 0;
     // Lists are ordered, not reported.
     words[(this.listRecord + field.rough) >>> 2] = 1;
+    floatsAt(this.listRecord + field.deviations, 1)[0] = listDeviations;
     measureQuery(this.listRecord);
   }
 
