@@ -277,9 +277,11 @@ export class OpenIndex {
       const context = { kind: "segment", indexId: this.indexId, name } as const;
       const header = Buffer.from(ref.header, "base64");
       const location = { context, header, length, blocks, directoryLength };
-      const model = grouping && (await this.#model(grouping));
       const grouped = ref.model !== undefined;
-      const codec = (dimension: number) => codecToRead(this.config, dimension, grouped, model);
+      // Asked for now, so that it comes while the segment's end is read.
+      const model = grouping && this.#model(grouping);
+      model?.catch(() => undefined);
+      const codec = async (dimension: number) => codecToRead(this.config, dimension, grouped, await model);
       return SegmentReader.open(this.keys.data, location, codec, this.store, this.#cache);
     });
   }

@@ -60,13 +60,13 @@ export class SegmentReader {
   static async open(
     key: KeyObject,
     location: SegmentLocation,
-    codecOf: (dimension: number) => Codec,
+    codecOf: (dimension: number) => Promise<Codec>,
     store: BlobStore,
     cache: BlockCache,
   ): Promise<SegmentReader> {
     const { source, last } = await BlockSource.open(key, location, store);
     const directory = decodeDirectory(last);
-    return new SegmentReader(directory, codecOf(directory.dimension), source, cache);
+    return new SegmentReader(directory, await codecOf(directory.dimension), source, cache);
   }
 
   /**
