@@ -88,7 +88,7 @@ test("connections are encrypted, and only to a server with a certificate that is
 });
 
 test("a store goes on when the service was restarted", async () => {
-  const store = openLocation(newLocation(), 2_000);
+  const store = openLocation(newLocation(), 6_000);
   await store.create("a", Uint8Array.of(1));
   const { port } = emulator;
   await emulator.stop();

@@ -173,7 +173,7 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
   test("a store fails clearly meanwhile and goes on by itself", async () => {
     const own = await startCeph();
     const { newBucket, stop } = withBuckets(own!);
-    const store = openLocation({ ...(await newBucket("restart")), path: "x" }, 4_000);
+    const store = openLocation({ ...(await newBucket("restart")), path: "x" }, 6_000);
     await store.create("a", one);
     await own!.restartGateway(async () => {
       const reading = expect(store.read("a")).rejects.toMatchObject({
