@@ -104,7 +104,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
         checkKey(key);
         // No range of HTTP has no bytes; whether there is a blob at all is still to be found out.
         const asked = range?.length === 0 ? { offset: 0, length: 1 } : range;
-        const bytes = await again(signal, () => service.get(root + key, asked, signal));
+        const bytes = await service.get(root + key, asked, signal);
         return range?.length === 0 && bytes !== null ? new Uint8Array(0) : bytes;
       });
     },
@@ -123,9 +123,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
         let last = after === "" ? "" : root + after;
         while (keys.length < limit) {
           const count = Math.min(pageMax, limit - keys.length);
-          const { names, isTruncated } = await again(signal, () =>
-            service.list(root + prefix, last, count, signal),
-          );
+          const { names, isTruncated } = await service.list(root + prefix, last, count, signal);
           for (const name of names) {
             if (!name.startsWith(root + prefix) || name <= last) {
               throw new ServiceError({ reason: "a list out of order", isRefusal: true });
@@ -155,7 +153,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
   };
 }
 
-/** Sends a request again, a few times and ever later, while the service may yet fulfil it. */
+/** Sends a create again, a few times and ever later, while the service may yet fulfil it: under one token, so not above here. */
 async function again<T>(signal: Signal, send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
