@@ -4,24 +4,38 @@ import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import type { Work } from "../engine/work.js";
 import { kernelThreads } from "../threads/kernel-threads.js";
 
+/** Those who breathe. One goes on in each turn of the event loop: many at once hold it no longer than one does. */
+const breathing: (() => void)[] = [];
+
 /** Lets other work of the process run. */
 export function breathe(): Promise<void> {
   return new Promise((resolve) => {
-    setImmediate(resolve);
+    breathing.push(resolve);
+    if (breathing.length === 1) setImmediate(next);
   });
 }
 
-/** How long a loop may go on before others have their turn. */
+function next(): void {
+  turnedAt = performance.now();
+  breathing.shift()?.();
+  if (breathing.length > 0) setImmediate(next);
+}
+
+/** How long work may go on before others have their turn. */
 const turnMsMax = 8;
+/** When somebody last breathed. Of all, since loops that begin one after another share a turn. */
+let turnedAt = 0;
+
+/** Breathes if that was last done longer ago than a turn may take. */
+export async function breatheWhenDue(): Promise<void> {
+  if (performance.now() - turnedAt >= turnMsMax) await breathe();
+}
 
 /** Calls `visit` with 0 to n - 1, letting other work run in between. */
 export async function inTurns(n: number, visit: (i: number) => void): Promise<void> {
-  let started = performance.now();
   for (let i = 0; i < n; i++) {
+    if (i % 64 === 63) await breatheWhenDue();
     visit(i);
-    if (i % 64 < 63 || performance.now() - started < turnMsMax) continue;
-    await breathe();
-    started = performance.now();
   }
 }
 
@@ -34,7 +48,7 @@ function isSmall(calls: readonly KernelCall[]): boolean {
 
 /** Drives work to its end: its kernel calls on the threads, and other work of the process between its pieces. */
 export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
-  let turnedAt = performance.now();
+  let startedAt = performance.now();
   try {
     for (;;) {
       signal?.throwIfAborted();
@@ -43,10 +57,10 @@ export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> 
       const calls = step.value ?? [];
       if (calls.length > 0 && isSmall(calls)) {
         for (const call of calls) callKernel(call);
-        if (performance.now() - turnedAt < turnMsMax) continue;
+        if (performance.now() - startedAt < turnMsMax) continue;
         await breathe();
       } else await (calls.length > 0 ? kernelThreads().run(calls) : breathe());
-      turnedAt = performance.now();
+      startedAt = performance.now();
     }
   } finally {
     // Work that is given up frees what it holds; work that is done no longer cares.

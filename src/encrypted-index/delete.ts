@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
-import { forEachEntry, tombstone } from "../segment/id-table.js";
+import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
 import { inTurns } from "./breathe.js";
 import { noteCommit } from "./compact.js";
@@ -56,11 +56,11 @@ async function findMatching(
     signal?.throwIfAborted();
     const { bits, count } = await index.rowFilters.matching(segment.reader, filter);
     if (count === 0) continue;
-    const hidden = await snapshot.hiddenIn(segment);
-    forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
-      if (row === tombstone || !hasRow(bits, row) || hidden(w0, w1, w2, w3)) return;
-      found.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
-    });
+    await snapshot.forEachEntry(
+      segment,
+      (row) => row !== tombstone && hasRow(bits, row),
+      (entry) => found.push(entryFingerprint(entry)),
+    );
   }
   return found;
 }

@@ -6,7 +6,7 @@
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
 import type { Batch } from "../segment/segment-writer.js";
-import { forEachEntry, tombstone } from "../segment/id-table.js";
+import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Change } from "./group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
@@ -134,11 +134,11 @@ export async function tombstones(
 ): Promise<Uint8Array[]> {
   const found: Uint8Array[] = [];
   for (const segment of segments) {
-    const hidden = await snapshot.hiddenIn(segment);
-    forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
-      if (row !== tombstone || hidden(w0, w1, w2, w3)) return;
-      found.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
-    });
+    await snapshot.forEachEntry(
+      segment,
+      (row) => row === tombstone,
+      (entry) => found.push(entryFingerprint(entry)),
+    );
   }
   return found;
 }

@@ -2,9 +2,9 @@
 
 import type { Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { findEntry, forEachEntry, tombstone } from "../segment/id-table.js";
+import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breathe } from "./breathe.js";
+import { breatheWhenDue, inTurns } from "./breathe.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 
 export interface OpenSegment {
@@ -42,7 +42,7 @@ export function bySegment<T extends { readonly segment: OpenSegment }>(
 export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
 /** Fingerprints looked up between two turns of the event loop. */
-const soughtTogether = 2000;
+const soughtTogether = 1000;
 /** Records that a pass over everything holds at a time. */
 const recordsHeldMax = 10_000;
 
@@ -109,15 +109,31 @@ export class Snapshot {
     return (w0, w1, w2, w3) => tables.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
   }
 
+  /** Calls `visit` with the entries (see id-table.ts) of a segment that no newer one hides, if their rows are wanted. */
+  async forEachEntry(
+    segment: OpenSegment,
+    isWanted: (row: number) => boolean,
+    visit: (entry: Uint32Array) => void,
+  ): Promise<void> {
+    const hidden = await this.hiddenIn(segment);
+    const entries = await segment.reader.entries();
+    await inTurns(entries.length / entryWords, (i) => {
+      const entry = entries.subarray(entryWords * i, entryWords * (i + 1));
+      if (isWanted(entry[4]) && !hidden(entry[0], entry[1], entry[2], entry[3])) visit(entry);
+    });
+  }
+
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
   async find(fingerprints: readonly Uint8Array[]): Promise<(RowPlace | null)[]> {
-    // All segments at once: one wait for storage, whichever of them speak of the items.
-    const rows = await Promise.all(this.segments.map(({ reader }) => reader.find(fingerprints)));
-    return fingerprints.map((_, i) => {
-      const newest = rows.findLastIndex((found) => found[i] !== -1);
-      if (newest === -1 || rows[newest][i] === tombstone) return null;
-      return { segment: this.segments[newest], row: rows[newest][i] };
-    });
+    const places: (RowPlace | null)[] = [];
+    for await (const rows of findIn(this.segments, fingerprints)) {
+      for (let i = 0; i < rows[0].length; i++) {
+        const newest = rows.findLastIndex((found) => found[i] !== -1);
+        const isLive = newest !== -1 && rows[newest][i] !== tombstone;
+        places.push(isLive ? { segment: this.segments[newest], row: rows[newest][i] } : null);
+      }
+    }
+    return places;
   }
 
   /** How many items there are. Reads the id tables; the result is kept. */
@@ -135,18 +151,15 @@ export class Snapshot {
       let live = segment.ref.rows;
       if (segment.ref.sequence === oldest) return live;
       // A hidden row is counted once: by the newest segment that speaks of its item.
-      const hidden = await this.hiddenIn(segment);
       const last: Uint8Array[] = [];
-      forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3) => {
-        if (!hidden(w0, w1, w2, w3)) last.push(new Uint8Array(Uint32Array.of(w0, w1, w2, w3).buffer));
-      });
+      await this.forEachEntry(
+        segment,
+        () => true,
+        (entry) => last.push(entryFingerprint(entry)),
+      );
       const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
-      for (let start = 0; start < last.length; start += soughtTogether) {
-        const sought = last.slice(start, start + soughtTogether);
-        for (const rows of await Promise.all(older.map(({ reader }) => reader.find(sought)))) {
-          for (const row of rows) if (row !== -1 && row !== tombstone) live--;
-        }
-        await breathe();
+      for await (const rows of findIn(older, last)) {
+        for (const row of rows.flat()) if (row !== -1 && row !== tombstone) live--;
       }
       return live;
     });
@@ -156,16 +169,30 @@ export class Snapshot {
   /** The records (see segment/row.ts) of all rows that no newer segment hides, a batch at a time. */
   async *liveRecords(): AsyncGenerator<Uint8Array[]> {
     for (const segment of this.segments) {
-      const hidden = await this.hiddenIn(segment);
-      const rows: number[] = [];
-      forEachEntry(await segment.reader.entries(), (w0, w1, w2, w3, row) => {
-        if (row !== tombstone && !hidden(w0, w1, w2, w3)) rows.push(row);
-      });
-      rows.sort((a, b) => a - b);
+      const found: number[] = [];
+      await this.forEachEntry(
+        segment,
+        (row) => row !== tombstone,
+        (entry) => found.push(entry[4]),
+      );
+      const rows = [...Uint32Array.from(found).sort()];
       const read = segment.reader.forward("records");
       for (let start = 0; start < rows.length; start += recordsHeldMax) {
         yield (await read(rows.slice(start, start + recordsHeldMax))) as Uint8Array[];
       }
     }
+  }
+}
+
+/** What each of the segments says of the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
+async function* findIn(
+  segments: readonly OpenSegment[],
+  fingerprints: readonly Uint8Array[],
+): AsyncGenerator<number[][]> {
+  for (let start = 0; start < fingerprints.length; start += soughtTogether) {
+    await breatheWhenDue();
+    const sought = fingerprints.slice(start, start + soughtTogether);
+    // All segments at once: one wait for storage, whichever of them speak of the items.
+    yield await Promise.all(segments.map(({ reader }) => reader.find(sought)));
   }
 }

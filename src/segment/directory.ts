@@ -155,6 +155,18 @@ export function blockOfRow<B extends RowBlock>(blocks: readonly B[], row: number
   return blocks[low];
 }
 
+/** The blocks of the id table that can hold fingerprints with this first word; it may begin one and end the one before. */
+export function blocksOfWord(blocks: readonly IdBlock[], word: number): IdBlock[] {
+  let end = blocks.length;
+  for (let low = 0; low < end;) {
+    const middle = (low + end) >>> 1;
+    if (blocks[middle].firstWord <= word) low = middle + 1;
+    else end = middle;
+  }
+  const last = blocks[end - 1];
+  return blocks.slice(Math.max(0, end - (last?.firstWord === word ? 2 : 1)), end);
+}
+
 const bits = new DataView(new ArrayBuffer(4));
 
 /** The float32 at or above `value`, as bits: a radius may grow by rounding but never shrink. */

@@ -10,10 +10,7 @@ export const tombstone = 0xffffffff;
 /** Entries of `rows` fingerprints (position = row) and of deleted ones, sorted. */
 export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint8Array[]): Uint32Array {
   const n = rows.length + deleted.length;
-  const words = new Uint32Array(4 * n);
-  const bytes = new Uint8Array(words.buffer);
-  rows.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * i));
-  deleted.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * (rows.length + i)));
+  const words = fingerprintWords([...rows, ...deleted]);
   // The beginning of the fingerprint and the position share the 53 bits of a float64: typed arrays sort natively.
   const positionBits = Math.ceil(Math.log2(n + 1));
   const positions = 2 ** positionBits;
@@ -36,15 +33,17 @@ export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint
   return entries;
 }
 
-/** A fingerprint's 16 bytes as four little-endian words. */
-export function fingerprintWords(fingerprint: Uint8Array): Uint32Array {
-  const view = new DataView(fingerprint.buffer, fingerprint.byteOffset, 16);
-  return Uint32Array.of(
-    view.getUint32(0, true),
-    view.getUint32(4, true),
-    view.getUint32(8, true),
-    view.getUint32(12, true),
-  );
+/** Fingerprints as words, layout (n, 4). */
+export function fingerprintWords(fingerprints: readonly Uint8Array[]): Uint32Array {
+  const words = new Uint32Array(4 * fingerprints.length);
+  const bytes = new Uint8Array(words.buffer);
+  fingerprints.forEach((fingerprint, i) => bytes.set(fingerprint, 16 * i));
+  return words;
+}
+
+/** The fingerprint that an entry begins with. */
+export function entryFingerprint(entry: Uint32Array): Uint8Array {
+  return new Uint8Array(entry.slice(0, 4).buffer);
 }
 
 /** Orders the fingerprints at positions a and b of `words`, layout (n, 4). */
@@ -74,14 +73,4 @@ export function findEntry(entries: Uint32Array, w0: number, w1: number, w2: numb
     }
   }
   return -1;
-}
-
-/** Calls `visit` for each entry of an id table: the fingerprint's words and the row or `tombstone`. */
-export function forEachEntry(
-  entries: Uint32Array,
-  visit: (w0: number, w1: number, w2: number, w3: number, row: number) => void,
-): void {
-  for (let at = 0; at < entries.length; at += entryWords) {
-    visit(entries[at], entries[at + 1], entries[at + 2], entries[at + 3], entries[at + 4]);
-  }
 }

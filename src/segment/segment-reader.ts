@@ -14,6 +14,7 @@ import {
   blockOfRow,
   type CodeBlock,
   decodeDirectory,
+  blocksOfWord,
   type Directory,
   type RowBlock,
 } from "./directory.js";
@@ -216,22 +217,21 @@ export class SegmentReader {
    * Reads only the parts of the id table that can hold them.
    */
   async find(fingerprints: readonly Uint8Array[]): Promise<number[]> {
-    const words = fingerprints.map((fingerprint) => fingerprintWords(fingerprint));
+    const words = fingerprintWords(fingerprints);
     const { ids } = this.directory;
-    const blocksOf = words.map(([first]) => {
-      // A first word that begins one block may also end the block before it.
-      const last = ids.findLastIndex((block) => block.firstWord <= first);
-      return ids.slice(Math.max(0, last - (ids[last]?.firstWord === first ? 1 : 0)), last + 1);
-    });
+    const blocksOf = fingerprints.map((_, i) => blocksOfWord(ids, words[4 * i]));
     const needed = distinct(blocksOf.flat());
     const pages = await this.pin<IdPage>(needed, (_, plaintext) => {
       const entries = toWords(plaintext);
       return { entries, bytes: entries.byteLength };
     });
+    const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     try {
-      return words.map(([w0, w1, w2, w3], i) => {
-        for (const block of blocksOf[i]) {
-          const row = findEntry(pages[needed.indexOf(block)].entries, w0, w1, w2, w3);
+      return blocksOf.map((blocks, i) => {
+        const [w0, w1, w2, w3] = words.subarray(4 * i, 4 * i + 4);
+        for (const block of blocks) {
+          const { entries } = pageOf.get(block) as IdPage;
+          const row = findEntry(entries, w0, w1, w2, w3);
           if (row !== -1) return row;
         }
         return -1;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { buildEntries, findEntry, fingerprintWords, tombstone } from "../../src/segment/id-table.js";
 
 function find(entries: Uint32Array, fingerprint: Uint8Array): number {
-  const [w0, w1, w2, w3] = fingerprintWords(fingerprint);
+  const [w0, w1, w2, w3] = fingerprintWords([fingerprint]);
   return findEntry(entries, w0, w1, w2, w3);
 }
 
