@@ -126,8 +126,8 @@ export class Snapshot {
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
   async find(fingerprints: readonly Uint8Array[]): Promise<(RowPlace | null)[]> {
     const places: (RowPlace | null)[] = [];
-    for await (const rows of findIn(this.segments, fingerprints)) {
-      for (let i = 0; i < rows[0].length; i++) {
+    for await (const { sought, rows } of findIn(this.segments, fingerprints)) {
+      for (let i = 0; i < sought; i++) {
         const newest = rows.findLastIndex((found) => found[i] !== -1);
         const isLive = newest !== -1 && rows[newest][i] !== tombstone;
         places.push(isLive ? { segment: this.segments[newest], row: rows[newest][i] } : null);
@@ -158,7 +158,7 @@ export class Snapshot {
         (entry) => last.push(entryFingerprint(entry)),
       );
       const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
-      for await (const rows of findIn(older, last)) {
+      for await (const { rows } of findIn(older, last)) {
         for (const row of rows.flat()) if (row !== -1 && row !== tombstone) live--;
       }
       return live;
@@ -188,11 +188,12 @@ export class Snapshot {
 async function* findIn(
   segments: readonly OpenSegment[],
   fingerprints: readonly Uint8Array[],
-): AsyncGenerator<number[][]> {
+): AsyncGenerator<{ readonly sought: number; readonly rows: readonly number[][] }> {
   for (let start = 0; start < fingerprints.length; start += soughtTogether) {
-    await breatheWhenDue();
+    if (start > 0) await breatheWhenDue();
     const sought = fingerprints.slice(start, start + soughtTogether);
     // All segments at once: one wait for storage, whichever of them speak of the items.
-    yield await Promise.all(segments.map(({ reader }) => reader.find(sought)));
+    const rows = await Promise.all(segments.map(({ reader }) => reader.find(sought)));
+    yield { sought: sought.length, rows };
   }
 }
