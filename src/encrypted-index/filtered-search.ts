@@ -102,7 +102,6 @@ export async function searchPicked(
       const jobs = pieces.map((piece) => ({
         block: scanned.push({ segment: wanted[i][0], rows: numbers, piece }) - 1,
         codes: piece.codes,
-        fingerprints: piece.fingerprints,
         distance: undefined,
         pruned: false,
         newer: newer[i],

@@ -25,8 +25,6 @@ export interface PickedPiece {
   /** How many rows come before. */
   readonly firstPlace: number;
   readonly codes: LoadedCodes;
-  /** Kernel memory offset, layout (n, 4) words. */
-  readonly fingerprints: number;
 }
 
 /**
@@ -95,8 +93,8 @@ function load(
   for (let start = 0; start < rows.length; start = pieceEnds[pieces.length - 1]) {
     const part = vectors.subarray(start * dimension, pieceEnds[pieces.length] * dimension);
     const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
-    const codes = codec.load(bytes, part.length / dimension);
-    pieces.push({ firstPlace: start, codes, fingerprints: fingerprintsAt + 16 * start });
+    const codes = codec.load(bytes, part.length / dimension, fingerprintsAt + 16 * start);
+    pieces.push({ firstPlace: start, codes });
   }
   return {
     rows,

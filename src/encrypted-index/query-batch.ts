@@ -117,11 +117,10 @@ async function scanRange(
       const own = numbers.flatMap((number, i) => (number >= start && number < end ? [i] : []));
       return own.map((i) => {
         const part = parts[numbers[i]];
-        const { codes, fingerprints } = open.codes[numbers[i] - start];
+        const { codes } = open.codes[numbers[i] - start];
         return {
           block: numbers[i],
           codes,
-          fingerprints,
           distance: distances[i],
           pruned,
           newer: part.newer,

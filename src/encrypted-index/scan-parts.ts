@@ -69,7 +69,6 @@ function scanOpen(
       parts.map((part, i) => ({
         block: scanned.push(part) - 1,
         codes: codes[i].codes,
-        fingerprints: codes[i].fingerprints,
         distance: distances?.[i],
         pruned,
         newer: part.newer,

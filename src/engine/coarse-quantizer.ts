@@ -4,7 +4,7 @@
  */
 
 import type { LoadedCodes } from "./codec.js";
-import { flatCodes } from "./flat-codes.js";
+import { allocateFlat, flatCodes, type FlatRoom } from "./flat-codes.js";
 import { assignNearest, type KernelCall, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
@@ -40,6 +40,7 @@ export class CoarseQuantizer {
   readonly bytes: number;
   readonly rotation: Rotation;
   readonly #dimension: number;
+  readonly #room: FlatRoom;
   readonly #centroids: number;
   readonly #halfNorms: number;
   readonly #rotated: number;
@@ -50,16 +51,15 @@ export class CoarseQuantizer {
   #coded = false;
 
   private constructor(model: Model) {
-    const { centroids, dimension } = model;
+    const { dimension } = model;
     const n = listCount(model);
     this.nLists = n;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
     const { rotated } = this.rotation;
 
-    const vectorBytes = Math.ceil((4 * centroids.length) / 8) * 8;
-    const flatBytes = vectorBytes + 8 * n + (n < codedFrom ? 0 : rabitqBytes(n, dimension));
-    this.#centroids = allocate(flatBytes);
+    this.#room = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
+    this.#centroids = this.#room.vectors;
 
     const ownBytes = 20 * n + 4 * dimension;
     this.#numbers = allocate(ownBytes);
@@ -69,7 +69,7 @@ export class CoarseQuantizer {
     for (let list = 0; list < n; list++) numbers[4 * list] = list;
 
     this.#rotated = allocate(4 * n * rotated);
-    this.bytes = flatBytes + ownBytes + 4 * n * rotated + this.rotation.bytes;
+    this.bytes = this.#room.bytes + ownBytes + 4 * n * rotated + this.rotation.bytes;
   }
 
   /** Loads and rotates a model's centroids; many of them get codes. */
@@ -89,7 +89,7 @@ export class CoarseQuantizer {
     const { rotated, signs, span } = rotation;
     const dimension = this.#dimension;
     yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
-    const norms = this.#centroids + Math.ceil((4 * centroids.length) / 8) * 8;
+    const { norms, factors } = this.#room;
     yield [
       ...inParts(nLists, dimension, (list, count): KernelCall => ({
         kernel: "halfSquares",
@@ -110,9 +110,8 @@ export class CoarseQuantizer {
         args: [this.#rotated + 4 * (list + first) * rotated, rows, rotated, signs, span],
       }));
     }
-    const factors = nLists < codedFrom ? 0 : norms + 8 * nLists;
     if (factors > 0) yield* this.#encode(factors);
-    this.#codes = flatCodes(nLists, this.#centroids, norms, factors, 0);
+    this.#codes = flatCodes(this.#room, this.#numbers);
     this.#coded = factors > 0;
   }
 
@@ -224,7 +223,6 @@ export class CoarseQuantizer {
     const job = {
       block: 0,
       codes: this.#codes as LoadedCodes,
-      fingerprints: this.#numbers,
       distance: coded ? this.#distanceFromMean(query) : undefined,
       pruned: coded,
       newer: 0,

@@ -11,8 +11,8 @@ export interface LoadedCodes {
   readonly n: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  /** Writes what the scan of vectors must know of these codes into a job's record: up to five words from `words[at]` on. */
-  describe?(words: Uint32Array, at: number): void;
+  /** Where their record lies (see block-record.ts). */
+  readonly record: number;
   /** Gives the kernel memory back. */
   free(): void;
 }
@@ -32,8 +32,8 @@ export interface Codec {
   readonly exact: boolean;
   /** Vectors of rows of a loaded block, layout (rows, dimension), as `decode` gives them. */
   pick(codes: LoadedCodes, rows: readonly number[]): Float32Array;
-  /** Copies the codes of n rows into kernel memory. */
-  load(codes: Uint8Array, n: number): LoadedCodes;
+  /** Copies the codes of n rows into kernel memory, where their `fingerprints` are, layout (n, 4) words. */
+  load(codes: Uint8Array, n: number, fingerprints: number): LoadedCodes;
 }
 
 /** Whether rows are grouped by a model's lists; its centroids, where rows are to be encoded. */

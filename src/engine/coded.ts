@@ -4,6 +4,7 @@
  * estimated as far away.
  */
 
+import { blockRecordBytes, writeBlockRecord } from "./block-record.js";
 import type { Codec, LoadedCodes } from "./codec.js";
 import {
   blockBytes,
@@ -95,14 +96,22 @@ export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelC
       });
       return decodeRows(picked);
     },
-    load: (codes, n) => loadBlock(layout, model, codes, n),
+    load: (codes, n, fingerprints) => loadBlock(layout, model, codes, n, fingerprints),
   };
 }
 
-function loadBlock(layout: CodeLayout, model: CodedModel, codes: Uint8Array, n: number): CodedBlock {
+function loadBlock(
+  layout: CodeLayout,
+  model: CodedModel,
+  codes: Uint8Array,
+  n: number,
+  fingerprints: number,
+): CodedBlock {
   const length = blockBytes(layout, n);
-  const bytes = length + slackBytes;
-  const at = allocate(bytes);
+  const bytes = blockRecordBytes + length + slackBytes;
+  const record = allocate(bytes);
+  writeBlockRecord(record, { n, fingerprints });
+  const at = record + blockRecordBytes;
   bytesAt(at, length).set(codes.subarray(0, length));
   const anchors = wordsAt(at, n);
   const lost: number[] = [];
@@ -117,7 +126,7 @@ function loadBlock(layout: CodeLayout, model: CodedModel, codes: Uint8Array, n: 
     else if (anchors[row] !== anchor) mixed = true;
   }
   const common = mixed ? undefined : anchor;
-  return { n, bytes, model, at, anchor: common, nowhere: lost, free: () => free(at) };
+  return { n, bytes, record, model, at, anchor: common, nowhere: lost, free: () => free(record) };
 }
 
 export function isCoded(codes: LoadedCodes): codes is CodedBlock {

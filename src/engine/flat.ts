@@ -8,9 +8,9 @@
 
 import type { Codec, Grouping, LoadedCodes } from "./codec.js";
 import type { Metric } from "./config.js";
-import { type FlatCodes, flatCodes } from "./flat-codes.js";
+import { allocateFlat, type FlatCodes, flatCodes } from "./flat-codes.js";
 import { normsWide } from "./kernels/kernels.js";
-import { allocate, bytesAt, floatsAt } from "./kernels/memory.js";
+import { bytesAt, floatsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
 
@@ -36,18 +36,15 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
       rows.forEach((row, i) => picked.set(floatsAt(vectors + row * rowBytes, dimension), i * dimension));
       return picked;
     },
-    load: (codes, n) => loadFlat(codes, n, dimension),
+    load: (codes, n, fingerprints) => loadFlat(codes, n, dimension, fingerprints),
   };
 }
 
-function loadFlat(codes: Uint8Array, n: number, dimension: number): LoadedCodes {
+function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints: number): LoadedCodes {
   const exactBytes = 4 * dimension * n;
-  const rabitqLength = codes.byteLength - exactBytes;
-  const vectors = allocate(codes.byteLength + 8 * n + 16);
-  bytesAt(vectors, exactBytes).set(codes.subarray(0, exactBytes));
-  const norms = Math.ceil((vectors + exactBytes) / 8) * 8;
-  const factors = rabitqLength > 0 ? norms + 8 * n : 0;
-  bytesAt(norms + 8 * n, rabitqLength).set(codes.subarray(exactBytes));
-  normsWide(vectors, n, dimension, norms);
-  return flatCodes(n, vectors, norms, factors, codes.byteLength + 8 * n + 16);
+  const room = allocateFlat(n, dimension, codes.byteLength - exactBytes);
+  bytesAt(room.vectors, exactBytes).set(codes.subarray(0, exactBytes));
+  bytesAt(room.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
+  normsWide(room.vectors, n, dimension, room.norms);
+  return flatCodes(room, fingerprints);
 }

@@ -9,8 +9,6 @@ export interface Job {
   /** A number by which candidates name the block. */
   readonly block: number;
   readonly codes: LoadedCodes;
-  /** Where the rows' fingerprints lie in kernel memory, layout (n, 4) words. */
-  readonly fingerprints: number;
   /** From the query to the centroid of the rows' list, in list space; undefined where they have none of the query's lists. */
   readonly distance: number | undefined;
   /** Whether rows may be ruled out by their codes; needs the distance. */
@@ -30,10 +28,9 @@ export interface Scanner {
 }
 
 // A job's record; assembly/search.ts has the same layout.
-export const jobBytes = 56;
+export const jobBytes = 32;
 const jobWords = jobBytes / 4;
-const codesWord = 6;
-const baseOffset = 48;
+const baseOffset = 24;
 
 /** Writes the records of jobs to kernel memory, to be freed. */
 export function placeJobs(jobs: readonly Job[]): number {
@@ -44,12 +41,10 @@ export function placeJobs(jobs: readonly Job[]): number {
     const job = jobs[i];
     const word = (at >>> 2) + jobWords * i;
     words[word] = job.block;
-    words[word + 1] = job.codes.n;
-    words[word + 2] = job.fingerprints;
-    words[word + 3] = job.newer;
-    words[word + 4] = job.accepted;
-    words[word + 5] = job.firstBit;
-    job.codes.describe?.(words, word + codesWord);
+    words[word + 1] = job.codes.record;
+    words[word + 2] = job.newer;
+    words[word + 3] = job.accepted;
+    words[word + 4] = job.firstBit;
     doubles[(at + jobBytes * i + baseOffset) >>> 3] =
       job.pruned && job.distance !== undefined ? job.distance ** 2 : -1;
   }

@@ -79,7 +79,7 @@ export class SegmentReader {
       const { rows } = block as CodeBlock;
       const fingerprints = allocate(16 * rows);
       bytesAt(fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
-      const codes = this.codec.load(plaintext.subarray(16 * rows), rows);
+      const codes = this.codec.load(plaintext.subarray(16 * rows), rows, fingerprints);
       return {
         codes,
         fingerprints,

@@ -55,17 +55,16 @@ function scores(
   list: number,
   query: Float32Array,
 ): number[] {
-  const codes = codec.load(block, n);
   const asking = new QueryVector(config.metric, query, quantizer.rotation);
   const { lists, distances } = quantizer.probe(asking, quantizer.nLists);
   const search = new Search(asking, chooseScanner(config, asking, query, both), n);
   const fingerprints = allocate(16 * n);
+  const codes = codec.load(block, n, fingerprints);
   wordsAt(fingerprints, 4 * n).fill(0);
   search.scan([
     {
       block: 0,
       codes,
-      fingerprints,
       distance: distances[lists.indexOf(list)],
       pruned: false,
       newer: 0,
@@ -128,7 +127,7 @@ describe.each(shapes)("%s", (_, config) => {
     for (const n of [5, 32, 70]) {
       const block = finish(index.codec.encode(given.subarray(0, n * d), 2));
       const all = rowsOf(index.codec.decode(block, n), d);
-      const codes = index.codec.load(block, n);
+      const codes = index.codec.load(block, n, 0);
       for (const wanted of [[3], [n - 1, 3, 0], Array.from({ length: n }, (__, row) => row), []]) {
         const picked = rowsOf(index.codec.pick(codes, wanted), d);
         expect(picked).toEqual(wanted.map((row) => all[row]));

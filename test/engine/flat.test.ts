@@ -21,10 +21,10 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const d = query.length;
   const n = vectors.length / d;
   const codec = flatCodec(metric, d, "none");
-  const codes = codec.load(finish(codec.encode(vectors, 0)), n);
   const asking = new QueryVector(metric, query, undefined);
   const search = new Search(asking, flatScanner(asking), k);
   const fingerprints = allocate(16 * n);
+  const codes = codec.load(finish(codec.encode(vectors, 0)), n, fingerprints);
   // Equal scores are ordered by fingerprint, so by row here.
   wordsAt(fingerprints, 4 * n).fill(0);
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;
@@ -41,7 +41,6 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
     {
       block: 5,
       codes,
-      fingerprints,
       distance: undefined,
       pruned: false,
       newer: 1,

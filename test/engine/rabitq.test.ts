@@ -131,10 +131,10 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
   const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
   for (const isWanted of [() => true, (row: number) => row % 3 === 1]) {
     const codec = flatCodec("euclidean", d, quantizer);
-    const codes = codec.load(finish(codec.encode(rows, 0)), n);
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
     const search = new Search(asking, flatScanner(asking), k);
     const at = allocate(16 * n + 4 * 11);
+    const codes = codec.load(finish(codec.encode(rows, 0)), n, at);
     const bits = at + 16 * n;
     wordsAt(at, 4 * n + 11).fill(0);
     for (let row = 0; row < n; row++) {
@@ -144,7 +144,6 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
     const shared = {
       block: 0,
       codes,
-      fingerprints: at,
       distance,
       pruned: true,
       newer: 0,

@@ -5,7 +5,7 @@ import { isAccepted, Job, offerRow, Query } from "./search";
 
 /** `estimates` are float32 of squared distances in list space, room for n rounded up to 4: twice the scores under cosine. */
 export function offerEstimates(query: Query, heap: Heap, job: Job, estimates: usize): void {
-  const n = job.n;
+  const n = job.block.n;
   for (let i: u32 = 0; i < n; i += 4) {
     const values = v128.load(estimates + (<usize>i << 2));
     // Estimates are float32 and scores at most halves of them, so comparing in float32 loses nothing.

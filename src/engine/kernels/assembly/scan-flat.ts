@@ -18,10 +18,14 @@ const float32Epsilon: f64 = 5.9604644775390625e-8;
 
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
-    const job = jobAt(jobs, i);
-    if (query.table && query.narrow && job.narrow && job.codes && job.base >= 0) scanPruned(query, job, heap);
-    else scanAll(query, job, heap);
+    scanJob(query, heap, jobAt(jobs, i));
   }
+}
+
+export function scanJob(query: Query, heap: Heap, job: Job): void {
+  const block = job.block;
+  if (query.table && query.narrow && block.narrow && block.codes && job.base >= 0) scanPruned(query, job, heap);
+  else scanAll(query, job, heap);
 }
 
 /** As `scanFlat` of several queries, one after the other: records of four words, each with its arguments. */
@@ -39,8 +43,9 @@ export function scanFlatEach(scans: usize, count: u32): void {
 
 function scanAll(query: Query, job: Job, heap: Heap): void {
   const rows = query.scratch;
+  const n = job.block.n;
   let to = rows;
-  for (let row: u32 = 0; row < job.n; row++) {
+  for (let row: u32 = 0; row < n; row++) {
     store<u32>(to, row);
     to += <usize>isAccepted(job, row) << 2;
   }
@@ -48,14 +53,15 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
 }
 
 function scanPruned(query: Query, job: Job, heap: Heap): void {
-  const n = job.n;
+  const block = job.block;
+  const n = block.n;
   const m = (n + 31) & ~31;
   const floors = query.scratch;
   const estimates = floors + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
-  fastScanSmall(job.codes, query.table, m >> 5, query.groups, floors);
+  fastScanSmall(block.codes, query.table, m >> 5, query.groups, floors);
   estimateRabitq(
-    job.factors,
+    block.factors,
     n,
     <f32>job.base,
     query.step,
@@ -125,11 +131,12 @@ function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
 
 /** Scores the rows listed and offers them. */
 function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
-  if (!query.narrow || !job.narrow) {
+  if (!query.narrow || !job.block.narrow) {
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
   }
   const dimension = query.dimension;
+  const vectors = job.block.vectors;
   const rowBytes = <usize>dimension << 2;
   // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive; for dot products
   // relative to the product of the norms.
@@ -141,10 +148,10 @@ function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32):
     const row1 = load<u32>(at + (<usize>min<u32>(1, last) << 2));
     const row2 = load<u32>(at + (<usize>min<u32>(2, last) << 2));
     const row3 = load<u32>(at + (<usize>min<u32>(3, last) << 2));
-    const at0 = job.vectors + <usize>row0 * rowBytes;
-    const at1 = job.vectors + <usize>row1 * rowBytes;
-    const at2 = job.vectors + <usize>row2 * rowBytes;
-    const at3 = job.vectors + <usize>row3 * rowBytes;
+    const at0 = vectors + <usize>row0 * rowBytes;
+    const at1 = vectors + <usize>row1 * rowBytes;
+    const at2 = vectors + <usize>row2 * rowBytes;
+    const at3 = vectors + <usize>row3 * rowBytes;
     if (query.cosine) {
       const products = sumFour(query.vector, at0, at1, at2, at3, dimension, false);
       const slack = roundoff + float32Epsilon;
@@ -171,16 +178,16 @@ function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, 
 
 @inline
 function nearCosine(query: Query, job: Job, heap: Heap, row: u32, product: f32, slack: f64): bool {
-  const scale = query.norm * load<f64>(job.norms + (<usize>row << 3));
+  const scale = query.norm * load<f64>(job.block.norms + (<usize>row << 3));
   return (scale == 0 ? 1 : 1 - <f64>product / scale) <= heap.threshold + slack;
 }
 
 /** Scores a row in float64 and offers it. */
 function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
-  const vector = job.vectors + <usize>row * (<usize>query.dimension << 2);
+  const vector = job.block.vectors + <usize>row * (<usize>query.dimension << 2);
   let score: f64;
   if (query.cosine) {
-    const scale = query.norm * load<f64>(job.norms + (<usize>row << 3));
+    const scale = query.norm * load<f64>(job.block.norms + (<usize>row << 3));
     // A zero vector has no direction: it counts as orthogonal to everything.
     score = scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - sumRow(query.vector, vector, query.dimension, false) / scale));
   } else score = sumRow(query.vector, vector, query.dimension, true);

@@ -2,7 +2,7 @@
  * What a search consists of: one query, prepared; jobs, each a block of rows to compare it with; and the heap that keeps the
  * nearest. A codec's scan goes through jobs by itself, so that a query costs one call however many lists it probes.
  *
- * ../../search.ts writes these records and knows their layout.
+ * ../../scanner.ts, ../../query-vector.ts and ../../block-record.ts write these records and know their layouts.
  */
 
 import { Heap, offer, wordsInOrder } from "./heap";
@@ -36,25 +36,33 @@ export class Query {
   rough: u32;
 }
 
-/** A block of rows to scan. */
+/** A block of rows in memory; ../../block-record.ts writes it. */
 @unmanaged
-export class Job {
-  /** Of the block, for the heap. */
-  block: u32;
+export class Block {
   n: u32;
   /** Layout (n, 4) words: tie keys, and what id tables are searched for. */
   fingerprints: usize;
-  /** How many of the query's id tables may hide rows of this block. */
-  newer: u32;
-  /** Bits of the rows that the filter accepts, or 0: all; the block's first row is bit `firstBit`. */
-  accepted: usize;
-  firstBit: u32;
-  /** The codec's own: for `ivfflat` vectors, norms, RaBitQ factors or 0, RaBitQ codes, whether float32 suffices. */
+  /** What `ivfflat` has beside: vectors, norms, RaBitQ factors or 0, RaBitQ codes, whether float32 suffices. */
   vectors: usize;
   norms: usize;
   factors: usize;
   codes: usize;
   narrow: u32;
+  /** When a search by lists last scanned it, as that search was told. */
+  lastUse: u32;
+}
+
+/** A block to scan. */
+@unmanaged
+export class Job {
+  /** Of the block, for the heap. */
+  number: u32;
+  block: Block;
+  /** How many of the query's id tables may hide rows of this block. */
+  newer: u32;
+  /** Bits of the rows that the filter accepts, or 0: all; the block's first row is bit `firstBit`. */
+  accepted: usize;
+  firstBit: u32;
   unused: u32;
   /** |q - c|^2 in list space; below 0 where the rows are not grouped by the query's quantizer. */
   base: f64;
@@ -75,12 +83,12 @@ export function isAccepted(job: Job, row: u32): bool {
 /** Offers a row with its score, unless a newer segment speaks of its item. */
 export function offerRow(query: Query, job: Job, heap: Heap, row: u32, score: f64): void {
   if (!(score <= heap.threshold)) return;
-  const fingerprint = job.fingerprints + (<usize>row << 4);
+  const fingerprint = job.block.fingerprints + (<usize>row << 4);
   for (let table: u32 = 0; table < job.newer; table++) {
     const at = query.newer + (<usize>table << 3);
     if (isInTable(load<usize>(at), load<u32>(at, 4), fingerprint)) return;
   }
-  offer(heap, score, job.block, row, fingerprint);
+  offer(heap, score, job.number, row, fingerprint);
 }
 
 const entryBytes: usize = 20;
