@@ -10,11 +10,12 @@ import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelCoder } from "../engine/model-coder.js";
+import { PartTable } from "../engine/part-table.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { Scanner } from "../engine/scanner.js";
 import { SealdexError } from "../errors.js";
 import type { BlockCache, CachedBlock } from "../segment/block-cache.js";
-import { SegmentReader } from "../segment/segment-reader.js";
+import { type OpenCodes, SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { MemoryUse } from "../vector-index.js";
@@ -25,7 +26,7 @@ import { type Manifest, modelRefs, namedObjects, type ObjectRef, type SegmentRef
 import { ManifestLog } from "./manifest-log.js";
 import { newObjectName } from "./names.js";
 import { RowFilters } from "./row-filter.js";
-import { Snapshot } from "./snapshot.js";
+import { type Part, Snapshot } from "./snapshot.js";
 import { decodeModel, encodeModel } from "./stored-model.js";
 
 /** A segment that is stored but that no manifest names yet. */
@@ -46,6 +47,9 @@ export class OpenIndex {
   readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
+  /** The snapshot whose parts are in the cache, and their key there. */
+  #partsOf: Snapshot | undefined;
+  readonly #partsKey = {};
   #rewriting: Promise<unknown> | undefined;
   readonly #readers = new Map<string, Promise<SegmentReader>>();
   readonly #models = new Map<string, Promise<Model>>();
@@ -198,6 +202,37 @@ export class OpenIndex {
     } finally {
       this.#cache.unpin([model]);
     }
+  }
+
+  /** A model if it is in kernel memory already: not pinned, good for as long as nothing is awaited. */
+  openedModel(model: Model): Trained | undefined {
+    return this.#cache.peek(model) as (Trained & CachedBlock) | undefined;
+  }
+
+  /** Where the code blocks of a snapshot are, if it is the newest: good for as long as nothing is awaited. */
+  openedParts(snapshot: Snapshot): PartTable | undefined {
+    if (snapshot !== this.#snapshot) return undefined;
+    if (this.#partsOf !== snapshot || this.#cache.peek(this.#partsKey) === undefined) {
+      const { firsts, all, rowsMax } = snapshot.parts;
+      const newer = all.map((part) => part.newer);
+      this.#cache.put(this.#partsKey, new PartTable(firsts, newer, rowsMax));
+      this.#partsOf = snapshot;
+    }
+    const table = this.#cache.peek(this.#partsKey) as PartTable | undefined;
+    if (table !== undefined) table.epoch = this.#cache.epoch;
+    return table;
+  }
+
+  /** Takes down where these parts of a snapshot are, which are in memory now. */
+  noteOpen(snapshot: Snapshot, parts: readonly Part[], codes: readonly OpenCodes[]): void {
+    const table = this.openedParts(snapshot);
+    if (table === undefined) return;
+    parts.forEach(({ number }, i) => table.put(number, codes[i].codes.record, this.#cache.epoch));
+  }
+
+  /** Counts a use of code blocks, see `BlockCache.tick`. */
+  tick(): number {
+    return this.#cache.tick();
   }
 
   async #loadModel(model: Model): Promise<Trained & CachedBlock> {

@@ -78,6 +78,7 @@ function newerMax(parts: readonly Part[]): number {
   return parts.reduce((most, { newer }) => Math.max(most, newer), 0);
 }
 
-function isComplete<T>(values: readonly (T | undefined)[]): values is readonly T[] {
+/** Whether everything is there. */
+export function isComplete<T>(values: readonly (T | undefined)[]): values is readonly T[] {
   return !values.includes(undefined);
 }

@@ -1,6 +1,7 @@
 /** Which code blocks a query scans: those of the lists that it probes. */
 
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { listCount } from "../engine/model.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
 import { listCounts, type Matches, withMatches } from "./filtered-search.js";
@@ -24,6 +25,12 @@ export interface Probing {
   readonly greedy: boolean;
 }
 
+/** How many lists a query asks for: all at most. */
+export function probesOf({ model }: Snapshot, { nProbes }: Pick<Probing, "nProbes">): number {
+  if (model === undefined) return 0;
+  return nProbes === 0 ? model.autoProbes : Math.min(nProbes, listCount(model));
+}
+
 export function plan(
   snapshot: Snapshot,
   quantizer: CoarseQuantizer,
@@ -32,7 +39,7 @@ export function plan(
   matches: Matches | undefined,
 ): Plan {
   const { nLists } = quantizer;
-  const asked = nProbes === 0 ? (snapshot.model?.autoProbes ?? nLists) : Math.min(nProbes, nLists);
+  const asked = probesOf(snapshot, { nProbes });
   // Few matches are worth looking for in every list.
   const wanted = matches?.few === true ? nLists : asked;
   // Whoever asks for everything gets it exactly.

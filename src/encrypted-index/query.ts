@@ -20,6 +20,7 @@ import { queriesTogether, searchTogether } from "./query-batch.js";
 import { readItems } from "./read-items.js";
 import { scanParts } from "./scan-parts.js";
 import type { Part, Snapshot } from "./snapshot.js";
+import { searchWarm } from "./warm-search.js";
 
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery extends CallOptions {
@@ -97,6 +98,8 @@ async function searchEach(
   }
   const [vector] = vectors;
   if (isPicked(matches)) return [await searchPicked(index, snapshot, vector, options.topK, matches)];
+  const warm = matches === undefined ? searchWarm(index, snapshot, vector, options) : undefined;
+  if (warm !== undefined) return [warm];
   return [await searchLists(index, snapshot, trained, vector, options, matches)];
 }
 
@@ -124,7 +127,7 @@ async function searchLists(
   const search = new Search(asking, index.scanner(asking, vector, trained), options.topK);
   const scanned: Part[] = [];
   const scan = (parts: readonly Part[], distances: readonly number[] | undefined, pruned: boolean) =>
-    scanParts(snapshot, search, scanned, parts, { distances, pruned, accepted: matches?.rows });
+    scanParts(index, snapshot, search, scanned, parts, { distances, pruned, accepted: matches?.rows });
   try {
     const ungrouped = withMatches(snapshot.ungroupedParts, matches);
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);

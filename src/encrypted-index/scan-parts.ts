@@ -2,6 +2,7 @@
 
 import type { Search } from "../engine/search.js";
 import { type AcceptedRows, openedParts, type OpenParts, pinParts, placeRows } from "./open-parts.js";
+import type { OpenIndex } from "./open-index.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */
@@ -21,6 +22,7 @@ export interface ScanOptions {
  * numbers by which candidates name their blocks.
  */
 export async function scanParts(
+  index: OpenIndex,
   snapshot: Snapshot,
   search: Search,
   scanned: Part[],
@@ -30,8 +32,10 @@ export async function scanParts(
   for (let start = 0; start < parts.length;) {
     const end = start + heldTogether(parts, start, heldBytesMax);
     const group = parts.slice(start, end);
-    const scan = (open: OpenParts) =>
+    const scan = (open: OpenParts) => {
+      index.noteOpen(snapshot, group, open.codes);
       scanOpen(search, scanned, group, open, { distances: distances?.slice(start, end), ...options });
+    };
     // The warm case, which is to cost nothing.
     const opened = openedParts(snapshot, group);
     if (opened !== undefined) scan(opened);

@@ -1,6 +1,6 @@
 /** An index as of one manifest: its open segments, and which of their rows newer segments hide. */
 
-import type { Model } from "../engine/model.js";
+import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
@@ -18,11 +18,24 @@ export interface RowPlace {
   readonly row: number;
 }
 
-/** A code block, and how many of the snapshot's segments are newer than its own. */
+/** A code block of a snapshot. */
 export interface Part {
+  /** Its place in `Snapshot.parts`. */
+  readonly number: number;
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
+  /** How many of the segments are newer than its own. */
   readonly newer: number;
+}
+
+interface Parts {
+  readonly all: readonly Part[];
+  /** For each list the number of its first part, then of the first ungrouped one, then how many there are. */
+  readonly firsts: readonly number[];
+  /** How many of the segments can hide rows of one of them. */
+  readonly newerMax: number;
+  /** Rows of the largest. */
+  readonly rowsMax: number;
 }
 
 /** Things of several segments, by segment, in their order. */
@@ -53,7 +66,7 @@ export class Snapshot {
   /** Undefined: untrained. */
   readonly model: Model | undefined;
   readonly #hidden = new Map<OpenSegment, Promise<Hidden>>();
-  #parts: { readonly ungrouped: Part[]; readonly byList: Map<number, Part[]> } | undefined;
+  #parts: Parts | undefined;
   #count: Promise<number> | undefined;
 
   constructor(manifest: Manifest, segments: readonly OpenSegment[], model: Model | undefined) {
@@ -62,33 +75,21 @@ export class Snapshot {
     this.model = model;
   }
 
+  /** All code blocks: by list, then those of the segments that are not grouped by the current model, if there is one. */
+  get parts(): Parts {
+    return (this.#parts ??= partsOf(this));
+  }
+
   /** The code blocks of a list, of all segments that are grouped by the current model. */
   partsOfList(list: number): readonly Part[] {
-    return this.#allParts().byList.get(list) ?? [];
+    const { all, firsts } = this.parts;
+    return all.slice(firsts[list], firsts[list + 1]);
   }
 
-  /** The code blocks of the segments that are not grouped by the current model, if there is one. */
+  /** The code blocks of the other segments. */
   get ungroupedParts(): readonly Part[] {
-    return this.#allParts().ungrouped;
-  }
-
-  #allParts() {
-    if (this.#parts !== undefined) return this.#parts;
-    const ungrouped: Part[] = [];
-    const byList = new Map<number, Part[]>();
-    for (const segment of this.segments) {
-      const newer = this.segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
-      const grouped = this.model !== undefined && segment.ref.model === this.manifest.model?.name;
-      for (const block of segment.reader.directory.codes) {
-        const part = { segment, block, newer };
-        const list = byList.get(block.list);
-        if (!grouped) ungrouped.push(part);
-        else if (list === undefined) byList.set(block.list, [part]);
-        else list.push(part);
-      }
-    }
-    this.#parts = { ungrouped, byList };
-    return this.#parts;
+    const { all, firsts } = this.parts;
+    return all.slice(firsts[firsts.length - 2]);
   }
 
   /** The test for rows of `segment`; reads the id tables of the segments newer than it, once. */
@@ -196,4 +197,22 @@ async function* findIn(
     const rows = await Promise.all(segments.map(({ reader }) => reader.find(sought)));
     yield { sought: sought.length, rows };
   }
+}
+
+function partsOf({ segments, manifest, model }: Snapshot): Parts {
+  const nLists = model === undefined ? 0 : listCount(model);
+  const groups: Omit<Part, "number">[][] = Array.from({ length: nLists + 1 }, () => []);
+  for (const segment of segments) {
+    const newer = segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
+    const grouped = model !== undefined && segment.ref.model === manifest.model?.name;
+    for (const block of segment.reader.directory.codes) {
+      groups[grouped ? block.list : nLists].push({ segment, block, newer });
+    }
+  }
+  const firsts = [0];
+  for (const group of groups) firsts.push(firsts[firsts.length - 1] + group.length);
+  const all = groups.flat().map((part, number) => ({ number, ...part }));
+  const newerMax = all.reduce((most, { newer }) => Math.max(most, newer), 0);
+  const rowsMax = all.reduce((most, { block }) => Math.max(most, block.rows), 0);
+  return { all, firsts, newerMax, rowsMax };
 }

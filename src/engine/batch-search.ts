@@ -7,7 +7,7 @@ import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 import { type Job, placeJobs, rowsMax } from "./scanner.js";
-import type { IdTable } from "./search.js";
+import { type IdTable, placeTables } from "./search.js";
 import { type Candidate, TopK } from "./top-k.js";
 import type { Work } from "./work.js";
 
@@ -31,11 +31,10 @@ export class BatchSearch {
    */
   *scan(jobs: readonly (readonly Job[])[], tables: readonly IdTable[]): Work<void> {
     const asked = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
-    const held = allocate(8 * tables.length + 16 * asked.length);
-    const scans = held + 8 * tables.length;
+    const held = placeTables(tables);
+    const scans = allocate(16 * asked.length);
     const placed: number[] = [];
     try {
-      tables.forEach(({ entries, count }, i) => allWords().set([entries, count], (held >>> 2) + 2 * i));
       asked.forEach((i, place) => {
         const query = this.#queries[i];
         query.newer = held;
@@ -55,7 +54,8 @@ export class BatchSearch {
       yield calls;
     } finally {
       for (const at of placed) free(at);
-      free(held);
+      free(scans);
+      if (held > 0) free(held);
     }
   }
 

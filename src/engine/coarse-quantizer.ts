@@ -26,6 +26,8 @@ export interface Probes {
   readonly distances: readonly number[];
 }
 
+/** Bytes of the record; assembly/search-lists.ts has the same layout. */
+const recordBytes = 8;
 /** From so many lists on, the centroids have RaBitQ codes of their own, around their mean. */
 const codedFrom = 64;
 /** With codes, probing more than this share of the lists is no faster. */
@@ -39,6 +41,8 @@ export class CoarseQuantizer {
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
   readonly rotation: Rotation;
+  /** Where the record lies that `searchLists` takes. */
+  readonly record: number;
   readonly #dimension: number;
   readonly #room: FlatRoom;
   readonly #centroids: number;
@@ -61,8 +65,9 @@ export class CoarseQuantizer {
     this.#room = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.#centroids = this.#room.vectors;
 
-    const ownBytes = 20 * n + 4 * dimension;
-    this.#numbers = allocate(ownBytes);
+    const ownBytes = 20 * n + 4 * dimension + recordBytes;
+    this.record = allocate(ownBytes);
+    this.#numbers = this.record + recordBytes;
     this.#halfNorms = this.#numbers + 16 * n;
     this.#mean = this.#halfNorms + 4 * n;
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
@@ -112,6 +117,7 @@ export class CoarseQuantizer {
     }
     if (factors > 0) yield* this.#encode(factors);
     this.#codes = flatCodes(this.#room, this.#numbers);
+    wordsAt(this.record, 2).set([this.#codes.record, this.#mean]);
     this.#coded = factors > 0;
   }
 
@@ -217,7 +223,7 @@ export class CoarseQuantizer {
    * place of one that is hardly nearer; otherwise the order is exact.
    */
   probe(query: QueryVector, nProbes: number): Probes {
-    const coded = this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
+    const coded = this.isCodedFor(nProbes);
     const nearest = new TopK(nProbes);
     query.reserve(this.nLists);
     const job = {
@@ -240,6 +246,11 @@ export class CoarseQuantizer {
     };
   }
 
+  /** Whether so many lists are looked for by the codes of their centroids. */
+  isCodedFor(nProbes: number): boolean {
+    return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
+  }
+
   #distanceFromMean(query: QueryVector): number {
     const square = allocate(8);
     squaredL2BlockWide(query.point, this.#mean, 1, this.#dimension, square);
@@ -256,7 +267,7 @@ export class CoarseQuantizer {
   free(): void {
     this.rotation.free();
     free(this.#centroids);
-    free(this.#numbers);
+    free(this.record);
     free(this.#rotated);
   }
 }

@@ -14,6 +14,14 @@ export interface IdTable {
   readonly count: number;
 }
 
+/** Writes where tables are to kernel memory, to be freed; 0 where there are none. */
+export function placeTables(tables: readonly IdTable[]): number {
+  if (tables.length === 0) return 0;
+  const at = allocate(8 * tables.length);
+  tables.forEach(({ entries, count }, i) => allWords().set([entries, count], (at >>> 2) + 2 * i));
+  return at;
+}
+
 /** Holds kernel memory: call `free` when done. */
 export class Search {
   readonly #query: QueryVector;
@@ -36,9 +44,7 @@ export class Search {
   /** Sorted id tables that may hide rows, newest first; they stay where they are until the search is done. */
   hideBy(tables: readonly IdTable[]): void {
     if (this.#tables > 0) free(this.#tables);
-    this.#tables = tables.length === 0 ? 0 : allocate(8 * tables.length);
-    const words = allWords();
-    tables.forEach(({ entries, count }, i) => words.set([entries, count], (this.#tables >>> 2) + 2 * i));
+    this.#tables = placeTables(tables);
     this.#query.newer = this.#tables;
   }
 

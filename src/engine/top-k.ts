@@ -49,6 +49,11 @@ export class TopK {
   /** The kept candidates, nearest first. No more can be offered. */
   finish(): Candidate[] {
     sortHeap(this.heap);
+    return this.read();
+  }
+
+  /** As `finish`, of a heap that a kernel sorted. */
+  read(): Candidate[] {
     const words = allWords();
     const doubles = allDoubles();
     const kept: Candidate[] = [];

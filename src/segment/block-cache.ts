@@ -10,6 +10,8 @@ export interface CachedBlock {
   readonly bytes: number;
   /** Gives memory outside the heap back. */
   free?(): void;
+  /** When it was last used without being asked for here, by `tick`; 0: never. */
+  lastUse?(): number;
 }
 
 interface Entry {
@@ -21,6 +23,7 @@ interface Entry {
 
 /** What eviction leaves, as a share of the limit: so that it does not have to choose again at every load. */
 const keptShare = 0.9;
+const epochMax = 2 ** 32 - 1;
 
 export class BlockCache {
   readonly bytesMax: number;
@@ -28,10 +31,21 @@ export class BlockCache {
   readonly #entries = new Map<object, Entry>();
   readonly #loading = new Map<object, Promise<unknown>>();
   #bytes = 0;
+  #epoch = 1;
   #calls = 0;
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
+  }
+
+  /** How often values went, from 1: whatever was here is still where it was while this is the same. Below 2^32. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Counts a use of values that are not asked for one by one; the number is what their `lastUse` is to say. */
+  tick(): number {
+    return ++this.#calls;
   }
 
   /** Memory that opened blocks hold, in bytes. */
@@ -85,6 +99,14 @@ export class BlockCache {
     return entry?.value;
   }
 
+  /** Puts a value in, not pinned; one that was there goes. */
+  put(key: object, value: CachedBlock): void {
+    this.#remove(key);
+    this.#entries.set(key, { value, pins: 0, usedAt: this.#calls });
+    this.#bytes += value.bytes;
+    this.#evict();
+  }
+
   unpin(keys: readonly object[]): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);
@@ -128,13 +150,22 @@ export class BlockCache {
   }
 
   #shrinkTo(bytesMax: number): void {
-    const idle = [...this.#entries].filter(([, { pins }]) => pins === 0);
-    idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [key, { value }] of idle) {
+    const idle = [...this.#entries].flatMap(([key, { pins, usedAt, value }]) =>
+      pins === 0 ? [{ key, usedAt: Math.max(usedAt, value.lastUse?.() ?? 0) }] : [],
+    );
+    idle.sort((a, b) => a.usedAt - b.usedAt);
+    for (const { key } of idle) {
       if (this.#bytes <= bytesMax) return;
-      this.#entries.delete(key);
-      this.#bytes -= value.bytes;
-      value.free?.();
+      this.#remove(key);
     }
+  }
+
+  #remove(key: object): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#bytes -= entry.value.bytes;
+    this.#epoch = (this.#epoch % epochMax) + 1;
+    entry.value.free?.();
   }
 }

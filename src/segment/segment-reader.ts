@@ -3,6 +3,7 @@
  */
 
 import type { KeyObject } from "node:crypto";
+import { lastUseOf } from "../engine/block-record.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -84,6 +85,7 @@ export class SegmentReader {
         codes,
         fingerprints,
         bytes: codes.bytes + 16 * rows,
+        lastUse: () => lastUseOf(codes.record),
         free() {
           codes.free();
           free(fingerprints);

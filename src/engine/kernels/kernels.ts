@@ -92,6 +92,7 @@ interface Kernels extends EstimateKernels {
   readonly scanFlat: typeof scanFlat;
   /** As `scanFlat` of `count` queries, whose arguments lie at `scans`: four words each. */
   readonly scanFlatEach: (scans: number, count: number) => void;
+  readonly searchLists: typeof searchLists;
 }
 
 /**
@@ -270,4 +271,19 @@ export function scanFlat(query: number, heap: number, jobs: number, count: numbe
 /** Undoes `rotate`, with the same arguments. */
 export function rotateBack(vectors: number, n: number, d: number, signs: number, span: number): void {
   kernels().rotateBack(vectors, n, d, signs, span);
+}
+
+/** See assembly/search-lists.ts. */
+export function searchLists(
+  query: number,
+  point: number,
+  lists: number,
+  coded: number,
+  probes: number,
+  table: number,
+  heap: number,
+  job: number,
+  now: number,
+): number {
+  return kernels().searchLists(query, point, lists, coded, probes, table, heap, job, now);
 }

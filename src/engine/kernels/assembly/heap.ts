@@ -52,6 +52,17 @@ export function sortHeap(heap: Heap): void {
   heap.size = kept;
 }
 
+/** The score and the row of a kept candidate. */
+@inline
+export function scoreAt(heap: Heap, position: u32): f64 {
+  return slotAt(heap, position).score;
+}
+
+@inline
+export function rowAt(heap: Heap, position: u32): u32 {
+  return slotAt(heap, position).row;
+}
+
 /** Two words as one number that orders as they do one after the other. */
 @inline
 export function wordsInOrder(at: usize): u64 {
