@@ -2,20 +2,28 @@
 
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { listCount } from "../engine/model.js";
+import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
 import { listCounts, type Matches, withMatches } from "./filtered-search.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
-export interface Plan {
-  /** To scan in any case, nearest list first. */
+/** Parts of lists, nearest list first. */
+export interface Probed {
   readonly parts: readonly Part[];
   /** For each of them, of the query from its list's centroid, in list space. */
   readonly distances: readonly number[];
+}
+
+export interface Plan {
+  /** To scan in any case. */
+  readonly likely: Probed;
+  /** To scan where those have fewer rows than are asked for. */
+  readonly unlikely: Probed;
   /** Whether their rows may be ruled out by their codes. */
   readonly pruned: boolean;
   /** To scan while it can help. */
-  readonly rest: readonly { readonly part: Part; readonly distance: number }[];
+  readonly rest: Probed;
 }
 
 /** How a query asks; see CheckedQuery. */
@@ -48,21 +56,27 @@ export function plan(
     matches && !all
       ? probeFiltered(quantizer, query, wanted, topK, listCounts(snapshot, matches))
       : quantizer.probe(query, all ? nLists : wanted);
-  const parts: Part[] = [];
-  const distances: number[] = [];
-  const rest: { part: Part; distance: number }[] = [];
+  const limit =
+    matches === undefined && snapshot.model ? probeLimit(snapshot.model.probeLimits, wanted) : Infinity;
   const probed = all ? wanted : probes.lists.length;
-  probes.lists.forEach((list, rank) => {
-    const distance = probes.distances[rank];
-    for (const part of withMatches(snapshot.partsOfList(list), matches)) {
-      if (rank >= probed) rest.push({ part, distance });
-      else {
+  const likely = all ? wanted : likelyLists(probes.distances, limit);
+  const partsFrom = (start: number, end: number): Probed => {
+    const parts: Part[] = [];
+    const distances: number[] = [];
+    for (let rank = start; rank < end; rank++) {
+      for (const part of withMatches(snapshot.partsOfList(probes.lists[rank]), matches)) {
         parts.push(part);
-        distances.push(distance);
+        distances.push(probes.distances[rank]);
       }
     }
-  });
-  return { parts, distances, pruned: !all, rest };
+    return { parts, distances };
+  };
+  return {
+    likely: partsFrom(0, likely),
+    unlikely: partsFrom(likely, probed),
+    rest: partsFrom(probed, probes.lists.length),
+    pruned: !all,
+  };
 }
 
 /** The parts of all lists but those that were met, nearest list first. */

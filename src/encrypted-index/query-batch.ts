@@ -27,6 +27,12 @@ interface Planned {
   /** Undefined where the block is in none of the query's lists. */
   readonly distances: readonly (number | undefined)[];
   readonly pruned: boolean;
+  readonly mayGoOn: boolean;
+}
+
+/** What a query of several found, and whether there are lists left for it that may have more. */
+export interface FoundTogether extends Found {
+  readonly mayGoOn: boolean;
 }
 
 /** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for greedy queries. */
@@ -38,7 +44,7 @@ export async function searchTogether(
   options: Probing,
   matches: Matches | undefined,
   signal: AbortSignal | undefined,
-): Promise<Found[]> {
+): Promise<FoundTogether[]> {
   const queries: QueryVector[] = [];
   let search: BatchSearch | undefined;
   try {
@@ -58,8 +64,9 @@ export async function searchTogether(
       await scanRange(snapshot, search, planned, parts, start, end, matches, signal);
       start = end;
     }
-    return search.finish().map((candidates) => ({
+    return search.finish().map((candidates, i) => ({
       candidates,
+      mayGoOn: planned[i].mayGoOn,
       places: candidates.map(({ block, row }) => {
         const { segment, block: codes } = parts[block];
         return { segment, row: codes.firstRow + row };
@@ -88,13 +95,14 @@ function planOne(
   };
   const ungrouped = withMatches(snapshot.ungroupedParts, matches).map(numberOf);
   if (trained === undefined) {
-    return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false };
+    return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false, mayGoOn: false };
   }
-  const { parts, distances, pruned } = plan(snapshot, trained.quantizer, query, options, matches);
+  const { likely, unlikely, pruned } = plan(snapshot, trained.quantizer, query, options, matches);
   return {
-    numbers: [...ungrouped, ...parts.map(numberOf)],
-    distances: [...ungrouped.map(() => undefined), ...distances],
+    numbers: [...ungrouped, ...likely.parts.map(numberOf)],
+    distances: [...ungrouped.map(() => undefined), ...likely.distances],
     pruned,
+    mayGoOn: unlikely.parts.length > 0 || (options.nProbes === 0 && pruned),
   };
 }
 

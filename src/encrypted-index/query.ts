@@ -88,11 +88,10 @@ async function searchEach(
 ): Promise<Found[]> {
   if (vectors.length > 1) {
     const found = await searchTogether(index, snapshot, trained, vectors, options, matches, options.signal);
-    if (trained === undefined || options.nProbes > 0) return found;
     // Those that did not find enough go further by themselves.
-    const search = (vector: Float32Array) => searchLists(index, snapshot, trained, vector, options, matches);
-    for (const [i, { candidates }] of found.entries()) {
-      if (candidates.length < options.topK) found[i] = await search(vectors[i]);
+    for (const [i, { candidates, mayGoOn }] of found.entries()) {
+      if (!mayGoOn || candidates.length === options.topK) continue;
+      found[i] = { ...(await searchLists(index, snapshot, trained, vectors[i], options, matches)), mayGoOn };
     }
     return found;
   }
@@ -132,11 +131,14 @@ async function searchLists(
     const ungrouped = withMatches(snapshot.ungroupedParts, matches);
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
     if (trained !== undefined) {
-      const { parts, distances, pruned, rest } = plan(snapshot, trained.quantizer, asking, options, matches);
-      await scan(parts, distances, pruned);
-      // A number of lists that the index chose must not cost rows that were asked for.
+      const planned = plan(snapshot, trained.quantizer, asking, options, matches);
+      const { likely, unlikely, rest, pruned } = planned;
+      await scan(likely.parts, likely.distances, pruned);
+      // What the index chose, lists or their number, must not cost rows that were asked for.
+      if (search.threshold === Infinity) await scan(unlikely.parts, unlikely.distances, pruned);
       if (options.nProbes === 0 && pruned && search.threshold === Infinity) {
-        const further = furtherParts(snapshot, trained.quantizer, asking, matches, new Set(parts));
+        const met = new Set([...likely.parts, ...unlikely.parts]);
+        const further = furtherParts(snapshot, trained.quantizer, asking, matches, met);
         for (let start = 0; start < further.length && search.threshold === Infinity; start += start || 1) {
           options.signal?.throwIfAborted();
           const more = further.slice(start, 2 * start || 1);
@@ -148,11 +150,10 @@ async function searchLists(
         }
       }
       // Ascending by the smallest score that a row of it can have: where one cannot hold a nearer row, none after it can.
-      const floors = rest.map(({ part, distance }) => ({
-        part,
-        distance,
-        floor: scoreFloor(metric, vector.length, distance, part.block.radius),
-      }));
+      const floors = rest.parts.map((part, i) => {
+        const distance = rest.distances[i];
+        return { part, distance, floor: scoreFloor(metric, vector.length, distance, part.block.radius) };
+      });
       floors.sort((x, y) => x.floor - y.floor);
       for (const { part, distance, floor } of floors) {
         if (floor > search.threshold) break;

@@ -5,14 +5,15 @@ import { SealdexError } from "../errors.js";
 
 /** What follows the centroids: nothing, a coder whose anchors are the centroids, or one with anchors of its own. */
 const kinds = { plain: 1, coded: 2, regrouped: 3 } as const;
-const headWords = 5;
+const headWords = 6;
 const coderWords = 4;
 
 export function encodeModel(model: Model): Uint8Array {
-  const { dimension, autoProbes, rotationSeed, centroids, coder } = model;
+  const { dimension, autoProbes, probeLimits, rotationSeed, centroids, coder } = model;
   const ownAnchors = coder !== undefined && coder.anchors !== centroids;
   const kind = coder === undefined ? kinds.plain : ownAnchors ? kinds.regrouped : kinds.coded;
-  const parts = [words(kind, dimension, listCount(model), autoProbes, rotationSeed), bytesOf(centroids)];
+  const head = words(kind, dimension, listCount(model), autoProbes, probeLimits.length, rotationSeed);
+  const parts = [head, bytesOf(probeLimits), bytesOf(centroids)];
   if (coder !== undefined) {
     const { rows, rotationSeed: coderSeed, origin, anchors, products } = coder;
     const counts = [anchors.length / dimension, (products?.codebooks.length ?? 0) / dimension];
@@ -37,15 +38,16 @@ export function decodeModel(bytes: Uint8Array): Model {
     at += 4 * length;
     return values;
   };
-  const [kind, dimension, lists, autoProbes, rotationSeed] = Array.from({ length: headWords }, word);
+  const [kind, dimension, lists, autoProbes, limits, rotationSeed] = Array.from({ length: headWords }, word);
   if (kind < kinds.plain || kind > kinds.regrouped) {
     throw new SealdexError(
       "not_supported",
       `stored model: its kind is ${kind}, which this version cannot read`,
     );
   }
+  const probeLimits = floats(limits);
   const centroids = floats(lists * dimension);
-  const model = { dimension, centroids, autoProbes, rotationSeed };
+  const model = { dimension, centroids, autoProbes, probeLimits, rotationSeed };
   if (kind === kinds.plain) return model;
   const [rows, coderSeed, anchorCount, wordCount] = Array.from({ length: coderWords }, word);
   const origin = floats(dimension);

@@ -4,6 +4,7 @@
  */
 
 import { searchLists } from "../engine/list-search.js";
+import { probeLimit } from "../engine/probe-limits.js";
 import type { Found } from "./filtered-search.js";
 import { newestReaders } from "./newer-tables.js";
 import type { OpenIndex } from "./open-index.js";
@@ -32,10 +33,13 @@ export function searchWarm(
     newer,
     now: index.tick(),
   };
-  const candidates = searchLists(among, vector, probes, options.topK);
-  // A number of lists that the index chose must not cost rows that were asked for.
-  if (candidates === undefined || (options.nProbes === 0 && candidates.length < options.topK))
-    return undefined;
+  const { topK } = options;
+  const limit = probeLimit(trained.model.probeLimits, probes);
+  const searched = searchLists(among, { vector, nProbes: probes, limit, topK });
+  if (searched === undefined) return undefined;
+  const { candidates, lists } = searched;
+  // What the index chose, lists or their number, must not cost rows that were asked for.
+  if (candidates.length < topK && (options.nProbes === 0 || lists < probes)) return undefined;
   const places = candidates.map(({ block, row }) => {
     const { segment, block: codes } = snapshot.parts.all[block];
     return { segment, row: codes.firstRow + row };

@@ -20,16 +20,30 @@ export interface ListSearch {
   readonly now: number;
 }
 
+/** How a query asks. */
+export interface ListQuery {
+  readonly vector: Float32Array;
+  readonly nProbes: number;
+  /** See probe-limits.ts. */
+  readonly limit: number;
+  readonly topK: number;
+}
+
+/** What was found, nearest first; candidates name the numbers of parts. */
+export interface ListsSearched {
+  readonly candidates: readonly Candidate[];
+  /** How many of the lists were within the limit. */
+  readonly lists: number;
+}
+
 /**
- * The `topK` nearest rows in the `nProbes` lists nearest to `vector`, and in the blocks of no list, nearest first; candidates
- * name the numbers of parts. Undefined where one of the blocks is not in memory.
+ * The nearest rows in those of the lists nearest to the query that are within the limit, and in the blocks of no list. Undefined
+ * where one of the blocks is not in memory.
  */
 export function searchLists(
   { metric, quantizer, parts, newer, now }: ListSearch,
-  vector: Float32Array,
-  nProbes: number,
-  topK: number,
-): Candidate[] | undefined {
+  { vector, nProbes, limit, topK }: ListQuery,
+): ListsSearched | undefined {
   const query = new QueryVector(metric, vector, quantizer.rotation);
   const probes = new TopK(nProbes);
   const nearest = new TopK(topK);
@@ -38,21 +52,19 @@ export function searchLists(
   try {
     query.reserve(Math.max(quantizer.nLists, parts.rowsMax));
     query.newer = tables;
-    const coded = quantizer.isCodedFor(nProbes) ? 1 : 0;
-    const { record, listRecord } = query;
-    const { heap } = nearest;
-    const args = [
-      record,
-      listRecord,
+    const lists = searchListsKernel(
+      query.record,
+      query.listRecord,
       quantizer.record,
-      coded,
+      quantizer.isCodedFor(nProbes) ? 1 : 0,
       probes.heap,
+      limit,
       parts.record,
-      heap,
+      nearest.heap,
       job,
       now,
-    ] as const;
-    return searchListsKernel(...args) === 1 ? nearest.read() : undefined;
+    );
+    return lists === 0 ? undefined : { candidates: nearest.read(), lists };
   } finally {
     if (tables > 0) free(tables);
     free(job);

@@ -34,6 +34,8 @@ export interface Model {
   readonly rotationSeed: number;
   /** Lists to probe for recall@10 >= 0.95 where the caller leaves the choice to the index. */
   readonly autoProbes: number;
+  /** See probe-limits.ts. */
+  readonly probeLimits: Float32Array;
   /** Where rows are kept as codes alone. Its anchors are the same array as `centroids` until lists are learned anew. */
   readonly coder?: Coder;
 }

@@ -4,6 +4,7 @@ import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
+import { learnProbeLimits, type Reach, stretch } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { smallest } from "./smallest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
@@ -15,8 +16,11 @@ export const rowsPerListSampled = 40;
 
 const heldOut = 200;
 const neighbours = 10;
-/** Of the lists alone: 0.95 is promised, and codes that rule rows out lose a little more, most where all rows are alike. */
-const recallTarget = 0.97;
+/**
+ * Of the number of probes alone: 0.95 is promised, lists that are passed over lose half as much again, and codes that rule rows
+ * out a little more, most where all rows are alike.
+ */
+const recallTarget = 0.98;
 /** Held-out rows that are compared with the sample together. */
 const heldOutTogether = 8;
 
@@ -44,26 +48,37 @@ export function* trainModel(
   try {
     yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
     const centroids = yield* kmeans(rows, nLists, random, onCompared);
-    const autoProbes = yield* learnProbes(rows, sample, centroids, random, onCompared);
+    const reaches = yield* measureReaches(rows, sample, centroids, random, onCompared);
     onProgress(total, total);
-    return { dimension, centroids, rotationSeed: seed, autoProbes };
+    return {
+      dimension,
+      centroids,
+      rotationSeed: seed,
+      autoProbes: probesFor(recallTarget, reaches),
+      probeLimits: learnProbeLimits(reaches, nLists),
+    };
   } finally {
     free(rows.at);
   }
 }
 
+/** The number of probes that reaches so large a share of the neighbours. */
+function probesFor(share: number, reaches: readonly Reach[]): number {
+  const ranks = reaches.map(({ rank }) => rank).sort((a, b) => a - b);
+  return (ranks[Math.ceil(share * ranks.length) - 1] ?? 0) + 1;
+}
+
 /**
- * The number of probes that reaches 97 % of the ten nearest neighbours of held-out rows, by where those
- * neighbours' lists stand in the query's order. Neighbours within a sample are farther away than in the whole
- * index, so this errs on the side of probing more.
+ * How far the lists of the ten nearest neighbours of held-out rows are. Neighbours within a sample are farther away than in
+ * the whole index, so this errs on the side of probing more.
  */
-function* learnProbes(
+function* measureReaches(
   { at, n, dimension }: Rows,
   sample: Float32Array,
   centroids: Float32Array,
   random: () => number,
   onCompared: OnCompared,
-): Work<number> {
+): Work<Reach[]> {
   const k = centroids.length / dimension;
   const positions = samplePositions(random, n, Math.min(heldOut, n));
   const queries = gather(sample, dimension, positions);
@@ -94,12 +109,14 @@ function* learnProbes(
     const rows = Uint32Array.from(new Set(found.flatMap(({ nearest }) => nearest)));
     const assigned = yield* assign(rows, { at, n, dimension }, { at: centroidsAt, n: k, dimension });
     const listOf = new Map(Array.from(rows, (row, i) => [row, assigned[i]]));
-    const ranks = found.flatMap(({ toLists, nearest }) =>
-      nearest.map((row) => rankOf(toLists, listOf.get(row) as number)),
-    );
-    ranks.sort((a, b) => a - b);
-    const last = ranks[Math.ceil(recallTarget * ranks.length) - 1] ?? 0;
-    return last + 1;
+    return found.flatMap(({ toLists, nearest }) => {
+      const nearestList = toLists.reduce((least, square) => Math.min(least, square), Infinity);
+      return nearest.map((row) => {
+        const list = listOf.get(row) as number;
+        const rank = rankOf(toLists, list);
+        return { rank, stretch: rank === 0 ? 1 : stretch(rank, toLists[list], nearestList) };
+      });
+    });
   } finally {
     free(queriesAt);
   }

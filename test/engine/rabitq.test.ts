@@ -65,6 +65,7 @@ function encoded(n: number, d: number, seed: number) {
       dimension: d,
       centroids: centroid,
       autoProbes: 1,
+      probeLimits: new Float32Array(0),
       rotationSeed: seed,
     }),
   );
@@ -232,7 +233,15 @@ test.each([31, 255])(
 test("rows that are their centroid, zeros, and values beyond float32 lose nothing", () => {
   const d = 8;
   const centroids = new Float32Array(d).fill(2);
-  const quantizer = finish(CoarseQuantizer.open({ dimension: d, centroids, autoProbes: 1, rotationSeed: 1 }));
+  const quantizer = finish(
+    CoarseQuantizer.open({
+      dimension: d,
+      centroids,
+      autoProbes: 1,
+      probeLimits: new Float32Array(0),
+      rotationSeed: 1,
+    }),
+  );
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
   const codes = finish(encodeList(rows, quantizer, 0));
   const at = allocate(codes.length);

@@ -280,10 +280,11 @@ export function searchLists(
   lists: number,
   coded: number,
   probes: number,
+  limit: number,
   table: number,
   heap: number,
   job: number,
   now: number,
 ): number {
-  return kernels().searchLists(query, point, lists, coded, probes, table, heap, job, now);
+  return kernels().searchLists(query, point, lists, coded, probes, limit, table, heap, job, now);
 }

@@ -41,8 +41,9 @@ const pageBytes: usize = 4096;
 
 /**
  * Scans the blocks of no list, and those of the `probes.capacity` nearest ones, into `heap`, which is sorted after it. `point`
- * is the query in list space; `coded`: lists are looked for by the codes of their centroids. Blocks are marked with `now`;
- * `job` is room for one. Where a block is not in memory, nothing is scanned and 0 returned, otherwise 1.
+ * is the query in list space; `coded`: lists are looked for by the codes of their centroids. Lists beyond the `limit` (see
+ * ../../probe-limits.ts) are passed over. Blocks are marked with `now`; `job` is room for one. Where a block is not in memory,
+ * nothing is scanned and 0 returned, otherwise the number of lists that were scanned.
  */
 export function searchLists(
   query: Query,
@@ -50,6 +51,7 @@ export function searchLists(
   lists: Lists,
   coded: u32,
   probes: Heap,
+  limit: f64,
   table: PartTable,
   heap: Heap,
   job: Job,
@@ -63,16 +65,25 @@ export function searchLists(
   job.base = coded ? sumRow(point.vector, lists.mean, point.dimension, true) : -1;
   scanJob(point, probes, job);
   sortHeap(probes);
+  const likely = likelyLists(probes, limit);
   if (!isOpen(table, table.nLists)) return 0;
-  for (let i: u32 = 0; i < probes.size; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
+  for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
   job.unused = 0;
-  for (let i: u32 = 0; i < probes.size; i++) job.unused += touchList(query, table, rowAt(probes, i));
+  for (let i: u32 = 0; i < likely; i++) job.unused += touchList(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, now);
-  for (let i: u32 = 0; i < probes.size; i++) {
+  for (let i: u32 = 0; i < likely; i++) {
     scanList(query, heap, job, table, rowAt(probes, i), scoreAt(probes, i), now);
   }
   sortHeap(heap);
-  return 1;
+  return likely;
+}
+
+/** As the function of ../../probe-limits.ts. */
+function likelyLists(probes: Heap, limit: f64): u32 {
+  let likely = probes.size;
+  const nearest = scoreAt(probes, 0);
+  while (likely > 1 && (sqrt<f64>(sqrt<f64>(<f64>likely)) * scoreAt(probes, likely - 1)) / nearest > limit) likely--;
+  return likely;
 }
 
 function isOpen(table: PartTable, list: u32): bool {
