@@ -71,7 +71,15 @@ export function copyVector(
       `${where}: expected ${dimension} numbers, got ${vector.length}`,
     );
   }
-  for (let i = 0; i < dimension; i++) to[offset + i] = checkFloat32(vector[i], where, i);
+  // Most vectors are as they should be: what is wrong with one is looked for once something is.
+  let sound = true;
+  for (let i = 0; i < dimension && sound; i++) {
+    const value: unknown = vector[i];
+    const rounded = Math.fround(typeof value === "number" ? value : Number.NaN);
+    to[offset + i] = rounded;
+    sound = rounded - rounded === 0;
+  }
+  if (!sound) for (let i = 0; i < dimension; i++) checkFloat32(vector[i], where, i);
 }
 
 export function checkIdText(id: unknown, where: string): asserts id is string {

@@ -14,7 +14,7 @@
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { createGate } from "./gate.js";
@@ -95,7 +95,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
     read(key, range) {
       return run(`read ${key}`, async () => {
         checkKey(key);
-        const name = join(root, key);
+        const name = root + sep + key;
         // Every query asks for the manifest after the newest, which is hardly ever there: the one question worth a
         // synchronous call, of microseconds, since an asynchronous one takes longer than the rest of the query.
         if (isFolder && statSync(name, { throwIfNoEntry: false }) === undefined) return null;

@@ -99,19 +99,28 @@ export function buildTable(query: usize, groups: u32, entryMax: u32, table: usiz
     const half = absoluteSum(at);
     // Entries 4 * i to 4 * i + 3 differ in the signs of the first two components.
     const low = f32x4(half - a - b, half + a - b, half - a + b, half + a + b);
-    for (let i: u32 = 0; i < 4; i++) {
-      const c = load<f32>(at, 8);
-      const d = load<f32>(at, 12);
-      const rest = (i & 1 ? c : -c) + (i & 2 ? d : -d);
-      const entries = f32x4.nearest(f32x4.mul(f32x4.add(low, f32x4.splat(rest)), perStep));
-      const words = i32x4.trunc_sat_f32x4_s(entries);
-      const bytes = i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_s(words, words), i16x8.splat(0));
-      v128.store32_lane(table + (<usize>group << 4) + (<usize>i << 2), bytes, 0);
-    }
+    const c = load<f32>(at, 8);
+    const d = load<f32>(at, 12);
+    const first = rounded(low, -c - d, perStep);
+    const second = rounded(low, c - d, perStep);
+    const third = rounded(low, d - c, perStep);
+    const fourth = rounded(low, c + d, perStep);
+    const firstHalf = i8x16.shuffle(first, second, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
+    const secondHalf = i8x16.shuffle(third, fourth, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
+    const to = table + (<usize>group << 4);
+    v128.store(to, i64x2.shuffle(firstHalf, secondHalf, 0, 2));
   }
   const root = sqrt<f64>(<f64>groups * 4);
   store<f32>(scale, <f32>(<f64>step / root));
   store<f32>(scale, <f32>(shifts / root), 4);
+}
+
+/**
+ * (low + rest) * perStep, rounded, in the lowest byte of each lane: numbers from 2^23 on have no fraction, so adding one rounds.
+ */
+@inline
+function rounded(low: v128, rest: f32, perStep: v128): v128 {
+  return f32x4.add(f32x4.mul(f32x4.add(low, f32x4.splat(rest)), perStep), f32x4.splat(12582912));
 }
 
 @inline

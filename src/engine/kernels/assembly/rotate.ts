@@ -20,10 +20,7 @@ export function rotate(vectors: usize, n: u32, d: u32, signs: usize, span: u32):
       }
       // The transform covers the beginning and the end of the row by turns.
       const part = round & 1 ? row + rest : row;
-      hadamard(part, span);
-      for (let at: usize = 0; at < <usize>span << 2; at += 16) {
-        v128.store(part + at, f32x4.mul(v128.load(part + at), scale));
-      }
+      hadamard(part, span, scale);
       if (rest) mixHalves(row, rowBytes >> 1);
     }
   }
@@ -39,10 +36,7 @@ export function rotateBack(vectors: usize, n: u32, d: u32, signs: usize, span: u
     for (let round: i32 = 3; round >= 0; round--) {
       if (rest) mixHalves(row, rowBytes >> 1);
       const part = round & 1 ? row + rest : row;
-      hadamard(part, span);
-      for (let at: usize = 0; at < <usize>span << 2; at += 16) {
-        v128.store(part + at, f32x4.mul(v128.load(part + at), scale));
-      }
+      hadamard(part, span, scale);
       const flips = signs + <usize>round * rowBytes;
       for (let at: usize = 0; at < rowBytes; at += 16) {
         v128.store(row + at, f32x4.mul(v128.load(row + at), v128.load(flips + at)));
@@ -51,17 +45,36 @@ export function rotateBack(vectors: usize, n: u32, d: u32, signs: usize, span: u
   }
 }
 
-/** The unscaled transform of `length` float32, a power of two from 64 on. */
+/** The transform of `length` float32, a power of two from 64 on, times `scale`. */
 @inline
-function hadamard(at: usize, length: u32): void {
+function hadamard(at: usize, length: u32, scale: v128): void {
   const bytes = <usize>length << 2;
-  for (let half: usize = 16; half < bytes; half <<= 1) {
-    for (let first: usize = 0; first < bytes; first += half << 1) {
-      for (let i: usize = first; i < first + half; i += 16) {
-        const a = v128.load(at + i);
-        const b = v128.load(at + i + half);
-        v128.store(at + i, f32x4.add(a, b));
-        v128.store(at + i + half, f32x4.sub(a, b));
+  let half: usize = 16;
+  if (ctz(length) & 1) {
+    for (let i: usize = 0; i < bytes; i += 32) {
+      const a = v128.load(at + i);
+      const b = v128.load(at + i, 16);
+      v128.store(at + i, f32x4.add(a, b));
+      v128.store(at + i, f32x4.sub(a, b), 16);
+    }
+    half = 32;
+  }
+  // Two stages at a time: what is loaded once is added and subtracted twice.
+  for (; half < bytes; half <<= 2) {
+    for (let first: usize = 0; first < bytes; first += half << 2) {
+      for (let i = at + first; i < at + first + half; i += 16) {
+        const a = v128.load(i);
+        const b = v128.load(i + half);
+        const c = v128.load(i + 2 * half);
+        const d = v128.load(i + 3 * half);
+        const plus = f32x4.add(a, b);
+        const minus = f32x4.sub(a, b);
+        const laterPlus = f32x4.add(c, d);
+        const laterMinus = f32x4.sub(c, d);
+        v128.store(i, f32x4.add(plus, laterPlus));
+        v128.store(i + half, f32x4.add(minus, laterMinus));
+        v128.store(i + 2 * half, f32x4.sub(plus, laterPlus));
+        v128.store(i + 3 * half, f32x4.sub(minus, laterMinus));
       }
     }
   }
@@ -72,7 +85,7 @@ function hadamard(at: usize, length: u32): void {
     let x = v128.load(at + i);
     x = f32x4.add(f32x4.mul(x, ones), f32x4.shuffle(x, x, 1, 0, 3, 2));
     x = f32x4.add(f32x4.mul(x, pairs), f32x4.shuffle(x, x, 2, 3, 0, 1));
-    v128.store(at + i, x);
+    v128.store(at + i, f32x4.mul(x, scale));
   }
 }
 
