@@ -54,13 +54,18 @@ export class ObjectSealer {
 
   /** The sealed block: as long as `plaintext` and 16 bytes. */
   seal(plaintext: Uint8Array): Uint8Array {
+    return Buffer.concat(this.sealPieces([plaintext]));
+  }
+
+  /** The same of a block in pieces, in pieces: large ones are not copied to be put together. */
+  sealPieces(plaintext: readonly Uint8Array[]): Uint8Array[] {
     if (this.#blocks === blocksMax) throw new SealdexError("internal", "sealed object: too many blocks");
     const number = this.#blocks++;
     const cipher = createCipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
     cipher.setAAD(additionalData(this.header, number));
-    const ciphertext = cipher.update(plaintext);
+    const ciphertext = plaintext.map((piece) => cipher.update(piece));
     cipher.final();
-    return Buffer.concat([ciphertext, cipher.getAuthTag()]);
+    return [...ciphertext, cipher.getAuthTag()];
   }
 }
 

@@ -34,8 +34,14 @@ export async function* liveBlocks(
     const { fingerprints, codes } = await segment.reader.readCodes(block);
     const kept: number[] = [];
     for (let row = 0; row < block.rows; row++) {
-      const [w0, w1, w2, w3] = fingerprints.subarray(4 * row, 4 * row + 4);
-      if (!hidden(w0, w1, w2, w3)) kept.push(row);
+      const at = 4 * row;
+      const isHidden = hidden(
+        fingerprints[at],
+        fingerprints[at + 1],
+        fingerprints[at + 2],
+        fingerprints[at + 3],
+      );
+      if (!isHidden) kept.push(row);
     }
     if (kept.length === 0) continue;
     const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
@@ -47,5 +53,6 @@ export async function* liveBlocks(
 /** Vectors of live rows, layout (kept, dimension), as the segment's codec decodes them. */
 export function liveVectors({ segment, block, kept, codes }: LiveBlock): Float32Array {
   const { codec, directory } = segment.reader;
-  return gather(codec.decode(codes, block.rows), directory.dimension, Uint32Array.from(kept));
+  const vectors = codec.decode(codes, block.rows);
+  return kept.length === block.rows ? vectors : gather(vectors, directory.dimension, Uint32Array.from(kept));
 }

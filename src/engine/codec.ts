@@ -21,11 +21,14 @@ export interface LoadedCodes {
 export interface Codec {
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
-  /** Codes of the rows of one block, all of `list`; `vectors` has layout (n, dimension). */
-  encode(vectors: Float32Array, list: number): Work<Uint8Array>;
   /**
-   * The vectors of a block of n rows, layout (n, dimension): bit for bit or, where only codes are kept, the points in list
-   * space that these stand for. The bytes given are not kept.
+   * Codes of the rows of one block, all of `list`, in pieces that follow one another; `vectors` has layout (n, dimension) and
+   * may be one of the pieces.
+   */
+  encode(vectors: Float32Array, list: number): Work<readonly Uint8Array[]>;
+  /**
+   * The vectors of a block of n rows, layout (n, dimension): bit for bit, and perhaps a view of the bytes given, or, where only
+   * codes are kept, the points in list space that these stand for.
    */
   decode(codes: Uint8Array, n: number): Float32Array;
   /** Whether codes hold the vectors bit for bit. */

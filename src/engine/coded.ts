@@ -84,7 +84,7 @@ export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelC
     *encode(vectors, list) {
       const lists = new Uint32Array(vectors.length / model.dimension).fill(list);
       yield;
-      return packBlock(layout, encodeRows(vectors, lists));
+      return [packBlock(layout, encodeRows(vectors, lists))];
     },
     decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
     pick(codes, rows) {

@@ -21,11 +21,11 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
     codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
-      if (typeof grouping === "string") return exact.slice();
-      const codes = yield* encodeList(toListSpace(metric, vectors, dimension), grouping, list);
-      return Buffer.concat([exact, codes]);
+      if (typeof grouping === "string") return [exact];
+      return [exact, yield* encodeList(toListSpace(metric, vectors, dimension), grouping, list)];
     },
     decode(codes, n) {
+      if (codes.byteOffset % 4 === 0) return new Float32Array(codes.buffer, codes.byteOffset, n * dimension);
       const vectors = new Float32Array(n * dimension);
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;

@@ -73,10 +73,10 @@ export function* writeSegment(
 ): Work<SealedSegment> {
   const sealer = new ObjectSealer(key, context);
   const parts: Uint8Array[] = [sealer.header];
-  const seal = (plaintext: Uint8Array) => {
-    const sealed = sealer.seal(plaintext);
-    parts.push(sealed);
-    return sealed.length;
+  const seal = (...plaintext: readonly Uint8Array[]) => {
+    const sealed = sealer.sealPieces(plaintext);
+    parts.push(...sealed);
+    return sealed.reduce((sum, piece) => sum + piece.length, 0);
   };
 
   const { dimension } = batch;
@@ -100,7 +100,7 @@ export function* writeSegment(
     );
     for (const [i, { list, firstRow, rows: count }] of group.entries()) {
       const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
-      const length = seal(Buffer.concat([...fingerprints, encoded[i].codes]));
+      const length = seal(Buffer.concat(fingerprints), ...encoded[i].codes);
       codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
     }
     yield;
@@ -165,7 +165,7 @@ function* encodeBlock(
   { codec, quantizer, toListSpace }: Encoding,
   positions: Uint32Array,
   list: number,
-): Work<{ readonly codes: Uint8Array; readonly radius: number }> {
+): Work<{ readonly codes: readonly Uint8Array[]; readonly radius: number }> {
   // An estimate may be lower than any distance within a radius, so rows that are codes alone have none.
   if (isRowCodec(codec)) {
     const { rowBytes } = codec;
@@ -182,7 +182,7 @@ function* encodeBlock(
         codes.set(vectors.codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
       });
     }
-    return { codes: codec.pack(codes), radius: Infinity };
+    return { codes: [codec.pack(codes)], radius: Infinity };
   }
   const gathered = gather(vectors as Float32Array, dimension, positions);
   const codes = yield* codec.encode(gathered, list);

@@ -10,3 +10,8 @@ export function finish<T>(work: Work<T>): T {
     for (const call of step.value ?? []) callKernel(call);
   }
 }
+
+/** The pieces that the work gives, put together. */
+export function joined(work: Work<readonly Uint8Array[]>): Uint8Array {
+  return Buffer.concat(finish(work));
+}

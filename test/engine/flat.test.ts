@@ -7,7 +7,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
 import { clustered } from "./data.js";
-import { finish } from "./finish.js";
+import { joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 function exactScore(metric: Metric, query: Float32Array, row: Float32Array): number {
@@ -24,7 +24,7 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const asking = new QueryVector(metric, query, undefined);
   const search = new Search(asking, flatScanner(asking), k);
   const fingerprints = allocate(16 * n);
-  const codes = codec.load(finish(codec.encode(vectors, 0)), n, fingerprints);
+  const codes = codec.load(joined(codec.encode(vectors, 0)), n, fingerprints);
   // Equal scores are ordered by fingerprint, so by row here.
   wordsAt(fingerprints, 4 * n).fill(0);
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;
@@ -133,7 +133,7 @@ test("cosine counts a zero vector as orthogonal to everything", () => {
 test("decoding gives the vectors back bit for bit", () => {
   const codec = flatCodec("euclidean", 4, "none");
   const vectors = Float32Array.of(0.1, -0, 1e-45, 3.4e38, 7, 8, 9, 10);
-  expect(Buffer.from(codec.decode(finish(codec.encode(vectors, 0)), 2).buffer)).toEqual(
+  expect(Buffer.from(codec.decode(joined(codec.encode(vectors, 0)), 2).buffer)).toEqual(
     Buffer.from(vectors.buffer),
   );
 });

@@ -17,7 +17,7 @@ import { Search } from "../../src/engine/search.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "./data.js";
-import { finish } from "./finish.js";
+import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
@@ -135,7 +135,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
     const search = new Search(asking, flatScanner(asking), k);
     const at = allocate(16 * n + 4 * 11);
-    const codes = codec.load(finish(codec.encode(rows, 0)), n, at);
+    const codes = codec.load(joined(codec.encode(rows, 0)), n, at);
     const bits = at + 16 * n;
     wordsAt(at, 4 * n + 11).fill(0);
     for (let row = 0; row < n; row++) {
