@@ -13,5 +13,5 @@ export function finish<T>(work: Work<T>): T {
 
 /** The pieces that the work gives, put together. */
 export function joined(work: Work<readonly Uint8Array[]>): Uint8Array {
-  return Buffer.concat(finish(work));
+  return Uint8Array.from(Buffer.concat(finish(work)));
 }
