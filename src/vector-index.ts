@@ -57,7 +57,7 @@ export interface CallOptions {
 export interface QueryOptions extends CallOptions {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
-  /** Inverted lists to probe; 0 lets the index choose. Default 1. */
+  /** Inverted lists to probe, at most: those that hardly hold a neighbour are passed over. 0 lets the index choose. Default 1. */
   readonly nProbes?: number;
   /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
   readonly greedy?: boolean;
