@@ -266,7 +266,7 @@ export class OpenIndex {
       name,
       header: Buffer.from(header).toString("base64"),
       length: bytes.length,
-      rows: batch.rows.length,
+      rows: (batch.grouped?.order ?? batch.rows).length,
       deleted: batch.deleted.length,
       blocks,
       directoryLength,

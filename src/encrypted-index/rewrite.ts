@@ -5,9 +5,11 @@
 
 import type { Model } from "../engine/model.js";
 import type { Row } from "../segment/row.js";
-import type { Batch } from "../segment/segment-writer.js";
+import { type Batch, groupByList } from "../segment/segment-writer.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
+import { drive } from "./breathe.js";
+import { cutByList } from "./cut-by-list.js";
 import type { Change } from "./group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
 import { areCommittable, type Manifest, type SegmentRef } from "./manifest.js";
@@ -35,9 +37,9 @@ export interface RewriteOptions {
 
 /**
  * Stores the live rows of `segments` anew, grouped as `grouping` says; `deleted` are kept as tombstones. A new segment
- * has about `segmentBytes` of vectors and texts, which are in memory up to four times: sealed and joined while the next
- * ones are read and collected. In the order of lists, a list goes into one segment, unless it is larger than two. Where it
- * fails, nothing of it stays.
+ * has about `segmentBytes` of vectors and texts, which are in memory up to six times: sealed and joined while the next
+ * ones are read and collected. Rows of two segments are collected at once, so that a list is in one of them; in the order of
+ * lists, a list goes into one segment of all, unless it is larger than two. Where it fails, nothing of it stays.
  */
 export async function rewrite(
   index: OpenIndex,
@@ -52,13 +54,17 @@ export async function rewrite(
   const stored: StoredSegment[] = [];
   let done = 0;
   let storing: Promise<void> = Promise.resolve();
-  const store = async (batch: Batch) => {
-    const segment = await index.withEncoding(dimension, grouping.model, (encoding) =>
-      index.storeSegment(batch, encoding, grouping.name, signal),
-    );
-    stored.push(segment);
-    onRows?.((done += segment.rows));
-  };
+  const store = ({ batch, bytes }: Collected) =>
+    index.withEncoding(dimension, grouping.model, async (encoding) => {
+      const grouped = await drive(groupByList(batch, encoding), signal);
+      const parts = cutByList(grouped, Math.max(bytes / segmentBytes, batch.rows.length / segmentRowsMax));
+      for (const [i, part] of parts.entries()) {
+        const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
+        const segment = await index.storeSegment(own, encoding, grouping.name, signal);
+        stored.push(segment);
+        onRows?.((done += segment.rows));
+      }
+    });
   try {
     const moving = batches(index, snapshot, segments, dimension, grouping, deleted, segmentBytes, order);
     for await (const batch of moving) {
@@ -78,7 +84,13 @@ export async function rewrite(
   }
 }
 
-/** The live rows of `segments` as batches of about `segmentBytes`; the first one holds the tombstones. */
+interface Collected {
+  readonly batch: Batch;
+  /** Of its vectors and texts. */
+  readonly bytes: number;
+}
+
+/** The live rows of `segments` as batches of about one or two segments; the first one holds the tombstones. */
 async function* batches(
   index: OpenIndex,
   snapshot: Snapshot,
@@ -88,22 +100,27 @@ async function* batches(
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   order: BlockOrder,
-): AsyncGenerator<Batch> {
+): AsyncGenerator<Collected> {
   let rows: Row[] = [];
   let parts: Moved[] = [];
   let bytes = 0;
   let buried = deleted;
-  const flush = async (): Promise<Batch> => {
-    const batch = { dimension, rows, vectors: await joinMoved(parts), deleted: buried };
+  const flush = async (): Promise<Collected> => {
+    const collected = {
+      batch: { dimension, rows, vectors: await joinMoved(parts), deleted: buried },
+      bytes,
+    };
     [rows, parts, bytes, buried] = [[], [], 0, []];
-    return batch;
+    return collected;
   };
+  // Rows that have lists to be cut by.
+  const together = model !== undefined && order === "by segment" ? 2 : 1;
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
   for await (const live of liveBlocks(snapshot, segments, order)) {
     const { segment, block } = live;
     const { reader } = segment;
-    const isLarge = bytes >= segmentBytes || rows.length >= segmentRowsMax;
+    const isLarge = bytes >= together * segmentBytes || rows.length >= together * segmentRowsMax;
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
       yield await flush();
     list = block.list;

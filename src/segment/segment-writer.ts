@@ -31,6 +31,15 @@ export interface Batch {
   readonly vectors: Float32Array | CodedRows;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
+  /** The rows to store, if not all of them, or if their order is known. */
+  readonly grouped?: Grouped;
+}
+
+/** Rows in the order of their lists: `order` holds positions in the batch. */
+export interface Grouped {
+  readonly order: Uint32Array;
+  /** Places `start` to `end` of the order belong to `list`. */
+  readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
 /** How vectors become codes in lists. Without a quantizer there is one list, 0. */
@@ -80,7 +89,7 @@ export function* writeSegment(
   };
 
   const { dimension } = batch;
-  const { order, runs } = yield* groupByList(batch, encoding);
+  const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
@@ -251,14 +260,8 @@ function rowsOfCodeBlock(codec: Codec): number {
   return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
 }
 
-/** Rows in the order of their lists: `order` holds positions in the batch. */
-interface Grouped {
-  readonly order: Uint32Array;
-  /** Places `start` to `end` of the order belong to `list`. */
-  readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
-}
-
-function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
+/** All rows of a batch, grouped as the encoding says. */
+export function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
   if (encoding.quantizer === undefined) {
     const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
