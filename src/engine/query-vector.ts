@@ -19,7 +19,7 @@ const field = {
 } as const;
 
 /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
-const deviations = 2.6;
+const deviations = 2.2;
 /** The same for lists: one that is missed is one of the farthest, and another takes its place. */
 const listDeviations = 1.2;
 
