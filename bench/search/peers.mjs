@@ -26,7 +26,7 @@ function hnswlib(data, { HierarchicalNSW }) {
       index.initIndex(n, 16, 200, 42);
       rowsOf(data, 0, n).forEach((row, i) => index.addPoint(Array.from(row), i));
     },
-    settings: [10, 20, 40, 80, 160, 320].map((efSearch) => ({ efSearch })),
+    settings: [10, 15, 20, 30, 40, 60, 80, 160, 320].map((efSearch) => ({ efSearch })),
     query(vector, { efSearch }) {
       if (ef !== efSearch) index.setEf((ef = efSearch));
       return index.searchKnn(Array.from(vector), neighbours).neighbors;
