@@ -7,7 +7,7 @@ import type { LoadedCodes } from "./codec.js";
 import { allocateFlat, flatCodes, type FlatRoom } from "./flat-codes.js";
 import { assignNearest, type KernelCall, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
-import { listCount, type Model } from "./model.js";
+import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
@@ -38,8 +38,6 @@ const codedProbesMax = 128;
 /** A model's centroids in kernel memory. Call `free` when done. */
 export class CoarseQuantizer {
   readonly nLists: number;
-  /** Kernel memory held, in bytes. */
-  readonly bytes: number;
   readonly rotation: Rotation;
   /** Where the record lies that `searchLists` takes. */
   readonly record: number;
@@ -47,10 +45,12 @@ export class CoarseQuantizer {
   readonly #room: FlatRoom;
   readonly #centroids: number;
   readonly #halfNorms: number;
-  readonly #rotated: number;
+  /** The rotated centroids, or 0: what encodes vectors as codes beside them needs them, and nothing else once they are coded. */
+  #rotated: number;
   /** List numbers as tie keys. */
   readonly #numbers: number;
   readonly #mean: number;
+  readonly #ownBytes: number;
   #codes: LoadedCodes | undefined;
   #coded = false;
 
@@ -60,8 +60,6 @@ export class CoarseQuantizer {
     this.nLists = n;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
-    const { rotated } = this.rotation;
-
     this.#room = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.#centroids = this.#room.vectors;
 
@@ -73,8 +71,13 @@ export class CoarseQuantizer {
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
     for (let list = 0; list < n; list++) numbers[4 * list] = list;
 
-    this.#rotated = allocate(4 * n * rotated);
-    this.bytes = this.#room.bytes + ownBytes + 4 * n * rotated + this.rotation.bytes;
+    this.#rotated = allocate(4 * n * this.rotation.rotated);
+    this.#ownBytes = this.#room.bytes + ownBytes + this.rotation.bytes;
+  }
+
+  /** Kernel memory held, in bytes. */
+  get bytes(): number {
+    return this.#ownBytes + (this.#rotated > 0 ? 4 * this.nLists * this.rotation.rotated : 0);
   }
 
   /** Loads and rotates a model's centroids; many of them get codes. */
@@ -82,6 +85,7 @@ export class CoarseQuantizer {
     const quantizer = new CoarseQuantizer(model);
     try {
       yield* quantizer.#load(model.centroids);
+      if (isCodedModel(model)) quantizer.#freeRotated();
       return quantizer;
     } catch (error) {
       quantizer.free();
@@ -259,7 +263,7 @@ export class CoarseQuantizer {
     return distance;
   }
 
-  /** Where the rotated centroid of a list lies in kernel memory. */
+  /** Where the rotated centroid of a list lies in kernel memory; not of a model whose rows are codes alone. */
   rotatedCentroid(list: number): number {
     return this.#rotated + 4 * list * this.rotation.rotated;
   }
@@ -268,6 +272,11 @@ export class CoarseQuantizer {
     this.rotation.free();
     free(this.#centroids);
     free(this.record);
-    free(this.#rotated);
+    this.#freeRotated();
+  }
+
+  #freeRotated(): void {
+    if (this.#rotated > 0) free(this.#rotated);
+    this.#rotated = 0;
   }
 }

@@ -288,3 +288,17 @@ test("codebooks have as many words as the data supports", () => {
   expect([1, 7, 100, 2048, 5000, 39_000].map((n) => wordCount(n, 16))).toEqual([1, 1, 12, 256, 256, 1000]);
   expect(wordCount(1e6, 4)).toBe(16);
 });
+
+test("a model of codes alone holds no rotated centroids, which only codes beside vectors are made from", () => {
+  const d = 64;
+  const vectors = clustered(2000, d, 20, 5);
+  const before = allocatedBytes();
+  const { model, release, quantizer } = trained(ivf(), vectors, d, 100);
+  const { coder, ...plain } = model;
+  const beside = finish(CoarseQuantizer.open(plain));
+  expect(coder).toBeDefined();
+  expect(beside.bytes - quantizer.bytes).toBe(4 * 100 * d);
+  beside.free();
+  release();
+  expect(allocatedBytes()).toBe(before);
+});
