@@ -12,30 +12,26 @@
 import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
 
-/** How a filter's matches lie in the lists. */
-export interface ListCounts {
-  rowsIn(list: number): number;
-  matchesIn(list: number): number;
-  /** The share of all rows that match, above 0. */
-  readonly share: number;
-}
-
 /** Lists are looked up a little beyond the expected number, so that the second look-up is rarely needed. */
 const spareShare = 1.25;
 
-/** `lists` is what an unfiltered query probes; `topK` matches are wanted. */
+/**
+ * `lists` is what an unfiltered query probes; `topK` matches are wanted; `share` of all rows match, above 0; `countsOf` a list
+ * says how many rows it has, and how many of them match.
+ */
 export function probeFiltered(
   quantizer: CoarseQuantizer,
   query: QueryVector,
   lists: number,
   topK: number,
-  { rowsIn, matchesIn, share }: ListCounts,
+  share: number,
+  countsOf: (list: number) => { readonly rows: number; readonly matches: number },
 ): Probes {
   const evenly = lists / Math.sqrt(share);
   let asked = Math.min(quantizer.nLists, Math.ceil(spareShare * evenly) + 1);
   for (;;) {
     const { lists: nearest, distances } = quantizer.probe(query, asked);
-    const rows = nearest.slice(0, lists).reduce((sum, list) => sum + rowsIn(list), 0);
+    const rows = nearest.slice(0, lists).reduce((sum, list) => sum + countsOf(list).rows, 0);
     const wanted = Math.max(topK, Math.sqrt(share) * rows);
     const margin = distances[lists - 1] - distances[0];
     const chosen: number[] = [];
@@ -46,7 +42,7 @@ export function probeFiltered(
     for (let rank = 0; rank < nearest.length; rank++) {
       done = met >= wanted && chosen.length >= lists && distances[rank] >= reach;
       if (done) break;
-      const matches = matchesIn(nearest[rank]);
+      const { matches } = countsOf(nearest[rank]);
       if (matches === 0) continue;
       if (chosen.length === 0) reach = distances[rank] + margin;
       chosen.push(nearest[rank]);

@@ -8,11 +8,11 @@ import { flatScanner } from "../engine/scanner.js";
 import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import type { CompiledFilter } from "../filter.js";
-import type { ListCounts } from "./filtered-probes.js";
 import type { OpenIndex } from "./open-index.js";
 import { newestReaders, pinTables } from "./newer-tables.js";
 import { canPick, type PickedPiece, pinPicked } from "./picked-rows.js";
 import type { MatchingRows } from "./row-filter.js";
+import { remember } from "./remember.js";
 import type { OpenSegment, Part, RowPlace, Snapshot } from "./snapshot.js";
 
 /** What a search found, nearest first, and where it is. */
@@ -26,24 +26,44 @@ export interface Matches {
   readonly rows: ReadonlyMap<OpenSegment, MatchingRows>;
   /** Rows that match; also those that newer segments hide. */
   readonly count: number;
+  /** Their share of all rows. */
+  readonly share: number;
   /** Whether to compare the query with every row that matches. */
   readonly few: boolean;
   /** Whether `searchPicked` can: codes alone cannot be taken from their blocks. */
   readonly pickable: boolean;
+  /** Filled by `listMatches`. */
+  readonly byList: (ListMatches | undefined)[];
 }
 
-export async function findMatches(
-  index: OpenIndex,
-  { segments }: Snapshot,
-  filter: CompiledFilter,
-): Promise<Matches> {
+export interface ListMatches {
+  /** Those of its parts that have a match. */
+  readonly parts: readonly Part[];
+  readonly rows: number;
+  readonly matches: number;
+}
+
+/** Filters whose matches are kept for a snapshot, the least recently used go first. */
+const filtersKept = 32;
+const known = new WeakMap<Snapshot, Map<string, Promise<Matches>>>();
+
+/** The matches of a filter, which are the same for as long as the snapshot is. */
+export function findMatches(index: OpenIndex, snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
+  let kept = known.get(snapshot);
+  if (kept === undefined) known.set(snapshot, (kept = new Map()));
+  return remember(kept, filter.text, filtersKept, () => matchesOf(index, snapshot, filter));
+}
+
+async function matchesOf(index: OpenIndex, { segments }: Snapshot, filter: CompiledFilter): Promise<Matches> {
   const found = await Promise.all(segments.map(({ reader }) => index.rowFilters.matching(reader, filter)));
   const count = found.reduce((sum, matching) => sum + matching.count, 0);
   return {
     rows: new Map(segments.map((segment, i) => [segment, found[i]])),
     count,
+    share: count / segments.reduce((rows, { reader }) => rows + reader.directory.rows, 0),
     few: segments.every(({ reader }) => canPick(count, reader.directory.dimension)),
     pickable: segments.every(({ reader }) => reader.codec.exact),
+    byList: [],
   };
 }
 
@@ -54,15 +74,19 @@ export function withMatches(parts: readonly Part[], matches: Matches | undefined
     : parts.filter(({ segment, block }) => matches.rows.get(segment)?.blocks.has(block));
 }
 
-/** How the matches lie in the lists of a snapshot. */
-export function listCounts(snapshot: Snapshot, matches: Matches): ListCounts {
-  const sum = (list: number, of: (part: Part) => number) =>
-    snapshot.partsOfList(list).reduce((total, part) => total + of(part), 0);
-  const rows = [...matches.rows.keys()].reduce((n, { reader }) => n + reader.directory.rows, 0);
+/** How a list's rows are to a filter. */
+export function listMatches(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
+  return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
+}
+
+function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
+  const all = snapshot.partsOfList(list);
+  const parts = withMatches(all, matches);
+  const found = ({ segment, block }: Part) => matches.rows.get(segment)?.blocks.get(block) ?? 0;
   return {
-    rowsIn: (list) => sum(list, ({ block }) => block.rows),
-    matchesIn: (list) => sum(list, ({ segment, block }) => matches.rows.get(segment)?.blocks.get(block) ?? 0),
-    share: matches.count / rows,
+    parts,
+    rows: all.reduce((sum, { block }) => sum + block.rows, 0),
+    matches: parts.reduce((sum, part) => sum + found(part), 0),
   };
 }
 

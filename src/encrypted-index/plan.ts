@@ -5,7 +5,7 @@ import { listCount } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
-import { listCounts, type Matches, withMatches } from "./filtered-search.js";
+import { listMatches, type Matches, withMatches } from "./filtered-search.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Parts of lists, nearest list first. */
@@ -33,6 +33,8 @@ export interface Probing {
   readonly greedy: boolean;
 }
 
+const noLimits = new Float32Array(0);
+
 /** How many lists a query asks for: all at most. */
 export function probesOf({ model }: Snapshot, { nProbes }: Pick<Probing, "nProbes">): number {
   if (model === undefined) return 0;
@@ -54,17 +56,22 @@ export function plan(
   const all = greedy || wanted === nLists;
   const probes =
     matches && !all
-      ? probeFiltered(quantizer, query, wanted, topK, listCounts(snapshot, matches))
+      ? probeFiltered(quantizer, query, wanted, topK, matches.share, (list) =>
+          listMatches(snapshot, matches, list),
+        )
       : quantizer.probe(query, all ? nLists : wanted);
-  const limit =
-    matches === undefined && snapshot.model ? probeLimit(snapshot.model.probeLimits, wanted) : Infinity;
   const probed = all ? wanted : probes.lists.length;
+  // Lists that a filtered query needs beyond what an evenly spread filter would are there because their stretch says little.
+  const even = matches ? wanted / Math.sqrt(matches.share) : wanted;
+  const limit = probed <= even + 1 ? probeLimit(snapshot.model?.probeLimits ?? noLimits, probed) : Infinity;
   const likely = all ? wanted : likelyLists(probes.distances, limit);
+  const partsOf = (list: number) =>
+    matches === undefined ? snapshot.partsOfList(list) : listMatches(snapshot, matches, list).parts;
   const partsFrom = (start: number, end: number): Probed => {
     const parts: Part[] = [];
     const distances: number[] = [];
     for (let rank = start; rank < end; rank++) {
-      for (const part of withMatches(snapshot.partsOfList(probes.lists[rank]), matches)) {
+      for (const part of partsOf(probes.lists[rank])) {
         parts.push(part);
         distances.push(probes.distances[rank]);
       }

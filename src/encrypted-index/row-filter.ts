@@ -11,6 +11,7 @@ import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bi
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { breathe } from "./breathe.js";
+import { remember } from "./remember.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
 
 /** Rows of a segment that match; also those that newer segments hide. */
@@ -35,18 +36,7 @@ export class RowFilters {
   matching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
     let known = this.#known.get(reader);
     if (known === undefined) this.#known.set(reader, (known = new Map()));
-    const kept = known;
-    let found = kept.get(filter.text);
-    if (found === undefined) {
-      found = findMatching(reader, filter);
-      // A failure is not remembered.
-      found.catch(() => kept.delete(filter.text));
-    }
-    // Put back at the end: the order of a Map is the order of insertion.
-    kept.delete(filter.text);
-    kept.set(filter.text, found);
-    if (kept.size > filtersKept) kept.delete([...kept.keys()][0]);
-    return found;
+    return remember(known, filter.text, filtersKept, () => findMatching(reader, filter));
   }
 }
 

@@ -127,20 +127,28 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
   });
 });
 
+const isThird = (row: number) => row % 3 === 1;
+
 test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest rows, exactly scored", (k) => {
   const [n, d] = [333, 200];
   const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
-  for (const isWanted of [() => true, (row: number) => row % 3 === 1]) {
+  for (const [isWanted, firstBit] of [
+    [() => true, 0],
+    [isThird, 0],
+    [isThird, 5],
+    [isThird, 31],
+  ] as const) {
     const codec = flatCodec("euclidean", d, quantizer);
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
     const search = new Search(asking, flatScanner(asking), k);
-    const at = allocate(16 * n + 4 * 11);
+    const at = allocate(16 * n + 4 * 12);
     const codes = codec.load(joined(codec.encode(rows, 0)), n, at);
     const bits = at + 16 * n;
-    wordsAt(at, 4 * n + 11).fill(0);
+    wordsAt(at, 4 * n + 12).fill(0);
     for (let row = 0; row < n; row++) {
       wordsAt(at, 4 * n)[4 * row] = row;
-      if (isWanted(row)) wordsAt(bits, 11)[row >>> 5] |= 1 << (row & 31);
+      const bit = row + firstBit;
+      if (isWanted(row)) wordsAt(bits, 12)[bit >>> 5] |= 1 << (bit & 31);
     }
     const shared = {
       block: 0,
@@ -149,7 +157,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
       pruned: true,
       newer: 0,
       accepted: bits,
-      firstBit: 0,
+      firstBit,
     };
     search.scan([shared]);
     const found = search.finish();

@@ -10,7 +10,7 @@ import { sumRow } from "./distance-wide";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { estimateRabitq } from "./rabitq";
-import { isAccepted, Job, jobAt, offerRow, Query } from "./search";
+import { acceptedFour, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
 /** Beyond so many wanted rows, choosing the most promising ones costs more than it saves. */
 const promisingMax: u32 = 128;
@@ -72,10 +72,12 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
     estimates,
   );
   if (job.accepted) {
-    for (let row: u32 = 0; row < n; row++) {
-      if (isAccepted(job, row)) continue;
-      store<f32>(floors + (<usize>row << 2), Infinity);
-      store<f32>(estimates + (<usize>row << 2), Infinity);
+    const never = f32x4.splat(Infinity);
+    for (let row: u32 = 0; row < n; row += 4) {
+      const at = <usize>row << 2;
+      const accepted = acceptedFour(job, row, n);
+      v128.store(floors + at, v128.bitselect(v128.load(floors + at), never, accepted));
+      v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
     }
   }
   let near: f32 = -Infinity;

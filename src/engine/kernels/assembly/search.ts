@@ -80,6 +80,19 @@ export function isAccepted(job: Job, row: u32): bool {
   return <bool>((load<u32>(job.accepted + ((<usize>bit >> 5) << 2)) >> (bit & 31)) & 1);
 }
 
+/** Lanes of ones for those of the four rows from `row` on, of n, that the filter accepts; there must be one. */
+@inline
+export function acceptedFour(job: Job, row: u32, n: u32): v128 {
+  const bit = job.firstBit + row;
+  const at = job.accepted + (<usize>bit >> 3);
+  const shift = bit & 7;
+  let bits = <u32>load<u8>(at) >>> shift;
+  // The next byte is there if a row that is there needs it.
+  if (shift > 4 && row + 8 - shift < n) bits |= <u32>load<u8>(at, 1) << (8 - shift);
+  const each = i32x4(1, 2, 4, 8);
+  return i32x4.eq(v128.and(i32x4.splat(bits), each), each);
+}
+
 /** Offers a row with its score, unless a newer segment speaks of its item. */
 export function offerRow(query: Query, job: Job, heap: Heap, row: u32, score: f64): void {
   if (!(score <= heap.threshold)) return;

@@ -1,0 +1,22 @@
+/** Keeps what was found out, as promises. */
+
+/**
+ * What `find` gave for this key before, if it is among the `keptMax` that were asked for last. A failure is not remembered.
+ */
+export function remember<T>(
+  kept: Map<string, Promise<T>>,
+  key: string,
+  keptMax: number,
+  find: () => Promise<T>,
+): Promise<T> {
+  let found = kept.get(key);
+  if (found === undefined) {
+    found = find();
+    found.catch(() => kept.delete(key));
+  }
+  // Put back at the end: the order of a Map is the order of insertion.
+  kept.delete(key);
+  kept.set(key, found);
+  if (kept.size > keptMax) kept.delete([...kept.keys()][0]);
+  return found;
+}
