@@ -209,9 +209,13 @@ export class OpenIndex {
     return this.#cache.peek(model) as (Trained & CachedBlock) | undefined;
   }
 
-  /** Where the code blocks of a snapshot are, if it is the newest: good for as long as nothing is awaited. */
+  /**
+   * Where the code blocks of a snapshot are, if it is the newest, and trained, and its rows have vectors: good for as long as
+   * nothing is awaited.
+   */
   openedParts(snapshot: Snapshot): PartTable | undefined {
-    if (snapshot !== this.#snapshot) return undefined;
+    const { model } = snapshot;
+    if (snapshot !== this.#snapshot || model === undefined || isCodedModel(model)) return undefined;
     if (this.#partsOf !== snapshot || this.#cache.peek(this.#partsKey) === undefined) {
       const { firsts, all, rowsMax } = snapshot.parts;
       const newer = all.map((part) => part.newer);
