@@ -10,7 +10,7 @@ import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelCoder } from "../engine/model-coder.js";
-import { PartTable } from "../engine/part-table.js";
+import type { PartTable } from "../engine/part-table.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { Scanner } from "../engine/scanner.js";
 import { SealdexError } from "../errors.js";
@@ -25,6 +25,7 @@ import type { OpenedRecord } from "./index-record.js";
 import { type Manifest, modelRefs, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
 import { newObjectName } from "./names.js";
+import { OpenedParts } from "./opened-parts.js";
 import { RowFilters } from "./row-filter.js";
 import { type Part, Snapshot } from "./snapshot.js";
 import { decodeModel, encodeModel } from "./stored-model.js";
@@ -47,9 +48,7 @@ export class OpenIndex {
   readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
-  /** The snapshot whose parts are in the cache, and their key there. */
-  #partsOf: Snapshot | undefined;
-  readonly #partsKey = {};
+  readonly #parts: OpenedParts;
   #rewriting: Promise<unknown> | undefined;
   readonly #readers = new Map<string, Promise<SegmentReader>>();
   readonly #models = new Map<string, Promise<Model>>();
@@ -73,6 +72,7 @@ export class OpenIndex {
     this.clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
     this.#cache = cache;
+    this.#parts = new OpenedParts(cache);
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
@@ -209,29 +209,14 @@ export class OpenIndex {
     return this.#cache.peek(model) as (Trained & CachedBlock) | undefined;
   }
 
-  /**
-   * Where the code blocks of a snapshot are, if it is the newest, and trained, and its rows have vectors: good for as long as
-   * nothing is awaited.
-   */
+  /** Where the code blocks of a snapshot are, if it is the newest: good for as long as nothing is awaited. */
   openedParts(snapshot: Snapshot): PartTable | undefined {
-    const { model } = snapshot;
-    if (snapshot !== this.#snapshot || model === undefined || isCodedModel(model)) return undefined;
-    if (this.#partsOf !== snapshot || this.#cache.peek(this.#partsKey) === undefined) {
-      const { firsts, all, rowsMax } = snapshot.parts;
-      const newer = all.map((part) => part.newer);
-      this.#cache.put(this.#partsKey, new PartTable(firsts, newer, rowsMax));
-      this.#partsOf = snapshot;
-    }
-    const table = this.#cache.peek(this.#partsKey) as PartTable | undefined;
-    if (table !== undefined) table.epoch = this.#cache.epoch;
-    return table;
+    return snapshot === this.#snapshot ? this.#parts.of(snapshot) : undefined;
   }
 
   /** Takes down where these parts of a snapshot are, which are in memory now. */
   noteOpen(snapshot: Snapshot, parts: readonly Part[], codes: readonly OpenCodes[]): void {
-    const table = this.openedParts(snapshot);
-    if (table === undefined) return;
-    parts.forEach(({ number }, i) => table.put(number, codes[i].codes.record, this.#cache.epoch));
+    if (snapshot === this.#snapshot) this.#parts.note(snapshot, parts, codes);
   }
 
   /** Counts a use of code blocks, see `BlockCache.tick`. */

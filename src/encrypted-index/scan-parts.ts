@@ -36,6 +36,8 @@ export async function scanParts(
       index.noteOpen(snapshot, group, open.codes);
       scanOpen(search, scanned, group, open, { distances: distances?.slice(start, end), ...options });
     };
+    // First, since making the table of parts may let blocks go.
+    index.openedParts(snapshot);
     // The warm case, which is to cost nothing.
     const opened = openedParts(snapshot, group);
     if (opened !== undefined) scan(opened);
