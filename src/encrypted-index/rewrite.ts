@@ -17,8 +17,8 @@ import { joinMoved, move, type Moved } from "./move-rows.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/** Of small vectors, so that sorting the id table of a segment does not hold the event loop. */
-const segmentRowsMax = 2 ** 18;
+/** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
+const collectedRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
 export interface Grouping {
@@ -57,7 +57,7 @@ export async function rewrite(
   const store = ({ batch, bytes }: Collected) =>
     index.withEncoding(dimension, grouping.model, async (encoding) => {
       const grouped = await drive(groupByList(batch, encoding), signal);
-      const parts = cutByList(grouped, Math.max(bytes / segmentBytes, batch.rows.length / segmentRowsMax));
+      const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
         const segment = await index.storeSegment(own, encoding, grouping.name, signal);
@@ -120,7 +120,7 @@ async function* batches(
   for await (const live of liveBlocks(snapshot, segments, order)) {
     const { segment, block } = live;
     const { reader } = segment;
-    const isLarge = bytes >= together * segmentBytes || rows.length >= together * segmentRowsMax;
+    const isLarge = bytes >= together * segmentBytes || rows.length >= collectedRowsMax;
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
       yield await flush();
     list = block.list;

@@ -3,14 +3,48 @@
  * tombstone. Layout (n, 5) words: the fingerprint's four, then the row. FORMAT.md §4.
  */
 
+import type { Work } from "../engine/work.js";
+
 export const entryWords = 5;
 /** In place of a row: the item is deleted. */
 export const tombstone = 0xffffffff;
 
+/** Fingerprints that are copied, or entries that are written, between two turns of the event loop. */
+const together = 16_384;
+
 /** Entries of `rows` fingerprints (position = row) and of deleted ones, sorted. */
-export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint8Array[]): Uint32Array {
+export function* buildEntries(
+  rows: readonly Uint8Array[],
+  deleted: readonly Uint8Array[],
+): Work<Uint32Array> {
   const n = rows.length + deleted.length;
-  const words = fingerprintWords([...rows, ...deleted]);
+  const words = new Uint32Array(4 * n);
+  for (const [part, first] of [
+    [rows, 0],
+    [deleted, rows.length],
+  ] as const) {
+    for (let start = 0; start < part.length; start += together) {
+      words.set(fingerprintWords(part.slice(start, start + together)), 4 * (first + start));
+      yield;
+    }
+  }
+  const order = yield* sortedPositions(words, n);
+  const entries = new Uint32Array(entryWords * n);
+  for (let i = 0; i < n; i++) {
+    const from = 4 * order[i];
+    const to = entryWords * i;
+    entries[to] = words[from];
+    entries[to + 1] = words[from + 1];
+    entries[to + 2] = words[from + 2];
+    entries[to + 3] = words[from + 3];
+    entries[to + 4] = order[i] < rows.length ? order[i] : tombstone;
+    if (i % together === together - 1) yield;
+  }
+  return entries;
+}
+
+/** Positions of n fingerprints, layout (n, 4) words, in their order. */
+function* sortedPositions(words: Uint32Array, n: number): Work<Uint32Array> {
   // The beginning of the fingerprint and the position share the 53 bits of a float64: typed arrays sort natively.
   const positionBits = Math.ceil(Math.log2(n + 1));
   const positions = 2 ** positionBits;
@@ -18,19 +52,18 @@ export function buildEntries(rows: readonly Uint8Array[], deleted: readonly Uint
   const prefixOf = (position: number) => words[4 * position] >>> dropped;
   const keys = new Float64Array(n);
   for (let position = 0; position < n; position++) keys[position] = prefixOf(position) * positions + position;
-  const order = Uint32Array.from(keys.sort(), (key) => key % positions);
+  keys.sort();
+  yield;
+  const order = new Uint32Array(n);
+  for (let i = 0; i < n; i++) order[i] = keys[i] % positions;
+  yield;
   for (let start = 0; start < n;) {
     let end = start + 1;
     while (end < n && prefixOf(order[end]) === prefixOf(order[start])) end++;
     if (end - start > 1) order.subarray(start, end).sort((a, b) => compareWords(words, a, b));
     start = end;
   }
-  const entries = new Uint32Array(entryWords * n);
-  order.forEach((position, i) => {
-    entries.set(words.subarray(4 * position, 4 * position + 4), entryWords * i);
-    entries[entryWords * i + 4] = position < rows.length ? position : tombstone;
-  });
-  return entries;
+  return order;
 }
 
 /** Fingerprints as words, layout (n, 4). */

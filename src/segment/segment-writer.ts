@@ -90,6 +90,7 @@ export function* writeSegment(
 
   const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
+  yield;
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: DirectoryDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
@@ -115,15 +116,18 @@ export function* writeSegment(
     yield;
   }
 
+  yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
     seal,
   );
+  yield;
   const contents = yield* sealPages(
     rows.map((row) => row.contents),
     seal,
   );
 
+  yield;
   const columns = yield* sealColumns(
     rows.map((row) => row.record),
     seal,
@@ -131,7 +135,7 @@ export function* writeSegment(
 
   yield;
   const fingerprints = rows.map((row) => row.fingerprint);
-  const entries = buildEntries(fingerprints, batch.deleted);
+  const entries = yield* buildEntries(fingerprints, batch.deleted);
   yield;
   const ids: DirectoryDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
