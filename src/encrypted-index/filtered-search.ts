@@ -21,6 +21,15 @@ export interface Found {
   readonly places: readonly RowPlace[];
 }
 
+/** Of candidates whose blocks are numbers of `parts`. */
+export function foundIn(parts: readonly Part[], candidates: readonly Candidate[]): Found {
+  const places = candidates.map(({ block, row }) => {
+    const { segment, block: codes } = parts[block];
+    return { segment, row: codes.firstRow + row };
+  });
+  return { candidates, places };
+}
+
 export interface Matches {
   /** For every segment. */
   readonly rows: ReadonlyMap<OpenSegment, MatchingRows>;
@@ -51,7 +60,7 @@ const known = new WeakMap<Snapshot, Map<string, Promise<Matches>>>();
 export function findMatches(index: OpenIndex, snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
   let kept = known.get(snapshot);
   if (kept === undefined) known.set(snapshot, (kept = new Map()));
-  return remember(kept, filter.text, filtersKept, () => matchesOf(index, snapshot, filter));
+  return remember(kept, filter.text, () => matchesOf(index, snapshot, filter), filtersKept);
 }
 
 async function matchesOf(index: OpenIndex, { segments }: Snapshot, filter: CompiledFilter): Promise<Matches> {
@@ -72,6 +81,11 @@ export function withMatches(parts: readonly Part[], matches: Matches | undefined
   return matches === undefined
     ? parts
     : parts.filter(({ segment, block }) => matches.rows.get(segment)?.blocks.has(block));
+}
+
+/** The parts of a list that may have a row that matches. */
+export function partsIn(snapshot: Snapshot, list: number, matches: Matches | undefined): readonly Part[] {
+  return matches === undefined ? snapshot.partsOfList(list) : listMatches(snapshot, matches, list).parts;
 }
 
 /** How a list's rows are to a filter. */

@@ -25,7 +25,8 @@ import type { OpenedRecord } from "./index-record.js";
 import { type Manifest, modelRefs, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
 import { ManifestLog } from "./manifest-log.js";
 import { newObjectName } from "./names.js";
-import { OpenedParts } from "./opened-parts.js";
+import { PlacedParts } from "./placed-parts.js";
+import { remember } from "./remember.js";
 import { RowFilters } from "./row-filter.js";
 import { type Part, Snapshot } from "./snapshot.js";
 import { decodeModel, encodeModel } from "./stored-model.js";
@@ -48,7 +49,7 @@ export class OpenIndex {
   readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
-  readonly #parts: OpenedParts;
+  readonly #parts: PlacedParts;
   #rewriting: Promise<unknown> | undefined;
   readonly #readers = new Map<string, Promise<SegmentReader>>();
   readonly #models = new Map<string, Promise<Model>>();
@@ -72,7 +73,7 @@ export class OpenIndex {
     this.clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
     this.#cache = cache;
-    this.#parts = new OpenedParts(cache);
+    this.#parts = new PlacedParts(cache);
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
@@ -204,14 +205,9 @@ export class OpenIndex {
     }
   }
 
-  /** A model if it is in kernel memory already: not pinned, good for as long as nothing is awaited. */
-  openedModel(model: Model): Trained | undefined {
-    return this.#cache.peek(model) as (Trained & CachedBlock) | undefined;
-  }
-
   /** Where the code blocks of a snapshot are, if it is the newest: good for as long as nothing is awaited. */
-  openedParts(snapshot: Snapshot): PartTable | undefined {
-    return snapshot === this.#snapshot ? this.#parts.of(snapshot) : undefined;
+  partTable(snapshot: Snapshot): PartTable | undefined {
+    return snapshot === this.#snapshot ? this.#parts.table(snapshot) : undefined;
   }
 
   /** Takes down where these parts of a snapshot are, which are in memory now. */
@@ -249,13 +245,13 @@ export class OpenIndex {
     const name = newObjectName(this.indexId, "segment", this.log.version);
     const context = { kind: "segment", indexId: this.indexId, name } as const;
     const writing = writeSegment(this.keys.data, context, batch, encoding);
-    const { bytes, header, blocks, directoryLength } = await drive(writing, signal);
+    const { bytes, header, rows, blocks, directoryLength } = await drive(writing, signal);
     await this.#create(name, bytes, signal);
     return {
       name,
       header: Buffer.from(header).toString("base64"),
       length: bytes.length,
-      rows: (batch.grouped?.order ?? batch.rows).length,
+      rows,
       deleted: batch.deleted.length,
       blocks,
       directoryLength,
@@ -322,14 +318,4 @@ export class OpenIndex {
       return decodeModel(openObject(this.keys.data, context, bytes));
     });
   }
-}
-
-/** What `make` gave for this name before; a failure is not remembered. */
-function remember<T>(made: Map<string, Promise<T>>, name: string, make: () => Promise<T>): Promise<T> {
-  const known = made.get(name);
-  if (known !== undefined) return known;
-  const value = make();
-  made.set(name, value);
-  value.catch(() => made.delete(name));
-  return value;
 }

@@ -1,11 +1,12 @@
 /** Which code blocks a query scans: those of the lists that it probes. */
 
-import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { listCount } from "../engine/model.js";
+import type { Trained } from "../engine/choose-codec.js";
+import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
+import { listCount, type Model } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
-import { listMatches, type Matches, withMatches } from "./filtered-search.js";
+import { listMatches, type Matches, partsIn } from "./filtered-search.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Parts of lists, nearest list first. */
@@ -33,23 +34,20 @@ export interface Probing {
   readonly greedy: boolean;
 }
 
-const noLimits = new Float32Array(0);
-
 /** How many lists a query asks for: all at most. */
-export function probesOf({ model }: Snapshot, { nProbes }: Pick<Probing, "nProbes">): number {
-  if (model === undefined) return 0;
+export function probesOf(model: Model, nProbes: number): number {
   return nProbes === 0 ? model.autoProbes : Math.min(nProbes, listCount(model));
 }
 
 export function plan(
   snapshot: Snapshot,
-  quantizer: CoarseQuantizer,
+  { model, quantizer }: Trained,
   query: QueryVector,
   { topK, nProbes, greedy }: Probing,
   matches: Matches | undefined,
 ): Plan {
   const { nLists } = quantizer;
-  const asked = probesOf(snapshot, { nProbes });
+  const asked = probesOf(model, nProbes);
   // Few matches are worth looking for in every list.
   const wanted = matches?.few === true ? nLists : asked;
   // Whoever asks for everything gets it exactly.
@@ -63,41 +61,47 @@ export function plan(
   const probed = all ? wanted : probes.lists.length;
   // Lists that a filtered query needs beyond what an evenly spread filter would are there because their stretch says little.
   const even = matches ? wanted / Math.sqrt(matches.share) : wanted;
-  const limit = probed <= even + 1 ? probeLimit(snapshot.model?.probeLimits ?? noLimits, probed) : Infinity;
+  const limit = probed <= even + 1 ? probeLimit(model.probeLimits, probed) : Infinity;
   const likely = all ? wanted : likelyLists(probes.distances, limit);
-  const partsOf = (list: number) =>
-    matches === undefined ? snapshot.partsOfList(list) : listMatches(snapshot, matches, list).parts;
-  const partsFrom = (start: number, end: number): Probed => {
-    const parts: Part[] = [];
-    const distances: number[] = [];
-    for (let rank = start; rank < end; rank++) {
-      for (const part of partsOf(probes.lists[rank])) {
-        parts.push(part);
-        distances.push(probes.distances[rank]);
-      }
-    }
-    return { parts, distances };
-  };
   return {
-    likely: partsFrom(0, likely),
-    unlikely: partsFrom(likely, probed),
-    rest: partsFrom(probed, probes.lists.length),
+    likely: partsOf(snapshot, matches, probes, 0, likely),
+    unlikely: partsOf(snapshot, matches, probes, likely, probed),
+    rest: partsOf(snapshot, matches, probes, probed, probes.lists.length),
     pruned: !all,
   };
 }
 
-/** The parts of all lists but those that were met, nearest list first. */
+/** The parts of all lists but those that were met. */
 export function furtherParts(
   snapshot: Snapshot,
   quantizer: CoarseQuantizer,
   query: QueryVector,
   matches: Matches | undefined,
   met: ReadonlySet<Part>,
-): { part: Part; distance: number }[] {
-  const { lists, distances } = quantizer.probe(query, quantizer.nLists);
-  return lists.flatMap((list, rank) =>
-    withMatches(snapshot.partsOfList(list), matches)
-      .filter((part) => !met.has(part))
-      .map((part) => ({ part, distance: distances[rank] })),
-  );
+): Probed {
+  const { nLists } = quantizer;
+  const { parts, distances } = partsOf(snapshot, matches, quantizer.probe(query, nLists), 0, nLists);
+  return {
+    parts: parts.filter((part) => !met.has(part)),
+    distances: distances.filter((_, i) => !met.has(parts[i])),
+  };
+}
+
+/** The parts of the probes from rank `start` to `end`. */
+function partsOf(
+  snapshot: Snapshot,
+  matches: Matches | undefined,
+  probes: Probes,
+  start: number,
+  end: number,
+): Probed {
+  const parts: Part[] = [];
+  const distances: number[] = [];
+  for (let rank = start; rank < end; rank++) {
+    for (const part of partsIn(snapshot, probes.lists[rank], matches)) {
+      parts.push(part);
+      distances.push(probes.distances[rank]);
+    }
+  }
+  return { parts, distances };
 }

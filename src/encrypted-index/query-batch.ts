@@ -7,7 +7,7 @@ import { BatchSearch } from "../engine/batch-search.js";
 import type { Trained } from "../engine/choose-codec.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { breathe, drive } from "./breathe.js";
-import { type Found, type Matches, withMatches } from "./filtered-search.js";
+import { type Found, foundIn, type Matches, withMatches } from "./filtered-search.js";
 import { pinParts, placeRows } from "./open-parts.js";
 import type { OpenIndex } from "./open-index.js";
 import { plan, type Probing } from "./plan.js";
@@ -65,12 +65,8 @@ export async function searchTogether(
       start = end;
     }
     return search.finish().map((candidates, i) => ({
-      candidates,
+      ...foundIn(parts, candidates),
       mayGoOn: planned[i].mayGoOn,
-      places: candidates.map(({ block, row }) => {
-        const { segment, block: codes } = parts[block];
-        return { segment, row: codes.firstRow + row };
-      }),
     }));
   } finally {
     search?.free();
@@ -97,7 +93,7 @@ function planOne(
   if (trained === undefined) {
     return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false, mayGoOn: false };
   }
-  const { likely, unlikely, pruned } = plan(snapshot, trained.quantizer, query, options, matches);
+  const { likely, unlikely, pruned } = plan(snapshot, trained, query, options, matches);
   return {
     numbers: [...ungrouped, ...likely.parts.map(numberOf)],
     distances: [...ungrouped.map(() => undefined), ...likely.distances],

@@ -13,7 +13,14 @@ import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
 import { breathe } from "./breathe.js";
-import { findMatches, type Found, type Matches, searchPicked, withMatches } from "./filtered-search.js";
+import {
+  findMatches,
+  type Found,
+  foundIn,
+  type Matches,
+  searchPicked,
+  withMatches,
+} from "./filtered-search.js";
 import type { OpenIndex } from "./open-index.js";
 import { furtherParts, plan } from "./plan.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
@@ -87,19 +94,29 @@ async function searchEach(
   matches: Matches | undefined,
 ): Promise<Found[]> {
   if (vectors.length > 1) {
-    const found = await searchTogether(index, snapshot, trained, vectors, options, matches, options.signal);
-    // Those that did not find enough go further by themselves.
-    for (const [i, { candidates, mayGoOn }] of found.entries()) {
-      if (!mayGoOn || candidates.length === options.topK) continue;
-      found[i] = { ...(await searchLists(index, snapshot, trained, vectors[i], options, matches)), mayGoOn };
+    const results: Found[] = [];
+    const together = await searchTogether(
+      index,
+      snapshot,
+      trained,
+      vectors,
+      options,
+      matches,
+      options.signal,
+    );
+    for (const [i, found] of together.entries()) {
+      // Those that did not find enough go further by themselves.
+      const isShort = found.mayGoOn && found.candidates.length < options.topK;
+      results.push(
+        isShort ? await searchLists(index, snapshot, trained, vectors[i], options, matches) : found,
+      );
     }
-    return found;
+    return results;
   }
   const [vector] = vectors;
   if (isPicked(matches)) return [await searchPicked(index, snapshot, vector, options.topK, matches)];
-  const warm = matches === undefined ? searchWarm(index, snapshot, vector, options) : undefined;
-  if (warm !== undefined) return [warm];
-  return [await searchLists(index, snapshot, trained, vector, options, matches)];
+  const warm = trained && matches === undefined && searchWarm(index, snapshot, trained, vector, options);
+  return [warm || (await searchLists(index, snapshot, trained, vector, options, matches))];
 }
 
 async function toMatches(
@@ -131,22 +148,17 @@ async function searchLists(
     const ungrouped = withMatches(snapshot.ungroupedParts, matches);
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
     if (trained !== undefined) {
-      const planned = plan(snapshot, trained.quantizer, asking, options, matches);
-      const { likely, unlikely, rest, pruned } = planned;
+      const { likely, unlikely, rest, pruned } = plan(snapshot, trained, asking, options, matches);
       await scan(likely.parts, likely.distances, pruned);
       // What the index chose, lists or their number, must not cost rows that were asked for.
       if (search.threshold === Infinity) await scan(unlikely.parts, unlikely.distances, pruned);
       if (options.nProbes === 0 && pruned && search.threshold === Infinity) {
         const met = new Set([...likely.parts, ...unlikely.parts]);
-        const further = furtherParts(snapshot, trained.quantizer, asking, matches, met);
-        for (let start = 0; start < further.length && search.threshold === Infinity; start += start || 1) {
+        const { parts, distances } = furtherParts(snapshot, trained.quantizer, asking, matches, met);
+        for (let start = 0; start < parts.length && search.threshold === Infinity; start += start || 1) {
           options.signal?.throwIfAborted();
-          const more = further.slice(start, 2 * start || 1);
-          await scan(
-            more.map(({ part }) => part),
-            more.map(({ distance }) => distance),
-            pruned,
-          );
+          const end = 2 * start || 1;
+          await scan(parts.slice(start, end), distances.slice(start, end), pruned);
         }
       }
       // Ascending by the smallest score that a row of it can have: where one cannot hold a nearer row, none after it can.
@@ -161,12 +173,7 @@ async function searchLists(
         await scan([part], [distance], false);
       }
     }
-    const candidates = search.finish();
-    const places = candidates.map(({ block, row }) => {
-      const { segment, block: codes } = scanned[block];
-      return { segment, row: codes.firstRow + row };
-    });
-    return { candidates, places };
+    return foundIn(scanned, search.finish());
   } finally {
     search.free();
     asking.free();

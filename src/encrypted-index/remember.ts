@@ -6,14 +6,11 @@
 export function remember<T>(
   kept: Map<string, Promise<T>>,
   key: string,
-  keptMax: number,
   find: () => Promise<T>,
+  keptMax = Infinity,
 ): Promise<T> {
-  let found = kept.get(key);
-  if (found === undefined) {
-    found = find();
-    found.catch(() => kept.delete(key));
-  }
+  const found = kept.get(key) ?? find();
+  if (!kept.has(key)) found.catch(() => kept.delete(key));
   // Put back at the end: the order of a Map is the order of insertion.
   kept.delete(key);
   kept.set(key, found);

@@ -36,7 +36,7 @@ export class RowFilters {
   matching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
     let known = this.#known.get(reader);
     if (known === undefined) this.#known.set(reader, (known = new Map()));
-    return remember(known, filter.text, filtersKept, () => findMatching(reader, filter));
+    return remember(known, filter.text, () => findMatching(reader, filter), filtersKept);
   }
 }
 

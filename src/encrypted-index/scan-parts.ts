@@ -37,7 +37,7 @@ export async function scanParts(
       scanOpen(search, scanned, group, open, { distances: distances?.slice(start, end), ...options });
     };
     // First, since making the table of parts may let blocks go.
-    index.openedParts(snapshot);
+    index.partTable(snapshot);
     // The warm case, which is to cost nothing.
     const opened = openedParts(snapshot, group);
     if (opened !== undefined) scan(opened);

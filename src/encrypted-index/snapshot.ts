@@ -119,8 +119,10 @@ export class Snapshot {
     const hidden = await this.hiddenIn(segment);
     const entries = await segment.reader.entries();
     await inTurns(entries.length / entryWords, (i) => {
-      const entry = entries.subarray(entryWords * i, entryWords * (i + 1));
-      if (isWanted(entry[4]) && !hidden(entry[0], entry[1], entry[2], entry[3])) visit(entry);
+      const at = entryWords * i;
+      if (!isWanted(entries[at + 4])) return;
+      if (hidden(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
+      visit(entries.subarray(at, at + entryWords));
     });
   }
 

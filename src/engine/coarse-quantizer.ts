@@ -3,15 +3,14 @@
  * Works in list space (see metric.ts), where nearness is L2.
  */
 
-import type { LoadedCodes } from "./codec.js";
 import { allocateFlat, flatCodes, type FlatRoom } from "./flat-codes.js";
-import { assignNearest, type KernelCall, scanFlat, squaredL2BlockWide } from "./kernels/kernels.js";
+import { assignNearest, type KernelCall, probeLists } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
-import { placeJobs } from "./scanner.js";
+import { jobBytes } from "./scanner.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
@@ -51,7 +50,6 @@ export class CoarseQuantizer {
   readonly #numbers: number;
   readonly #mean: number;
   readonly #ownBytes: number;
-  #codes: LoadedCodes | undefined;
   #coded = false;
 
   private constructor(model: Model) {
@@ -120,8 +118,8 @@ export class CoarseQuantizer {
       }));
     }
     if (factors > 0) yield* this.#encode(factors);
-    this.#codes = flatCodes(this.#room, this.#numbers);
-    wordsAt(this.record, 2).set([this.#codes.record, this.#mean]);
+    const { record } = flatCodes(this.#room, this.#numbers);
+    wordsAt(this.record, 2).set([record, this.#mean]);
     this.#coded = factors > 0;
   }
 
@@ -227,22 +225,12 @@ export class CoarseQuantizer {
    * place of one that is hardly nearer; otherwise the order is exact.
    */
   probe(query: QueryVector, nProbes: number): Probes {
-    const coded = this.isCodedFor(nProbes);
     const nearest = new TopK(nProbes);
+    const job = allocate(jobBytes);
     query.reserve(this.nLists);
-    const job = {
-      block: 0,
-      codes: this.#codes as LoadedCodes,
-      distance: coded ? this.#distanceFromMean(query) : undefined,
-      pruned: coded,
-      newer: 0,
-      accepted: 0,
-      firstBit: 0,
-    };
-    const at = placeJobs([job]);
-    scanFlat(query.listRecord, nearest.heap, at, 1);
-    free(at);
-    const found = nearest.finish();
+    probeLists(query.listRecord, this.record, this.isCodedFor(nProbes) ? 1 : 0, nearest.heap, job);
+    free(job);
+    const found = nearest.read();
     nearest.free();
     return {
       lists: found.map(({ row }) => row),
@@ -253,14 +241,6 @@ export class CoarseQuantizer {
   /** Whether so many lists are looked for by the codes of their centroids. */
   isCodedFor(nProbes: number): boolean {
     return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
-  }
-
-  #distanceFromMean(query: QueryVector): number {
-    const square = allocate(8);
-    squaredL2BlockWide(query.point, this.#mean, 1, this.#dimension, square);
-    const distance = Math.sqrt(doublesAt(square, 1)[0]);
-    free(square);
-    return distance;
   }
 
   /** Where the rotated centroid of a list lies in kernel memory; not of a model whose rows are codes alone. */

@@ -30,8 +30,6 @@ export class QueryVector {
   readonly record: number;
   /** The same of the query in list space, where nearness is L2 (see metric.ts). Needs a rotation. */
   readonly listRecord: number;
-  /** Where the query lies in list space, float32. Needs a rotation. */
-  readonly point: number;
   #scratch = 0;
   #scratchRows = 0;
 
@@ -44,8 +42,8 @@ export class QueryVector {
     this.record = allocate(2 * recordBytes + 8 * length + 8 * rotated + 48);
     this.listRecord = this.record + recordBytes;
     const at = this.record + 2 * recordBytes;
-    this.point = nextMultipleOf16(at + 4 * length);
-    const rotatedAt = nextMultipleOf16(this.point + 4 * length);
+    const point = nextMultipleOf16(at + 4 * length);
+    const rotatedAt = nextMultipleOf16(point + 4 * length);
     floatsAt(at, length).set(vector);
     const words = allWords();
     words.fill(0, this.record >>> 2, at >>> 2);
@@ -56,9 +54,9 @@ export class QueryVector {
     if (rotation === undefined) return;
     words[(this.record + field.table) >>> 2] = rotatedAt + 4 * rotated;
     floatsAt(this.record + field.deviations, 1)[0] = deviations;
-    rotation.prepare(this.record, this.point, rotatedAt);
+    rotation.prepare(this.record, point, rotatedAt);
     words.copyWithin(this.listRecord >>> 2, this.record >>> 2, this.listRecord >>> 2);
-    words[(this.listRecord + field.vector) >>> 2] = this.point;
+    words[(this.listRecord + field.vector) >>> 2] = point;
     words[(this.listRecord + field.cosine) >>> 2] = 0;
     // Lists are ordered, not reported.
     words[(this.listRecord + field.rough) >>> 2] = 1;

@@ -54,6 +54,7 @@ export interface Encoding {
 export interface SealedSegment {
   readonly bytes: Uint8Array;
   readonly header: Uint8Array;
+  readonly rows: number;
   /** Sealed blocks, the directory included, which is the last one. */
   readonly blocks: number;
   readonly directoryLength: number;
@@ -156,7 +157,7 @@ export function* writeSegment(
   });
   const directoryLength = seal(directory);
   const bytes = yield* join(parts);
-  return { bytes, header: sealer.header, blocks: sealer.blocks, directoryLength };
+  return { bytes, header: sealer.header, rows: rows.length, blocks: sealer.blocks, directoryLength };
 }
 
 /** Blocks from `first` on, one or more, of about `rowsMax` rows together. */

@@ -92,6 +92,7 @@ interface Kernels extends EstimateKernels {
   readonly scanFlat: typeof scanFlat;
   /** As `scanFlat` of `count` queries, whose arguments lie at `scans`: four words each. */
   readonly scanFlatEach: (scans: number, count: number) => void;
+  readonly probeLists: typeof probeLists;
   readonly searchLists: typeof searchLists;
 }
 
@@ -271,6 +272,11 @@ export function scanFlat(query: number, heap: number, jobs: number, count: numbe
 /** Undoes `rotate`, with the same arguments. */
 export function rotateBack(vectors: number, n: number, d: number, signs: number, span: number): void {
   kernels().rotateBack(vectors, n, d, signs, span);
+}
+
+/** See assembly/search-lists.ts. */
+export function probeLists(point: number, lists: number, coded: number, probes: number, job: number): void {
+  kernels().probeLists(point, lists, coded, probes, job);
 }
 
 /** See assembly/search-lists.ts. */

@@ -18,4 +18,4 @@ export { measureQuery, rotateQuery } from "./prepare-query";
 export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
 export { scanFlat, scanFlatEach } from "./scan-flat";
-export { searchLists } from "./search-lists";
+export { probeLists, searchLists } from "./search-lists";

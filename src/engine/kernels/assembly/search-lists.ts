@@ -37,12 +37,26 @@ export class PartTable {
   nLists: u32;
 }
 
+/**
+ * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; `coded`: by the codes of their
+ * centroids. `job` is room for one.
+ */
+export function probeLists(point: Query, lists: Lists, coded: u32, probes: Heap, job: Job): void {
+  job.number = 0;
+  job.block = lists.block;
+  job.newer = 0;
+  job.accepted = 0;
+  job.firstBit = 0;
+  job.base = coded ? sumRow(point.vector, lists.mean, point.dimension, true) : -1;
+  scanJob(point, probes, job);
+  sortHeap(probes);
+}
+
 const pageBytes: usize = 4096;
 
 /**
- * Scans the blocks of no list, and those of the `probes.capacity` nearest ones, into `heap`, which is sorted after it. `point`
- * is the query in list space; `coded`: lists are looked for by the codes of their centroids. Lists beyond the `limit` (see
- * ../../probe-limits.ts) are passed over. Blocks are marked with `now`; `job` is room for one. Where a block is not in memory,
+ * Scans the blocks of no list, and those of the lists that `probeLists` finds, into `heap`, which is sorted after it. Lists
+ * beyond the `limit` (see ../../probe-limits.ts) are passed over. Blocks are marked with `now`. Where a block is not in memory,
  * nothing is scanned and 0 returned, otherwise the number of lists that were scanned.
  */
 export function searchLists(
@@ -57,14 +71,7 @@ export function searchLists(
   job: Job,
   now: u32,
 ): u32 {
-  job.number = 0;
-  job.block = lists.block;
-  job.newer = 0;
-  job.accepted = 0;
-  job.firstBit = 0;
-  job.base = coded ? sumRow(point.vector, lists.mean, point.dimension, true) : -1;
-  scanJob(point, probes, job);
-  sortHeap(probes);
+  probeLists(point, lists, coded, probes, job);
   const likely = likelyLists(probes, limit);
   if (!isOpen(table, table.nLists)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;

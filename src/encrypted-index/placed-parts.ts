@@ -1,4 +1,4 @@
-/** Which code blocks of a snapshot are in memory, as a kernel finds them. */
+/** Where in kernel memory the code blocks of a snapshot are, as a kernel finds them. */
 
 import { isCodedModel } from "../engine/model.js";
 import { PartTable } from "../engine/part-table.js";
@@ -7,7 +7,7 @@ import type { OpenCodes } from "../segment/segment-reader.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Keeps the table of one snapshot, in the cache of the blocks themselves. */
-export class OpenedParts {
+export class PlacedParts {
   readonly #cache: BlockCache;
   /** Whose table was put into the cache last. */
   #snapshot: Snapshot | undefined;
@@ -20,7 +20,7 @@ export class OpenedParts {
    * The table, good for as long as nothing is awaited; making it may let blocks go. Undefined where no search would use it, since
    * the index is not trained or its rows are codes alone; and where it found no room.
    */
-  of(snapshot: Snapshot): PartTable | undefined {
+  table(snapshot: Snapshot): PartTable | undefined {
     const { model } = snapshot;
     if (model === undefined || isCodedModel(model)) return undefined;
     if (this.#snapshot !== snapshot || this.#cache.peek(this) === undefined) {
