@@ -10,7 +10,7 @@ import { SealdexError } from "../errors.js";
 import type { Manifest, SegmentRef } from "./manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import type { BlockOrder } from "./live-blocks.js";
-import { commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
+import { collectedRowsMax, commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
 const fanIn = 8;
@@ -121,7 +121,8 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     const first = next.reader.directory.codes.at(0);
     if (last !== undefined && first !== undefined && last.list > first.list) return false;
     // Sealed, rows may be a fraction of what they are in memory.
-    return ref.length + next.ref.length >= wholeSegmentBytes / 16;
+    const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;
+    return isLarge || ref.rows + next.ref.rows > collectedRowsMax;
   });
 }
 

@@ -18,7 +18,7 @@ import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
 /** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
-const collectedRowsMax = 2 ** 16;
+export const collectedRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
 export interface Grouping {
