@@ -31,9 +31,9 @@ export async function openSealdex(data, indexConfigOf) {
       }
       await index.train(trainOptions(n));
     },
-    settings: ["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128].map((nProbes) => ({ nProbes })),
+    settings: ["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, "all"].map((nProbes) => ({ nProbes })),
     async query(queryVector, { nProbes }) {
-      const probes = nProbes === "automatic" ? 0 : nProbes;
+      const probes = { automatic: 0, all: Number.MAX_SAFE_INTEGER }[nProbes] ?? nProbes;
       const matches = await index.query({ queryVector, topK: neighbours, nProbes: probes });
       return matches.map(({ id }) => Number(id));
     },

@@ -4,8 +4,7 @@
  * The nearest neighbours of one query lie in its two nearest lists, those of another in twenty. How far they lie is told by the
  * list's stretch: its squared distance relative to that of the nearest list, times the fourth root of its rank, which holds back
  * queries that are about as far from every list. Training learns how far stretches reach, for every number of probes: lists
- * beyond are passed over, as long as there are rows enough without them. Measured on digits and texts, that takes 30 % of the
- * lists off at the same recall.
+ * beyond are passed over, as long as there are rows enough without them.
  */
 
 /** Neighbours that are given up with the lists passed over, relative to those that the number of probes gives up. */
