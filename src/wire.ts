@@ -11,7 +11,7 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { invalid, losslessJson, typeName } from "./given-values.js";
+import { invalid, losslessJson, typeName } from "./check-input.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
   BatchQuery,

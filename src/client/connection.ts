@@ -6,7 +6,7 @@
 
 import { Calls } from "../calls.js";
 import { SealdexError } from "../errors.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { HttpClientOptions } from "../vector-index.js";
 import { decodeError } from "../wire.js";
 

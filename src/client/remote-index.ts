@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Filter } from "../filter.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type {
   BatchQuery,
   CallOptions,

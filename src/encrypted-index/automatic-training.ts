@@ -8,7 +8,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import type { Manifest } from "./manifest.js";
+import type { Manifest } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { train } from "./train.js";
 

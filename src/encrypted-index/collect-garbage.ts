@@ -1,8 +1,8 @@
 /** Collection of a whole place on demand: what belongs to no index that is there. */
 
 import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
-import { collectAbandoned } from "./abandoned.js";
-import { atPlace } from "./at-place.js";
+import { collectAbandoned } from "./orphans.js";
+import { atPlace } from "./at-location.js";
 
 /**
  * Deletes what is left of indexes that were deleted, or whose creation, copying or deletion was cut short, once that has

@@ -7,11 +7,11 @@
  */
 
 import { SealdexError } from "../errors.js";
-import type { Manifest, SegmentRef } from "./manifest.js";
+import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import type { BlockOrder } from "./live-blocks.js";
 import { collectedRowsMax, commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
-import type { OpenSegment, Snapshot } from "./snapshot.js";
+import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 const fanIn = 8;
 const segmentBytes = 32 * 1024 * 1024;

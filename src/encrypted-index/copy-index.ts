@@ -10,10 +10,10 @@ import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
 import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
-import { deleteRemains } from "./abandoned.js";
-import { atPlace } from "./at-place.js";
+import { deleteRemains } from "./orphans.js";
+import { atPlace } from "./at-location.js";
 import { claimedIndexId, renameRecord } from "./index-record.js";
-import { ManifestLog } from "./manifest-log.js";
+import { ManifestLog } from "../commit/manifest-log.js";
 import {
   checkIndexName,
   indexNameOf,
@@ -22,7 +22,7 @@ import {
   namesPrefix,
   numberOf,
   recordName,
-} from "./names.js";
+} from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {

@@ -9,10 +9,10 @@ import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { verifySegment } from "../segment/verify.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { createGate } from "../storage/gate.js";
-import { drive } from "./breathe.js";
-import type { Manifest, ObjectRef, SegmentRef } from "./manifest.js";
-import { indexPrefix, manifestName } from "./names.js";
+import { createGate } from "../storage/semaphore.js";
+import { drive } from "../threads/run.js";
+import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
+import { indexPrefix, manifestName } from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** The stores of a client. */

@@ -3,7 +3,7 @@
 import { embedderByName } from "../embedder.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
-import { invalid, typeName } from "../given-values.js";
+import { invalid, typeName } from "../check-input.js";
 import type { CreateIndexOptions } from "../vector-index.js";
 import type { IndexDefinition } from "./index-record.js";
 

@@ -5,11 +5,11 @@ import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
-import { inTurns } from "./breathe.js";
+import { inTurns } from "../threads/run.js";
 import { noteCommit } from "./compact.js";
-import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
+import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
-import type { Snapshot } from "./snapshot.js";
+import type { Snapshot } from "../search/snapshot.js";
 
 /** Deletes those of the ids that exist. */
 export async function deleteIds(

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { Calls } from "../calls.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import { invalid, typeName } from "../given-values.js";
+import { invalid, typeName } from "../check-input.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
@@ -18,12 +18,12 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { collectAbandoned, deleteObjects, markAbandoned } from "./abandoned.js";
+import { collectAbandoned, deleteObjects, markAbandoned } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
-import { type Clock, systemClock } from "./clock.js";
-import { createOwn } from "./create-own.js";
+import { type Clock, systemClock } from "../commit/clock.js";
+import { createOwn } from "../commit/create-confirmed.js";
 import type { Place } from "./copy-objects.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
@@ -36,7 +36,7 @@ import {
   namesPrefix,
   recordName,
   recordPrefix,
-} from "./names.js";
+} from "../commit/object-names.js";
 import { OpenIndex } from "./open-index.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;

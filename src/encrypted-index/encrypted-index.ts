@@ -6,7 +6,7 @@ import { type Embedder, embedderByName } from "../embedder.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";
-import { checkVectorShape, invalid, typeName } from "../given-values.js";
+import { checkVectorShape, invalid, typeName } from "../check-input.js";
 import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
@@ -28,16 +28,16 @@ import type {
 } from "../vector-index.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
-import { collect, collectRaised } from "./collect.js";
+import { collect, collectRaised } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
 import type { OpenIndex } from "./open-index.js";
 import { checkIdText, copyVector, packItems } from "./pack-items.js";
-import { type CheckedQuery, query } from "./query.js";
-import { readItems } from "./read-items.js";
-import type { Snapshot } from "./snapshot.js";
+import { type CheckedQuery, query } from "../search/query.js";
+import { readItems } from "../search/read-items.js";
+import type { Snapshot } from "../search/snapshot.js";
 import { train } from "./train.js";
 import { upsert } from "./upsert.js";
 

@@ -2,8 +2,8 @@
 
 import { gather } from "../engine/kmeans.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { breathe } from "./breathe.js";
-import type { OpenSegment, Snapshot } from "./snapshot.js";
+import { breathe } from "../threads/run.js";
+import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 /** The live rows of a code block. */
 export interface LiveBlock {

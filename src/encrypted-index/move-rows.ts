@@ -5,9 +5,9 @@
 
 import { isRowCodec } from "../engine/coded.js";
 import type { IndexConfig } from "../engine/config.js";
-import { reads } from "../engine/train-coder.js";
+import { reads } from "../engine/train-quantizer.js";
 import type { CodedRows, Encoding } from "../segment/segment-writer.js";
-import { breathe } from "./breathe.js";
+import { breathe } from "../threads/run.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 /** Vectors, layout (rows, dimension), or codes of rows. */

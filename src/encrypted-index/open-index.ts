@@ -9,8 +9,8 @@ import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel, type Model } from "../engine/model.js";
-import { ModelCoder } from "../engine/model-coder.js";
-import type { PartTable } from "../engine/part-table.js";
+import { ModelCoder } from "../engine/model-quantizer.js";
+import type { PartTable } from "../engine/list-block-table.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { Scanner } from "../engine/scanner.js";
 import { SealdexError } from "../errors.js";
@@ -19,16 +19,22 @@ import { type OpenCodes, SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { MemoryUse } from "../vector-index.js";
-import { drive } from "./breathe.js";
-import type { Clock } from "./clock.js";
+import { drive } from "../threads/run.js";
+import type { Clock } from "../commit/clock.js";
 import type { OpenedRecord } from "./index-record.js";
-import { type Manifest, modelRefs, namedObjects, type ObjectRef, type SegmentRef } from "./manifest.js";
-import { ManifestLog } from "./manifest-log.js";
-import { newObjectName } from "./names.js";
-import { PlacedParts } from "./placed-parts.js";
-import { remember } from "./remember.js";
-import { RowFilters } from "./row-filter.js";
-import { type Part, Snapshot } from "./snapshot.js";
+import {
+  type Manifest,
+  modelRefs,
+  namedObjects,
+  type ObjectRef,
+  type SegmentRef,
+} from "../commit/manifest.js";
+import { ManifestLog } from "../commit/manifest-log.js";
+import { newObjectName } from "../commit/object-names.js";
+import { PlacedParts } from "../search/residency.js";
+import { remember } from "../memoize.js";
+import { RowFilters } from "../search/row-filter.js";
+import { type Part, Snapshot } from "../search/snapshot.js";
 import { decodeModel, encodeModel } from "./stored-model.js";
 
 /** A segment that is stored but that no manifest names yet. */

@@ -3,10 +3,10 @@
 import { fingerprint, type IndexKeys } from "../crypto/keys.js";
 import type { Embedder } from "../embedder.js";
 import { SealdexError } from "../errors.js";
-import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../given-values.js";
+import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
-import { inTurns } from "./breathe.js";
+import { inTurns } from "../threads/run.js";
 
 const idBytesMax = 512;
 const metadataBytesMax = 64 * 1024;

@@ -8,14 +8,14 @@ import type { Row } from "../segment/row.js";
 import { type Batch, groupByList } from "../segment/segment-writer.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { drive } from "./breathe.js";
+import { drive } from "../threads/run.js";
 import { cutByList } from "./cut-by-list.js";
-import type { Change } from "./group-commit.js";
+import type { Change } from "../commit/group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
-import { areCommittable, type Manifest, type SegmentRef } from "./manifest.js";
+import { areCommittable, type Manifest, type SegmentRef } from "../commit/manifest.js";
 import { joinMoved, move, type Moved } from "./move-rows.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
-import type { OpenSegment, Snapshot } from "./snapshot.js";
+import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 /** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
 export const collectedRowsMax = 2 ** 16;

@@ -5,16 +5,16 @@ import { keepsCodesOnly } from "../engine/coded.js";
 import { toListSpace } from "../engine/metric.js";
 import type { Coder, Model } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
-import { extendCoder, trainCoder } from "../engine/train-coder.js";
+import { extendCoder, trainCoder } from "../engine/train-quantizer.js";
 import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
 import type { TrainingProgress, TrainOptions } from "../vector-index.js";
-import { drive } from "./breathe.js";
+import { drive } from "../threads/run.js";
 import { liveBlocks, liveVectors } from "./live-blocks.js";
-import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "./manifest.js";
+import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { commitRewrite, replaceSegments, rewrite } from "./rewrite.js";
-import type { Snapshot } from "./snapshot.js";
+import type { Snapshot } from "../search/snapshot.js";
 
 const seed = 0x5ea1;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */

@@ -2,10 +2,10 @@
 
 import { SealdexError } from "../errors.js";
 import type { Batch, Encoding } from "../segment/segment-writer.js";
-import { createGate } from "../storage/gate.js";
+import { createGate } from "../storage/semaphore.js";
 import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
-import { areCommittable, type Manifest, nextSequence } from "./manifest.js";
+import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import type { OpenIndex, StoredSegment } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
 

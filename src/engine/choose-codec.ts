@@ -6,7 +6,7 @@ import { codedCodec } from "./coded.js";
 import { codedScanner } from "./coded-scanner.js";
 import type { IndexConfig } from "./config.js";
 import { flatCodec } from "./flat.js";
-import type { ModelCoder } from "./model-coder.js";
+import type { ModelCoder } from "./model-quantizer.js";
 import { isCodedModel, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { flatScanner, type Scanner } from "./scanner.js";

@@ -6,10 +6,10 @@ import { type Bases, offerEstimates } from "./kernels/estimates.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { ModelCoder, squaresOfAnchors } from "./model-coder.js";
+import { ModelCoder, squaresOfAnchors } from "./model-quantizer.js";
 import type { QueryVector } from "./query-vector.js";
 import { jobBytes, placeJobs, type Scanner } from "./scanner.js";
-import type { CodedQuery } from "./vector-coder.js";
+import type { CodedQuery } from "./quantizer.js";
 
 /** What a query needs of one model. */
 interface Prepared {

@@ -19,7 +19,7 @@ import type { IndexConfig } from "./config.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { layoutOf, ModelCoder } from "./model-coder.js";
+import { layoutOf, ModelCoder } from "./model-quantizer.js";
 
 export interface CodedBlock extends LoadedCodes {
   readonly model: CodedModel;

@@ -3,7 +3,7 @@
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { searchLists as searchListsKernel } from "./kernels/kernels.js";
 import { allocate, free } from "./kernels/memory.js";
-import type { PartTable } from "./part-table.js";
+import type { PartTable } from "./list-block-table.js";
 import { QueryVector } from "./query-vector.js";
 import type { Metric } from "./config.js";
 import { jobBytes } from "./scanner.js";

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { Document, type DocumentInterface } from "@langchain/core/documents";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { Item, Metadata, StoredItem } from "../vector-index.js";
 
 /** One id for each document: the one given, else the document's own, else a random UUID. */

@@ -10,7 +10,7 @@ import type { Document, DocumentInterface } from "@langchain/core/documents";
 import { type MaxMarginalRelevanceSearchOptions, VectorStore } from "@langchain/core/vectorstores";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, type Predicate } from "../filter.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { Match, MatchField, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { toDocument, toDocuments } from "./documents.js";

@@ -11,7 +11,7 @@ import {
   type StructuredQuery,
 } from "@langchain/core/structured_query";
 import type { Filter } from "../filter.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 /**

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { BaseCache, deserializeStoredGeneration, serializeGeneration } from "@langchain/core/caches";
 import type { StoredGeneration } from "@langchain/core/messages";
 import type { Generation } from "@langchain/core/outputs";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 export interface SemanticCacheOptions {

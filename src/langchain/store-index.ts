@@ -3,7 +3,7 @@
 import { createClient } from "../core.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { Client, VectorIndex } from "../vector-index.js";
 import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
 

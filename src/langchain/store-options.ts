@@ -4,7 +4,7 @@ import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { embedderByName } from "../embedder.js";
 import type { IndexType, Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
-import { invalid, typeName } from "../given-values.js";
+import { invalid, typeName } from "../check-input.js";
 import type {
   Client,
   EmbeddedClientOptions,

@@ -17,7 +17,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { Embedder } from "../embedder.js";
 import { compileFilter, type Filter } from "../filter.js";
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
 import {

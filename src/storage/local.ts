@@ -17,7 +17,7 @@ import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { createGate } from "./gate.js";
+import { createGate } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   closing,

@@ -10,7 +10,7 @@
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore, ByteRange } from "./blob-store.js";
-import { createGate } from "./gate.js";
+import { createGate } from "./semaphore.js";
 import { checkKey, checkPrefix, isKey } from "./key.js";
 import { ServiceError } from "./service-error.js";
 

@@ -11,7 +11,7 @@
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { codeOf, TimeoutError, unavailable, within } from "./failure.js";
-import { createGate } from "./gate.js";
+import { createGate } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { loadPackage } from "./peer-package.js";
 

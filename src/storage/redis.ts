@@ -15,7 +15,7 @@ import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { TimeoutError, unavailable, within } from "./failure.js";
-import { createGate } from "./gate.js";
+import { createGate } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   checkServers,

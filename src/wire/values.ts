@@ -5,7 +5,7 @@
  * would turn into zero, is written as a negative number so small that float32 rounds it to minus zero.
  */
 
-import { checkFloat32, checkVectorShape, invalid, typeName } from "../given-values.js";
+import { checkFloat32, checkVectorShape, invalid, typeName } from "../check-input.js";
 import type { IndexKey, Vector } from "../vector-index.js";
 
 /** Below half of the smallest float32 above zero, 2^-149. */

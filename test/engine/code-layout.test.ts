@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bitLayout } from "../../src/engine/bit-coder.js";
+import { bitLayout } from "../../src/engine/rabitq-quantizer.js";
 import { blockBytes, packBlock, rowCodeBytes, unpackBlock } from "../../src/engine/code-layout.js";
-import { productLayout, putWord, wordAt } from "../../src/engine/product-coder.js";
+import { productLayout, putWord, wordAt } from "../../src/engine/product-quantizer.js";
 
 const widths = Array.from({ length: 16 }, (_, i) => i + 1);
 

@@ -6,11 +6,11 @@ import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { type CodedModel, type Model } from "../../src/engine/model.js";
-import { ModelCoder } from "../../src/engine/model-coder.js";
+import { ModelCoder } from "../../src/engine/model-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
-import { extendCoder, reads, trainCoder, wordCount } from "../../src/engine/train-coder.js";
+import { extendCoder, reads, trainCoder, wordCount } from "../../src/engine/train-quantizer.js";
 import { clustered } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { breathe, inTurns } from "../../src/encrypted-index/breathe.js";
+import { breathe, inTurns } from "../../src/threads/run.js";
 
 /** Counts turns of the event loop until `done`. */
 function countTurns() {

@@ -2,13 +2,13 @@
 
 import { expect, test } from "vitest";
 import { collectGarbage, generateKey } from "../../src/core.js";
-import { collectAbandoned } from "../../src/encrypted-index/abandoned.js";
-import type { Clock } from "../../src/encrypted-index/clock.js";
-import { collect } from "../../src/encrypted-index/collect.js";
+import { collectAbandoned } from "../../src/encrypted-index/orphans.js";
+import type { Clock } from "../../src/commit/clock.js";
+import { collect } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { historyMs, uploadMs } from "../../src/encrypted-index/fence.js";
-import { namedObjects } from "../../src/encrypted-index/manifest.js";
+import { historyMs, uploadMs } from "../../src/commit/retention.js";
+import { namedObjects } from "../../src/commit/manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

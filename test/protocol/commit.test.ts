@@ -2,12 +2,12 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import type { Clock } from "../../src/encrypted-index/clock.js";
-import { collect } from "../../src/encrypted-index/collect.js";
+import type { Clock } from "../../src/commit/clock.js";
+import { collect } from "../../src/encrypted-index/gc.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { historyMs } from "../../src/encrypted-index/fence.js";
-import { sealManifest } from "../../src/encrypted-index/manifest.js";
-import { manifestName } from "../../src/encrypted-index/names.js";
+import { historyMs } from "../../src/commit/retention.js";
+import { sealManifest } from "../../src/commit/manifest.js";
+import { manifestName } from "../../src/commit/object-names.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "./open.js";

@@ -5,13 +5,13 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { collectAbandoned } from "../../src/encrypted-index/abandoned.js";
-import type { Clock } from "../../src/encrypted-index/clock.js";
-import { collect } from "../../src/encrypted-index/collect.js";
+import { collectAbandoned } from "../../src/encrypted-index/orphans.js";
+import type { Clock } from "../../src/commit/clock.js";
+import { collect } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { namedObjects } from "../../src/encrypted-index/manifest.js";
-import { recordName } from "../../src/encrypted-index/names.js";
+import { namedObjects } from "../../src/commit/manifest.js";
+import { recordName } from "../../src/commit/object-names.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
 import { openRecord } from "../../src/encrypted-index/index-record.js";
 import { SealdexError } from "../../src/errors.js";

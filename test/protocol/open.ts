@@ -3,7 +3,7 @@
 import { deriveIndexKeys } from "../../src/crypto/keys.js";
 import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
-import type { Clock } from "../../src/encrypted-index/clock.js";
+import type { Clock } from "../../src/commit/clock.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { OpenIndex } from "../../src/encrypted-index/open-index.js";

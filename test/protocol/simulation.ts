@@ -5,10 +5,10 @@
  */
 
 import { createHash } from "node:crypto";
-import { collect } from "../../src/encrypted-index/collect.js";
+import { collect } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
-import { type Manifest, namedObjects } from "../../src/encrypted-index/manifest.js";
-import { numberOf } from "../../src/encrypted-index/names.js";
+import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
+import { numberOf } from "../../src/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

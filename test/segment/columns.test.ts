@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { Query } from "mingo";
 import { describe, expect, test } from "vitest";
-import { evaluateColumns } from "../../src/encrypted-index/evaluate-columns.js";
+import { evaluateColumns } from "../../src/search/evaluate-columns.js";
 import { compileFilter } from "../../src/filter.js";
 import { Column, encodeColumn, rowsPerColumnGroup } from "../../src/segment/column.js";
 import { gatherColumns } from "../../src/segment/gather-columns.js";

@@ -3,7 +3,7 @@
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../segment/directory.js";
 import type { OpenCodes, OpenTable } from "../segment/segment-reader.js";
-import { newestReaders, pinTables } from "./newer-tables.js";
+import { newestReaders, pinTables } from "./newer-id-tables.js";
 import type { MatchingRows } from "./row-filter.js";
 import { bySegment, type OpenSegment, type Part, type Snapshot } from "./snapshot.js";
 

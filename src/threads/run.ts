@@ -2,7 +2,7 @@
 
 import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import type { Work } from "../engine/work.js";
-import { kernelThreads } from "../threads/kernel-threads.js";
+import { kernelThreads } from "./kernel-threads.js";
 
 /** Those who breathe. One goes on in each turn of the event loop: many at once hold it no longer than one does. */
 const breathing: (() => void)[] = [];

@@ -12,7 +12,7 @@ import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
-import { breathe } from "./breathe.js";
+import { breathe } from "../threads/run.js";
 import {
   findMatches,
   type Found,
@@ -21,11 +21,11 @@ import {
   searchPicked,
   withMatches,
 } from "./filtered-search.js";
-import type { OpenIndex } from "./open-index.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
 import { furtherParts, plan } from "./plan.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { readItems } from "./read-items.js";
-import { scanParts } from "./scan-parts.js";
+import { scanParts } from "./scan-list-blocks.js";
 import type { Part, Snapshot } from "./snapshot.js";
 import { searchWarm } from "./warm-search.js";
 

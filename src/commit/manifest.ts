@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 import type { IndexKeys } from "../crypto/keys.js";
 import { openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
-import { type Fence, firstFence } from "./fence.js";
-import { bornAt, manifestName } from "./names.js";
+import { type Fence, firstFence } from "./retention.js";
+import { bornAt, manifestName } from "./object-names.js";
 
 /** What pins a stored object: nothing else passes for it. */
 export interface ObjectRef {

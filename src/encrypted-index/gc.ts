@@ -8,9 +8,16 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { historyMs, isDue, turnFence, uploadMs } from "./fence.js";
-import { type Manifest, namedObjects } from "./manifest.js";
-import { bornAt, manifestName, manifestPrefix, numberOf, objectKinds, objectPrefix } from "./names.js";
+import { historyMs, isDue, turnFence, uploadMs } from "../commit/retention.js";
+import { type Manifest, namedObjects } from "../commit/manifest.js";
+import {
+  bornAt,
+  manifestName,
+  manifestPrefix,
+  numberOf,
+  objectKinds,
+  objectPrefix,
+} from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
 
 export interface CollectOptions {

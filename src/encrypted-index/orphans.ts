@@ -5,8 +5,8 @@
  */
 
 import type { BlobStore } from "../storage/blob-store.js";
-import type { Clock } from "./clock.js";
-import { uploadMs } from "./fence.js";
+import type { Clock } from "../commit/clock.js";
+import { uploadMs } from "../commit/retention.js";
 import { indexIdOf } from "./index-record.js";
 import {
   abandonedName,
@@ -19,7 +19,7 @@ import {
   indexPrefix,
   manifestPrefix,
   namesPrefix,
-} from "./names.js";
+} from "../commit/object-names.js";
 
 /** Marks an index that has no record any more: its remains are kept for a day, for writers that do not know yet. */
 export async function markAbandoned(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {

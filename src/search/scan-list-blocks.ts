@@ -1,8 +1,8 @@
 /** Scans code blocks for a search, opening as many at a time as the memory for one query allows. */
 
 import type { Search } from "../engine/search.js";
-import { type AcceptedRows, openedParts, type OpenParts, pinParts, placeRows } from "./open-parts.js";
-import type { OpenIndex } from "./open-index.js";
+import { type AcceptedRows, openedParts, type OpenParts, pinParts, placeRows } from "./open-list-blocks.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */

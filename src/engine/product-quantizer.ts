@@ -24,7 +24,7 @@ import { assignNearest, callKernel, dotBlock } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { Coder, Products } from "./model.js";
 import { addAnchors, fromOrigin, residualsOf, toDirections } from "./residuals.js";
-import type { CodedQuery, VectorCoder } from "./vector-coder.js";
+import type { CodedQuery, VectorCoder } from "./quantizer.js";
 
 /** Words that say next to nothing of a direction must not be made to say all of it. */
 const alongMin = 0.25;

@@ -10,8 +10,8 @@ import type { CodeBlock } from "../segment/directory.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breathe } from "./breathe.js";
-import { remember } from "./remember.js";
+import { breathe } from "../threads/run.js";
+import { remember } from "../memoize.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
 
 /** Rows of a segment that match; also those that newer segments hide. */

@@ -6,12 +6,12 @@
 import { BatchSearch } from "../engine/batch-search.js";
 import type { Trained } from "../engine/choose-codec.js";
 import { QueryVector } from "../engine/query-vector.js";
-import { breathe, drive } from "./breathe.js";
+import { breathe, drive } from "../threads/run.js";
 import { type Found, foundIn, type Matches, withMatches } from "./filtered-search.js";
-import { pinParts, placeRows } from "./open-parts.js";
-import type { OpenIndex } from "./open-index.js";
+import { pinParts, placeRows } from "./open-list-blocks.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
 import { plan, type Probing } from "./plan.js";
-import { heldTogether } from "./scan-parts.js";
+import { heldTogether } from "./scan-list-blocks.js";
 import type { Part, Snapshot } from "./snapshot.js";
 
 /** Queries whose scans are under way together. Their tables and heaps are in memory at once. */

@@ -1,12 +1,12 @@
 /** A model's coder in kernel memory, with the search for anchors where those are not the model's own lists. */
 
-import { BitCoder, bitLayout } from "./bit-coder.js";
+import { BitCoder, bitLayout } from "./rabitq-quantizer.js";
 import { type CodeLayout, nowhere } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import type { CodedModel } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
-import { ProductCoder, productLayout } from "./product-coder.js";
-import type { CodedQuery, VectorCoder } from "./vector-coder.js";
+import { ProductCoder, productLayout } from "./product-quantizer.js";
+import type { CodedQuery, VectorCoder } from "./quantizer.js";
 
 export function layoutOf(config: IndexConfig, dimension: number): CodeLayout {
   return config.type === "ivfpq" ? productLayout(config) : bitLayout(dimension);

@@ -22,7 +22,7 @@ import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js"
 import type { Coder } from "./model.js";
 import { addAnchors, fromOrigin, residualsOf } from "./residuals.js";
 import { Rotation } from "./rotation.js";
-import type { CodedQuery, VectorCoder } from "./vector-coder.js";
+import type { CodedQuery, VectorCoder } from "./quantizer.js";
 
 /** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for anchor and factors and 4 for what blocks cost. */
 const spareBytes = 24;

@@ -10,8 +10,8 @@ import type { CachedBlock } from "../segment/block-cache.js";
 import { groupsOf } from "../segment/block-requests.js";
 import { rowsIn } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breathe } from "./breathe.js";
-import type { OpenIndex } from "./open-index.js";
+import { breathe } from "../threads/run.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
 import type { MatchingRows } from "./row-filter.js";
 
 export interface PickedRows extends CachedBlock {

@@ -1,7 +1,7 @@
 /** Where in kernel memory the code blocks of a snapshot are, as a kernel finds them. */
 
 import { isCodedModel } from "../engine/model.js";
-import { PartTable } from "../engine/part-table.js";
+import { PartTable } from "../engine/list-block-table.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import type { OpenCodes } from "../segment/segment-reader.js";
 import type { Part, Snapshot } from "./snapshot.js";

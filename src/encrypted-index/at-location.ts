@@ -1,6 +1,6 @@
 /** Work at a place that a caller names by its locations, or by a client that is there already. */
 
-import { invalid } from "../given-values.js";
+import { invalid } from "../check-input.js";
 import type { Client, EmbeddedClientOptions } from "../vector-index.js";
 import { EmbeddedClient } from "./embedded-client.js";
 

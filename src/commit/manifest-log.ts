@@ -11,11 +11,11 @@ import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
-import { createOwn } from "./create-own.js";
-import { historyMs, turnFence, uploadMs } from "./fence.js";
+import { createOwn } from "./create-confirmed.js";
+import { historyMs, turnFence, uploadMs } from "./retention.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
-import { manifestName, manifestPrefix, numberOf } from "./names.js";
+import { manifestName, manifestPrefix, numberOf } from "./object-names.js";
 
 /** Manifests read at once when catching up: 1, 2, 4, … and then the list is asked. */
 const aheadMax = 16;

@@ -4,8 +4,8 @@ import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breatheWhenDue, inTurns } from "./breathe.js";
-import type { Manifest, SegmentRef } from "./manifest.js";
+import { breatheWhenDue, inTurns } from "../threads/run.js";
+import type { Manifest, SegmentRef } from "../commit/manifest.js";
 
 export interface OpenSegment {
   readonly ref: SegmentRef;

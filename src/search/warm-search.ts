@@ -7,9 +7,9 @@ import type { Trained } from "../engine/choose-codec.js";
 import { searchLists } from "../engine/list-search.js";
 import { probeLimit } from "../engine/probe-limits.js";
 import { type Found, foundIn } from "./filtered-search.js";
-import { newestReaders } from "./newer-tables.js";
-import type { OpenIndex } from "./open-index.js";
-import { isComplete } from "./open-parts.js";
+import { newestReaders } from "./newer-id-tables.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
+import { isComplete } from "./open-list-blocks.js";
 import { probesOf, type Probing } from "./plan.js";
 import type { Snapshot } from "./snapshot.js";
 

@@ -8,11 +8,11 @@ import { flatScanner } from "../engine/scanner.js";
 import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import type { CompiledFilter } from "../filter.js";
-import type { OpenIndex } from "./open-index.js";
-import { newestReaders, pinTables } from "./newer-tables.js";
-import { canPick, type PickedPiece, pinPicked } from "./picked-rows.js";
+import type { OpenIndex } from "../encrypted-index/open-index.js";
+import { newestReaders, pinTables } from "./newer-id-tables.js";
+import { canPick, type PickedPiece, pinPicked } from "./prefiltered-rows.js";
 import type { MatchingRows } from "./row-filter.js";
-import { remember } from "./remember.js";
+import { remember } from "../memoize.js";
 import type { OpenSegment, Part, RowPlace, Snapshot } from "./snapshot.js";
 
 /** What a search found, nearest first, and where it is. */
