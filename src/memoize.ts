@@ -3,7 +3,7 @@
 /**
  * What `find` gave for this key before, if it is among the `keptMax` that were asked for last. A failure is not remembered.
  */
-export function remember<T>(
+export function memoize<T>(
   kept: Map<string, Promise<T>>,
   key: string,
   find: () => Promise<T>,

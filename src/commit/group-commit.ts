@@ -12,7 +12,7 @@ export interface Pending {
   reject(reason: unknown): void;
 }
 
-export interface Group {
+export interface CommitGroup {
   /** The newest manifest with all changes of the group made to it; its own where none was. */
   readonly draft: Manifest;
   /** Whose changes are in the draft: they are to be answered when it is stored. */
@@ -25,7 +25,7 @@ export interface Group {
  * Makes changes to a manifest, one after the other. A change that declines, or throws, is answered only where what it
  * saw is stored: what others of the group are about to do may yet fail.
  */
-export function applyChanges(latest: Manifest, waiting: readonly Pending[]): Group {
+export function applyChanges(latest: Manifest, waiting: readonly Pending[]): CommitGroup {
   let draft: Manifest = { ...latest, garbage: [] };
   const members: Pending[] = [];
   const deferred: Pending[] = [];

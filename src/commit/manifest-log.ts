@@ -11,8 +11,8 @@ import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
-import { createOwn } from "./create-confirmed.js";
-import { historyMs, turnFence, uploadMs } from "./retention.js";
+import { createConfirmed } from "./create-confirmed.js";
+import { historyMs, advanceWatermark, uploadMs } from "./retention.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
 import { manifestName, manifestPrefix, numberOf } from "./object-names.js";
@@ -56,7 +56,7 @@ export class ManifestLog {
   async begin(): Promise<void> {
     const at = instant(this.#clock);
     const sealed = sealManifest(this.#keys, this.#indexId, emptyManifest(at.wall));
-    await createOwn(this.store, manifestName(this.#indexId, 1), sealed.bytes);
+    await createConfirmed(this.store, manifestName(this.#indexId, 1), sealed.bytes);
     this.#known = { sealed, at };
   }
 
@@ -178,15 +178,15 @@ export class ManifestLog {
       ...draft,
       version,
       previous: digest,
-      history: turnFence(draft.history, version, now, historyMs),
-      uploads: turnFence(draft.uploads, version, now, uploadMs),
+      history: advanceWatermark(draft.history, version, now, historyMs),
+      uploads: advanceWatermark(draft.uploads, version, now, uploadMs),
     });
   }
 
   /** Whether `next` is now the manifest after `tail`, also where the acknowledgement was lost. */
   async #append(next: SealedManifest, tail: Tail): Promise<boolean> {
     const { version } = next.manifest;
-    const created = await createOwn(this.store, manifestName(this.#indexId, version), next.bytes);
+    const created = await createConfirmed(this.store, manifestName(this.#indexId, version), next.bytes);
     if (this.#isFresh(tail) || (await this.#stands(tail.sealed))) return created;
     // What it follows is gone, so its place may have been free only because it was deleted. Who came after knows; and were
     // it one of the sequence, it would not have outlived who came after.

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import type { IndexKeys } from "../crypto/keys.js";
 import { openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
-import { type Fence, firstFence } from "./retention.js";
+import { type Watermark, firstWatermark } from "./retention.js";
 import { bornAt, manifestName } from "./object-names.js";
 
 /** What pins a stored object: nothing else passes for it. */
@@ -58,9 +58,9 @@ export interface Manifest {
   /** Names of the objects that this version no longer names, and the one before it did. */
   readonly garbage: readonly string[];
   /** Manifests below the floor may be gone. */
-  readonly history: Fence;
+  readonly history: Watermark;
   /** Objects born below the floor (see names.ts) that no version names yet will never be named. */
-  readonly uploads: Fence;
+  readonly uploads: Watermark;
 }
 
 /** Version 1 of a new index. */
@@ -71,8 +71,8 @@ export function emptyManifest(now: number): Manifest {
     dropped: false,
     segments: [],
     garbage: [],
-    history: firstFence(now),
-    uploads: firstFence(now),
+    history: firstWatermark(now),
+    uploads: firstWatermark(now),
   };
 }
 

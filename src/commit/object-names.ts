@@ -68,16 +68,16 @@ export function afterIndex(indexId: Uint8Array): string {
 }
 
 /** What is left of an index without a record is marked with the time at which that was first seen. */
-export function abandonedPrefix(indexId: Uint8Array): string {
+export function orphanPrefix(indexId: Uint8Array): string {
   return `${indexPrefix(indexId)}abandoned/`;
 }
 
-export function abandonedName(indexId: Uint8Array, since: number): string {
-  return abandonedPrefix(indexId) + padded(since);
+export function orphanName(indexId: Uint8Array, since: number): string {
+  return orphanPrefix(indexId) + padded(since);
 }
 
 /** The time in the name of a mark, milliseconds since 1970. */
-export function abandonedSince(key: string): number {
+export function orphanedSince(key: string): number {
   return Number(key.slice(-numberDigits));
 }
 

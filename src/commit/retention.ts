@@ -5,7 +5,7 @@
  * and what is older than two is below it, as long as somebody commits.
  */
 
-export interface Fence {
+export interface Watermark {
   readonly floor: number;
   /** The version that becomes the floor. */
   readonly next: number;
@@ -22,15 +22,15 @@ export const historyMs = 15 * 60 * 1000;
 /** How long an object may be stored and not yet committed, before its writer must store it again: training may take hours. */
 export const uploadMs = 24 * 60 * 60 * 1000;
 
-export function firstFence(now: number): Fence {
+export function firstWatermark(now: number): Watermark {
   return { floor: 1, next: 1, since: now };
 }
 
 /** The fence that `version` carries, after the one that the version before it carried. */
-export function turnFence(fence: Fence, version: number, now: number, graceMs: number): Fence {
+export function advanceWatermark(fence: Watermark, version: number, now: number, graceMs: number): Watermark {
   return isDue(fence, now, graceMs) ? { floor: fence.next, next: version, since: now } : fence;
 }
 
-export function isDue(fence: Fence, now: number, graceMs: number): boolean {
+export function isDue(fence: Watermark, now: number, graceMs: number): boolean {
   return now - fence.since >= graceMs;
 }

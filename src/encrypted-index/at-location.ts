@@ -5,7 +5,7 @@ import type { Client, EmbeddedClientOptions } from "../vector-index.js";
 import { EmbeddedClient } from "./embedded-client.js";
 
 /** Runs `work` as a call of the client, which is closed afterwards where it was opened here. `where` is for messages. */
-export async function atPlace<T>(
+export async function atLocation<T>(
   place: Client | EmbeddedClientOptions,
   where: string,
   signal: AbortSignal | undefined,

@@ -1,8 +1,8 @@
 /** Collection of a whole place on demand: what belongs to no index that is there. */
 
 import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
-import { collectAbandoned } from "./orphans.js";
-import { atPlace } from "./at-location.js";
+import { collectOrphans } from "./orphans.js";
+import { atLocation } from "./at-location.js";
 
 /**
  * Deletes what is left of indexes that were deleted, or whose creation, copying or deletion was cut short, once that has
@@ -15,9 +15,9 @@ export async function collectGarbage(
   place: Client | EmbeddedClientOptions,
   { signal }: CallOptions = {},
 ): Promise<number> {
-  return atPlace(place, "collectGarbage", signal, async (client) => {
+  return atLocation(place, "collectGarbage", signal, async (client) => {
     const { indexStore, configStore } = client.place;
-    const deleted = await collectAbandoned(indexStore, configStore, client.clock, signal);
+    const deleted = await collectOrphans(indexStore, configStore, client.clock, signal);
     signal?.throwIfAborted();
     return deleted;
   });

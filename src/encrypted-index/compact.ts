@@ -77,7 +77,7 @@ async function merge(
   try {
     return await mergeNow(index, snapshot, old, order, bytesMax, signal);
   } catch (error) {
-    if (await index.isOutlived(snapshot.manifest, error)) return null;
+    if (await index.wasSuperseded(snapshot.manifest, error)) return null;
     throw error;
   }
 }

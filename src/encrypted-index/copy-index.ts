@@ -10,8 +10,8 @@ import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
 import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
-import { deleteRemains } from "./orphans.js";
-import { atPlace } from "./at-location.js";
+import { deleteOrphan } from "./orphans.js";
+import { atLocation } from "./at-location.js";
 import { claimedIndexId, renameRecord } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import {
@@ -44,8 +44,8 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   const key = parseIndexKey(indexKey);
-  await atPlace(options.from, "from", signal, (from) =>
-    atPlace(options.to, "to", signal, async (to) => {
+  await atLocation(options.from, "from", signal, (from) =>
+    atLocation(options.to, "to", signal, async (to) => {
       const { index, record, name } = await from.open({ indexName, indexKey });
       const only = await checkPlace(index, to.place, newName);
       const manifest = await copyObjects(index, from.place, to.place, { onProgress, signal, only });
@@ -97,7 +97,7 @@ async function checkPlace(
   // The index was there before and was deleted: its last manifests, which say so, have had their time.
   const log = new ManifestLog(configStore, index.keys, index.indexId, newName, index.clock);
   const { manifest } = await log.newestSealed();
-  if (manifest.dropped) await deleteRemains(indexStore, configStore, index.indexId);
+  if (manifest.dropped) await deleteOrphan(indexStore, configStore, index.indexId);
   return undefined;
 }
 

@@ -9,8 +9,8 @@ import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { verifySegment } from "../segment/verify.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { createGate } from "../storage/semaphore.js";
-import { drive } from "../threads/run.js";
+import { createSemaphore } from "../storage/semaphore.js";
+import { run } from "../threads/run.js";
 import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
@@ -114,7 +114,7 @@ async function eachObject(
   signal?.throwIfAborted();
   signal?.addEventListener("abort", onAbort);
   const admit = byteGate(heldBytesMax);
-  const gate = createGate(objectsAtOnce);
+  const gate = createSemaphore(objectsAtOnce);
   let [objectsDone, bytesDone] = [0, 0];
   const report = () => onProgress?.({ phase, objectsDone, bytesDone, objects: objects.length, bytes });
   try {
@@ -177,7 +177,7 @@ async function readVerified(
   if ("blocks" in ref) {
     const header = Buffer.from(ref.header, "base64");
     const context = { kind: "segment", indexId, name: ref.name } as const;
-    await drive(verifySegment(keys.data, { ...ref, context, header }, bytes), signal);
+    await run(verifySegment(keys.data, { ...ref, context, header }, bytes), signal);
   } else {
     if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
       throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);

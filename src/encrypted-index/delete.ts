@@ -5,7 +5,7 @@ import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
-import { inTurns } from "../threads/run.js";
+import { forEachYielding } from "../threads/run.js";
 import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
@@ -19,7 +19,7 @@ export async function deleteIds(
 ): Promise<void> {
   const distinct = [...new Set(ids)];
   const fingerprints: Uint8Array[] = [];
-  await inTurns(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
+  await forEachYielding(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
   const { manifest, places } = await index.read(async (snapshot) => ({
     manifest: snapshot.manifest,
     places: await snapshot.find(fingerprints),

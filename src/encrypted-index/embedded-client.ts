@@ -18,12 +18,12 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { collectAbandoned, deleteObjects, markAbandoned } from "./orphans.js";
+import { collectOrphans, deleteObjects, markOrphan } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
 import { type Clock, systemClock } from "../commit/clock.js";
-import { createOwn } from "../commit/create-confirmed.js";
+import { createConfirmed } from "../commit/create-confirmed.js";
 import type { Place } from "./copy-objects.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
@@ -101,7 +101,7 @@ export class EmbeddedClient implements Client {
     // The record comes last: it is what makes the name taken, and by then the index is complete.
     signal?.throwIfAborted();
     await index.log.begin();
-    if (signal?.aborted || !(await createOwn(this.#configStore, name, bytes))) {
+    if (signal?.aborted || !(await createConfirmed(this.#configStore, name, bytes))) {
       await this.#configStore.delete([manifestName(opened.indexId, 1)]);
       signal?.throwIfAborted();
       throw taken();
@@ -143,13 +143,13 @@ export class EmbeddedClient implements Client {
     const { indexId } = index;
     const last = await index.log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
     // Its newest manifests stay for a day and tell other processes that the index was deleted.
-    await markAbandoned(this.#configStore, indexId, this.#clock.wall());
+    await markOrphan(this.#configStore, indexId, this.#clock.wall());
     await deleteObjects(this.#indexStore, indexId);
     const floor = manifestName(indexId, last?.history.floor ?? 1);
     const old = await this.#configStore.list(manifestPrefix(indexId), { after: floor });
     await this.#configStore.delete(old.reverse());
     this.#background.start(async (signal) => {
-      await collectAbandoned(this.#indexStore, this.#configStore, this.#clock, signal);
+      await collectOrphans(this.#indexStore, this.#configStore, this.#clock, signal);
     });
   }
 

@@ -28,7 +28,7 @@ import type {
 } from "../vector-index.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
-import { collect, collectRaised } from "./gc.js";
+import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
@@ -174,7 +174,7 @@ export class EncryptedIndex implements VectorIndex {
   async compact({ signal }: CallOptions = {}): Promise<void> {
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
-      await collect(this.#index, signal === undefined ? {} : { signal });
+      await gc(this.#index, signal === undefined ? {} : { signal });
     });
   }
 
@@ -208,7 +208,7 @@ export class EncryptedIndex implements VectorIndex {
   /** The writer whose commit put manifests out of use deletes them, after its write and without failing it. */
   #collectIfDue(): void {
     const index = this.#index;
-    if (index.log.takeRaised()) this.#background.start((signal) => collectRaised(index, signal));
+    if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));
   }
 
   #embedder(): Embedder | undefined {
@@ -249,7 +249,7 @@ export class EncryptedIndex implements VectorIndex {
 
 /** Whether the vectors of items are there to be given back. */
 function keepsVectors({ model }: Snapshot): boolean {
-  return model?.coder === undefined;
+  return model?.quantizer === undefined;
 }
 
 function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {

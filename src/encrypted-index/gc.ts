@@ -8,7 +8,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { historyMs, isDue, turnFence, uploadMs } from "../commit/retention.js";
+import { historyMs, isDue, advanceWatermark, uploadMs } from "../commit/retention.js";
 import { type Manifest, namedObjects } from "../commit/manifest.js";
 import {
   bornAt,
@@ -20,7 +20,7 @@ import {
 } from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
 
-export interface CollectOptions {
+export interface GcOptions {
   /**
    * How old, in milliseconds, a snapshot may be whose objects are still kept, and an object that is not committed. Default:
    * 15 minutes, and a day. With less, slow readers begin again, and slow writers store again what they have stored;
@@ -30,7 +30,7 @@ export interface CollectOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Collected {
+export interface GcResult {
   readonly objects: number;
   readonly manifests: number;
 }
@@ -40,10 +40,7 @@ const manifestsTogether = 32;
 const namesTogether = 1000;
 
 /** Collects on demand: what is old enough, and, so that more will be, puts up a new fence. */
-export async function collect(
-  index: OpenIndex,
-  { graceMs, signal }: CollectOptions = {},
-): Promise<Collected> {
+export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}): Promise<GcResult> {
   // Without grace two fences: one that everything stored so far is older than, and one that makes it count.
   while (await raiseFences(index, graceMs ?? uploadMs))
     if (graceMs !== 0 || (await raiseFences(index, 0))) break;
@@ -51,7 +48,7 @@ export async function collect(
 }
 
 /** Collects after a commit that raised a fence. */
-export async function collectRaised(index: OpenIndex, signal: AbortSignal): Promise<void> {
+export async function gcAfterCommit(index: OpenIndex, signal: AbortSignal): Promise<void> {
   await collectOld(index, undefined, signal);
 }
 
@@ -59,7 +56,7 @@ async function raiseFences(index: OpenIndex, uploadGraceMs: number): Promise<boo
   const committed = await index.log.commit((latest) => {
     const now = index.clock.wall();
     if (!isDue(latest.history, now, historyMs) && !isDue(latest.uploads, now, uploadGraceMs)) return null;
-    return { ...latest, uploads: turnFence(latest.uploads, latest.version + 1, now, uploadGraceMs) };
+    return { ...latest, uploads: advanceWatermark(latest.uploads, latest.version + 1, now, uploadGraceMs) };
   });
   return committed !== null;
 }
@@ -68,7 +65,7 @@ async function collectOld(
   index: OpenIndex,
   graceMs: number | undefined,
   signal: AbortSignal | undefined,
-): Promise<Collected> {
+): Promise<GcResult> {
   const latest = await index.log.newest();
   const reference = await manifestAt(index, latest, referenceVersion(latest, index.clock.wall(), graceMs));
   const floor = await manifestAt(index, latest, latest.history.floor);
@@ -121,7 +118,7 @@ async function deleteHistory(
   index: OpenIndex,
   floor: Manifest,
   signal: AbortSignal | undefined,
-): Promise<Collected> {
+): Promise<GcResult> {
   const named = namedObjects(floor);
   const prefix = manifestPrefix(index.indexId);
   const names = await index.log.store.list(prefix, { after: manifestName(index.indexId, floor.version) });

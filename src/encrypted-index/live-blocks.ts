@@ -2,7 +2,7 @@
 
 import { gather } from "../engine/kmeans.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { breathe } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/run.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 /** The live rows of a code block. */
@@ -30,12 +30,12 @@ export async function* liveBlocks(
   );
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   for (const { segment, block } of blocks) {
-    const hidden = await snapshot.hiddenIn(segment);
+    const shadowed = await snapshot.shadowedIn(segment);
     const { fingerprints, codes } = await segment.reader.readCodes(block);
     const kept: number[] = [];
     for (let row = 0; row < block.rows; row++) {
       const at = 4 * row;
-      const isHidden = hidden(
+      const isHidden = shadowed(
         fingerprints[at],
         fingerprints[at + 1],
         fingerprints[at + 2],
@@ -46,7 +46,7 @@ export async function* liveBlocks(
     if (kept.length === 0) continue;
     const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
     yield { segment, block, kept, fingerprints: bytes, codes };
-    await breathe();
+    await yieldToEventLoop();
   }
 }
 

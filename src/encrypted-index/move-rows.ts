@@ -7,7 +7,7 @@ import { isRowCodec } from "../engine/coded.js";
 import type { IndexConfig } from "../engine/config.js";
 import { reads } from "../engine/train-quantizer.js";
 import type { CodedRows, Encoding } from "../segment/segment-writer.js";
-import { breathe } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/run.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 /** Vectors, layout (rows, dimension), or codes of rows. */
@@ -27,7 +27,7 @@ export async function move(
   if (!isRowCodec(codec) || quantizer === undefined) return liveVectors(live);
   const source = segment.reader.codec;
   const lists = new Uint32Array(kept.length).fill(block.list);
-  if (isRowCodec(source) && reads(config, codec.model.coder, source.model.coder)) {
+  if (isRowCodec(source) && reads(config, codec.model.quantizer, source.model.quantizer)) {
     const codes = chosenRows(source.unpack(live.codes, block.rows), source.rowBytes, kept);
     if (segment.ref.model === modelName) return { codes, lists };
     const pieceBytes = rowsTogether * codec.rowBytes;
@@ -35,7 +35,7 @@ export async function move(
       const start = at * codec.rowBytes;
       const points = toListSpace(codec.decodeRows(codes.subarray(start, start + pieceBytes)));
       lists.set(quantizer.assign(points), at);
-      await breathe();
+      await yieldToEventLoop();
     }
     return { codes, lists };
   }
@@ -47,7 +47,7 @@ export async function move(
     const assigned = quantizer.assign(toListSpace(piece));
     lists.set(assigned, at);
     codes.set(codec.encodeRows(piece, assigned), at * codec.rowBytes);
-    await breathe();
+    await yieldToEventLoop();
   }
   return { codes, lists };
 }
@@ -85,7 +85,7 @@ async function join<T extends Float32Array | Uint8Array | Uint32Array>(
   for (const part of parts) {
     to.set(part, at);
     at += part.length;
-    await breathe();
+    await yieldToEventLoop();
   }
   return to;
 }

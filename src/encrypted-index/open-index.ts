@@ -9,8 +9,8 @@ import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { allocatedBytes } from "../engine/kernels/memory.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel, type Model } from "../engine/model.js";
-import { ModelCoder } from "../engine/model-quantizer.js";
-import type { PartTable } from "../engine/list-block-table.js";
+import { ModelQuantizer } from "../engine/model-quantizer.js";
+import type { ListBlockTable } from "../engine/list-block-table.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { Scanner } from "../engine/scanner.js";
 import { SealdexError } from "../errors.js";
@@ -19,7 +19,7 @@ import { type OpenCodes, SegmentReader } from "../segment/segment-reader.js";
 import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { MemoryUse } from "../vector-index.js";
-import { drive } from "../threads/run.js";
+import { run } from "../threads/run.js";
 import type { Clock } from "../commit/clock.js";
 import type { OpenedRecord } from "./index-record.js";
 import {
@@ -31,10 +31,10 @@ import {
 } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import { newObjectName } from "../commit/object-names.js";
-import { PlacedParts } from "../search/residency.js";
-import { remember } from "../memoize.js";
+import { Residency } from "../search/residency.js";
+import { memoize } from "../memoize.js";
 import { RowFilters } from "../search/row-filter.js";
-import { type Part, Snapshot } from "../search/snapshot.js";
+import { type ListBlock, Snapshot } from "../search/snapshot.js";
 import { decodeModel, encodeModel } from "./stored-model.js";
 
 /** A segment that is stored but that no manifest names yet. */
@@ -55,7 +55,7 @@ export class OpenIndex {
   readonly rowFilters = new RowFilters();
   readonly #cache: BlockCache;
   #snapshot: Snapshot | undefined;
-  readonly #parts: PlacedParts;
+  readonly #parts: Residency;
   #rewriting: Promise<unknown> | undefined;
   readonly #readers = new Map<string, Promise<SegmentReader>>();
   readonly #models = new Map<string, Promise<Model>>();
@@ -79,7 +79,7 @@ export class OpenIndex {
     this.clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
     this.#cache = cache;
-    this.#parts = new PlacedParts(cache);
+    this.#parts = new Residency(cache);
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
@@ -91,7 +91,7 @@ export class OpenIndex {
     try {
       return await this.#at(manifest);
     } catch (error) {
-      if (await this.isOutlived(manifest, error)) return this.snapshot();
+      if (await this.wasSuperseded(manifest, error)) return this.snapshot();
       throw error;
     }
   }
@@ -106,14 +106,14 @@ export class OpenIndex {
       try {
         return await work(snapshot);
       } catch (error) {
-        if (!(await this.isOutlived(snapshot.manifest, error))) throw error;
+        if (!(await this.wasSuperseded(snapshot.manifest, error))) throw error;
         snapshot = await this.snapshot();
       }
     }
   }
 
   /** Whether `error` may only mean that objects of this version, which the newest does not have, were collected. */
-  async isOutlived(manifest: Manifest, error: unknown): Promise<boolean> {
+  async wasSuperseded(manifest: Manifest, error: unknown): Promise<boolean> {
     if (!(error instanceof SealdexError && error.code === "missing_object")) return false;
     const named = namedObjects(await this.log.newest());
     return [...namedObjects(manifest)].some((name) => !named.has(name));
@@ -141,7 +141,7 @@ export class OpenIndex {
       return { manifest, model: manifest.model && (await this.#model(manifest.model)) };
     } catch (error) {
       // Known for so long that its model was collected: by now there is a newer one.
-      if (await this.isOutlived(manifest, error)) return this.recentModel();
+      if (await this.wasSuperseded(manifest, error)) return this.recentModel();
       throw error;
     }
   }
@@ -212,13 +212,13 @@ export class OpenIndex {
   }
 
   /** Where the code blocks of a snapshot are, if it is the newest: good for as long as nothing is awaited. */
-  partTable(snapshot: Snapshot): PartTable | undefined {
-    return snapshot === this.#snapshot ? this.#parts.table(snapshot) : undefined;
+  listBlockTable(snapshot: Snapshot): ListBlockTable | undefined {
+    return snapshot === this.#snapshot ? this.#parts.ensureTable(snapshot) : undefined;
   }
 
   /** Takes down where these parts of a snapshot are, which are in memory now. */
-  noteOpen(snapshot: Snapshot, parts: readonly Part[], codes: readonly OpenCodes[]): void {
-    if (snapshot === this.#snapshot) this.#parts.note(snapshot, parts, codes);
+  noteOpened(snapshot: Snapshot, parts: readonly ListBlock[], codes: readonly OpenCodes[]): void {
+    if (snapshot === this.#snapshot) this.#parts.recordAddresses(snapshot, parts, codes);
   }
 
   /** Counts a use of code blocks, see `BlockCache.tick`. */
@@ -227,16 +227,16 @@ export class OpenIndex {
   }
 
   async #loadModel(model: Model): Promise<Trained & CachedBlock> {
-    const quantizer = await drive(CoarseQuantizer.open(model));
-    const coder = isCodedModel(model) ? new ModelCoder(this.config, model) : undefined;
+    const quantizer = await run(CoarseQuantizer.open(model));
+    const rowQuantizer = isCodedModel(model) ? new ModelQuantizer(this.config, model) : undefined;
     return {
       model,
       quantizer,
-      ...(coder && { coder }),
-      bytes: quantizer.bytes + (coder?.bytes ?? 0),
+      ...(rowQuantizer && { rowQuantizer }),
+      bytes: quantizer.bytes + (rowQuantizer?.bytes ?? 0),
       free() {
         quantizer.free();
-        coder?.free();
+        rowQuantizer?.free();
       },
     };
   }
@@ -251,7 +251,7 @@ export class OpenIndex {
     const name = newObjectName(this.indexId, "segment", this.log.version);
     const context = { kind: "segment", indexId: this.indexId, name } as const;
     const writing = writeSegment(this.keys.data, context, batch, encoding);
-    const { bytes, header, rows, blocks, directoryLength } = await drive(writing, signal);
+    const { bytes, header, rows, blocks, directoryLength } = await run(writing, signal);
     await this.#create(name, bytes, signal);
     return {
       name,
@@ -298,7 +298,7 @@ export class OpenIndex {
 
   /** `grouping`: the model of the segment's rows, where they have one that is still there. */
   #reader(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
-    return remember(this.#readers, ref.name, async () => {
+    return memoize(this.#readers, ref.name, async () => {
       const { name, length, blocks, directoryLength } = ref;
       const context = { kind: "segment", indexId: this.indexId, name } as const;
       const header = Buffer.from(ref.header, "base64");
@@ -313,7 +313,7 @@ export class OpenIndex {
   }
 
   #model(ref: ObjectRef): Promise<Model> {
-    return remember(this.#models, ref.name, async () => {
+    return memoize(this.#models, ref.name, async () => {
       // The length is known: it tells how long reading may take.
       const bytes = await this.store.read(ref.name, { offset: 0, length: ref.length });
       if (bytes === null) throw new SealdexError("missing_object", `stored object ${ref.name}: it is gone`);

@@ -9,9 +9,9 @@ import type { Clock } from "../commit/clock.js";
 import { uploadMs } from "../commit/retention.js";
 import { indexIdOf } from "./index-record.js";
 import {
-  abandonedName,
-  abandonedPrefix,
-  abandonedSince,
+  orphanName,
+  orphanPrefix,
+  orphanedSince,
   afterIndex,
   indexesPrefix,
   indexIdIn,
@@ -22,15 +22,15 @@ import {
 } from "../commit/object-names.js";
 
 /** Marks an index that has no record any more: its remains are kept for a day, for writers that do not know yet. */
-export async function markAbandoned(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
-  await configStore.create(abandonedName(indexId, now), new Uint8Array(0));
+export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
+  await configStore.create(orphanName(indexId, now), new Uint8Array(0));
 }
 
 /**
  * Deletes what is left of indexes without a record, if that was first seen a day ago. Returns how many indexes. Throws
  * `corrupt` where a record is damaged: then nobody knows which index it belongs to.
  */
-export async function collectAbandoned(
+export async function collectOrphans(
   indexStore: BlobStore,
   configStore: BlobStore,
   clock: Clock,
@@ -43,9 +43,9 @@ export async function collectAbandoned(
   for (const { indexId, since } of marks) {
     if (signal?.aborted) break;
     if (recorded.has(Buffer.from(indexId).toString("hex"))) continue;
-    if (since === undefined) await markAbandoned(configStore, indexId, clock.wall());
+    if (since === undefined) await markOrphan(configStore, indexId, clock.wall());
     else if (clock.wall() - since >= uploadMs) {
-      await deleteRemains(indexStore, configStore, indexId);
+      await deleteOrphan(indexStore, configStore, indexId);
       deleted++;
     }
   }
@@ -61,8 +61,8 @@ async function readMarks(
     const [key] = await configStore.list(indexesPrefix, { limit: 1, after });
     if (key === undefined) return found;
     const indexId = indexIdIn(key);
-    const [mark] = await configStore.list(abandonedPrefix(indexId), { limit: 1 });
-    found.push({ indexId, ...(mark !== undefined && { since: abandonedSince(mark) }) });
+    const [mark] = await configStore.list(orphanPrefix(indexId), { limit: 1 });
+    found.push({ indexId, ...(mark !== undefined && { since: orphanedSince(mark) }) });
     after = afterIndex(indexId);
   }
 }
@@ -77,7 +77,7 @@ async function recordedIds(configStore: BlobStore): Promise<Set<string>> {
 }
 
 /** Manifests last, and in ascending order: while one is there, the rest can be found. */
-export async function deleteRemains(
+export async function deleteOrphan(
   indexStore: BlobStore,
   configStore: BlobStore,
   indexId: Uint8Array,
@@ -85,12 +85,12 @@ export async function deleteRemains(
   await deleteObjects(indexStore, indexId);
   const manifests = await configStore.list(manifestPrefix(indexId));
   await configStore.delete(manifests.reverse());
-  await configStore.delete(await configStore.list(abandonedPrefix(indexId)));
+  await configStore.delete(await configStore.list(orphanPrefix(indexId)));
 }
 
 /** Deletes all of an index but its manifests and mark. */
 export async function deleteObjects(indexStore: BlobStore, indexId: Uint8Array): Promise<void> {
   const names = await indexStore.list(indexPrefix(indexId));
-  const kept = [manifestPrefix(indexId), abandonedPrefix(indexId)];
+  const kept = [manifestPrefix(indexId), orphanPrefix(indexId)];
   await indexStore.delete(names.filter((name) => !kept.some((prefix) => name.startsWith(prefix))));
 }

@@ -6,7 +6,7 @@ import { SealdexError } from "../errors.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
-import { inTurns } from "../threads/run.js";
+import { forEachYielding } from "../threads/run.js";
 
 const idBytesMax = 512;
 const metadataBytesMax = 64 * 1024;
@@ -34,12 +34,12 @@ export async function packItems(
   // The array is the caller's, who may change it while the event loop turns.
   const own: readonly Item[] = Array.from(items);
   const last = new Map<string, number>();
-  await inTurns(own.length, (i) => last.set(checkId(own[i], i), i));
+  await forEachYielding(own.length, (i) => last.set(checkId(own[i], i), i));
   const kept = [...last.values()];
 
   const rows: Row[] = [];
   const given: (Vector | undefined)[] = [];
-  await inTurns(kept.length, (at) => {
+  await forEachYielding(kept.length, (at) => {
     const i = kept[at];
     rows.push(packRow(own[i], i, keys));
     given.push(checkPresent(own[i], i, embedder));
@@ -51,7 +51,7 @@ export async function packItems(
   const all = given.map((vector) => vector ?? embedded[next++]);
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
-  await inTurns(all.length, (at) =>
+  await forEachYielding(all.length, (at) =>
     copyVector(all[at], vectors, at * size, size, `items[${kept[at]}].vector`),
   );
   return { rows, vectors, dimension: size };

@@ -8,7 +8,7 @@ import type { Row } from "../segment/row.js";
 import { type Batch, groupByList } from "../segment/segment-writer.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { drive } from "../threads/run.js";
+import { run } from "../threads/run.js";
 import { cutByList } from "./cut-by-list.js";
 import type { Change } from "../commit/group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
@@ -21,7 +21,7 @@ import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 export const collectedRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
-export interface Grouping {
+export interface RowGrouping {
   readonly model?: Model;
   readonly name?: string;
 }
@@ -46,7 +46,7 @@ export async function rewrite(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  grouping: Grouping,
+  grouping: RowGrouping,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   { order = "by segment", signal, onRows }: RewriteOptions = {},
@@ -56,7 +56,7 @@ export async function rewrite(
   let storing: Promise<void> = Promise.resolve();
   const store = ({ batch, bytes }: Collected) =>
     index.withEncoding(dimension, grouping.model, async (encoding) => {
-      const grouped = await drive(groupByList(batch, encoding), signal);
+      const grouped = await run(groupByList(batch, encoding), signal);
       const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
@@ -96,7 +96,7 @@ async function* batches(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  { model, name }: Grouping,
+  { model, name }: RowGrouping,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   order: BlockOrder,

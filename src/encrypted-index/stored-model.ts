@@ -1,25 +1,25 @@
 /** Models as bytes. FORMAT.md §6. */
 
-import { type Coder, listCount, type Model } from "../engine/model.js";
+import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 
-/** What follows the centroids: nothing, a coder whose anchors are the centroids, or one with anchors of its own. */
+/** What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, or one with reference centroids of its own. */
 const kinds = { plain: 1, coded: 2, regrouped: 3 } as const;
 const headWords = 6;
-const coderWords = 4;
+const quantizerWords = 4;
 
 export function encodeModel(model: Model): Uint8Array {
-  const { dimension, autoProbes, probeLimits, rotationSeed, centroids, coder } = model;
-  const ownAnchors = coder !== undefined && coder.anchors !== centroids;
-  const kind = coder === undefined ? kinds.plain : ownAnchors ? kinds.regrouped : kinds.coded;
+  const { dimension, autoProbes, probeLimits, rotationSeed, centroids, quantizer } = model;
+  const ownReferences = quantizer !== undefined && quantizer.references !== centroids;
+  const kind = quantizer === undefined ? kinds.plain : ownReferences ? kinds.regrouped : kinds.coded;
   const head = words(kind, dimension, listCount(model), autoProbes, probeLimits.length, rotationSeed);
   const parts = [head, bytesOf(probeLimits), bytesOf(centroids)];
-  if (coder !== undefined) {
-    const { rows, rotationSeed: coderSeed, origin, anchors, products } = coder;
-    const counts = [anchors.length / dimension, (products?.codebooks.length ?? 0) / dimension];
-    parts.push(words(rows, coderSeed, ...counts), bytesOf(origin));
-    if (ownAnchors) parts.push(bytesOf(anchors));
-    if (products !== undefined) parts.push(bytesOf(products.order), bytesOf(products.codebooks));
+  if (quantizer !== undefined) {
+    const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
+    const counts = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
+    parts.push(words(rows, quantizerSeed, ...counts), bytesOf(origin));
+    if (ownReferences) parts.push(bytesOf(references));
+    if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
   return Buffer.concat(parts);
 }
@@ -49,13 +49,16 @@ export function decodeModel(bytes: Uint8Array): Model {
   const centroids = floats(lists * dimension);
   const model = { dimension, centroids, autoProbes, probeLimits, rotationSeed };
   if (kind === kinds.plain) return model;
-  const [rows, coderSeed, anchorCount, wordCount] = Array.from({ length: coderWords }, word);
+  const [rows, quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
   const origin = floats(dimension);
-  const anchors = kind === kinds.regrouped ? floats(anchorCount * dimension) : centroids;
-  const coder: Coder = { rows, rotationSeed: coderSeed, origin, anchors };
-  if (wordCount === 0) return { ...model, coder };
+  const references = kind === kinds.regrouped ? floats(referenceCount * dimension) : centroids;
+  const quantizer: QuantizerModel = { rows, rotationSeed: quantizerSeed, origin, references };
+  if (codewordCount === 0) return { ...model, quantizer };
   const order = Uint32Array.from({ length: dimension }, word);
-  return { ...model, coder: { ...coder, products: { order, codebooks: floats(wordCount * dimension) } } };
+  return {
+    ...model,
+    quantizer: { ...quantizer, codebooks: { order, codewords: floats(codewordCount * dimension) } },
+  };
 }
 
 function words(...values: readonly number[]): Uint8Array {

@@ -3,13 +3,13 @@
 import type { Metric } from "../engine/config.js";
 import { keepsCodesOnly } from "../engine/coded.js";
 import { toListSpace } from "../engine/metric.js";
-import type { Coder, Model } from "../engine/model.js";
+import type { QuantizerModel, Model } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
-import { extendCoder, trainCoder } from "../engine/train-quantizer.js";
+import { extendQuantizer, trainQuantizer } from "../engine/train-quantizer.js";
 import { rowsPerListMin, rowsPerListSampled, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
 import type { TrainingProgress, TrainOptions } from "../vector-index.js";
-import { drive } from "../threads/run.js";
+import { run } from "../threads/run.js";
 import { liveBlocks, liveVectors } from "./live-blocks.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
@@ -20,7 +20,7 @@ const seed = 0x5ea1;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 const attemptsMax = 5;
-/** Times the rows that a coder was learned from. */
+/** Times the rows that a quantizer was learned from. */
 const growthMin = 4;
 /** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
 const segmentBytes = 128 * 1024 * 1024;
@@ -45,7 +45,7 @@ async function trainOnce(index: OpenIndex, options: TrainOptions): Promise<boole
   try {
     return await trainOn(index, snapshot, options);
   } catch (error) {
-    if (await index.isOutlived(snapshot.manifest, error)) return false;
+    if (await index.wasSuperseded(snapshot.manifest, error)) return false;
     throw error;
   }
 }
@@ -72,11 +72,11 @@ async function trainOn(
   const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
   const { metric } = index.config;
   const sample = await takeSample(snapshot, dimension, rows, lists, metric, report("sample"), signal);
-  const learned = await drive(trainModel(sample, dimension, lists, seed, report("cluster")), signal);
-  const coder = keepsCodesOnly(index.config)
-    ? await learnCoder(index, snapshot.model?.coder, sample, learned, rows, signal)
+  const learned = await run(trainModel(sample, dimension, lists, seed, report("cluster")), signal);
+  const quantizer = keepsCodesOnly(index.config)
+    ? await learnQuantizer(index, snapshot.model?.quantizer, sample, learned, rows, signal)
     : undefined;
-  const model = coder === undefined ? learned : { ...learned, coder };
+  const model = quantizer === undefined ? learned : { ...learned, quantizer };
 
   const modelRef = { ...(await index.storeModel(model, signal)), items: rows };
   const storing = rewrite(
@@ -106,19 +106,19 @@ async function trainOn(
 
 /**
  * What codes mean from now on. Rows that are codes keep them as they are: coding them again would round what is rounded
- * already. So a coder stays, and once the index has grown so much that most rows are newer it is extended for rows to come.
+ * already. So a quantizer stays, and once the index has grown so much that most rows are newer it is extended for rows to come.
  */
-async function learnCoder(
+async function learnQuantizer(
   { config }: OpenIndex,
-  known: Coder | undefined,
+  known: QuantizerModel | undefined,
   points: Float32Array,
   lists: Model,
   rows: number,
   signal: AbortSignal | undefined,
-): Promise<Coder> {
-  if (known === undefined) return drive(trainCoder(config, points, lists, rows), signal);
+): Promise<QuantizerModel> {
+  if (known === undefined) return run(trainQuantizer(config, points, lists, rows), signal);
   if (rows < growthMin * known.rows) return known;
-  return drive(extendCoder(config, known, points, lists, rows), signal);
+  return run(extendQuantizer(config, known, points, lists, rows), signal);
 }
 
 /** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nobody needs. */

@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Batch, Encoding } from "../segment/segment-writer.js";
-import { createGate } from "../storage/semaphore.js";
+import { createSemaphore } from "../storage/semaphore.js";
 import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
@@ -83,7 +83,7 @@ export async function storePacked(
     batches.push({ dimension, rows: rows.slice(start, end), vectors: slice, deleted: [] });
     start = end;
   }
-  const inTurn = createGate(storingMax);
+  const inTurn = createSemaphore(storingMax);
   const storing = batches.map((batch) =>
     inTurn(() => index.storeSegment(batch, encoding, modelName, signal)),
   );

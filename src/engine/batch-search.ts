@@ -6,8 +6,8 @@
 import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
-import { type Job, placeJobs, rowsMax } from "./scanner.js";
-import { type IdTable, placeTables } from "./search.js";
+import { type ScanJob, writeJobs, rowsMax } from "./scanner.js";
+import { type IdTable, writeIdTables } from "./search.js";
 import { type Candidate, TopK } from "./top-k.js";
 import type { Work } from "./work.js";
 
@@ -29,9 +29,9 @@ export class BatchSearch {
    * Compares each query with jobs of its own, under sorted id tables that may hide rows, newest first. What jobs and tables
    * point to stays where it is until this is done.
    */
-  *scan(jobs: readonly (readonly Job[])[], tables: readonly IdTable[]): Work<void> {
+  *scan(jobs: readonly (readonly ScanJob[])[], tables: readonly IdTable[]): Work<void> {
     const asked = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
-    const held = placeTables(tables);
+    const held = writeIdTables(tables);
     const scans = allocate(16 * asked.length);
     const placed: number[] = [];
     try {
@@ -39,7 +39,7 @@ export class BatchSearch {
         const query = this.#queries[i];
         query.newer = held;
         query.reserve(rowsMax(jobs[i]));
-        const at = placeJobs(jobs[i]);
+        const at = writeJobs(jobs[i]);
         placed.push(at);
         const { heap } = this.#nearest[i];
         allWords().set([query.record, heap, at, jobs[i].length], (scans >>> 2) + 4 * place);

@@ -6,7 +6,7 @@ import { codedCodec } from "./coded.js";
 import { codedScanner } from "./coded-scanner.js";
 import type { IndexConfig } from "./config.js";
 import { flatCodec } from "./flat.js";
-import type { ModelCoder } from "./model-quantizer.js";
+import type { ModelQuantizer } from "./model-quantizer.js";
 import { isCodedModel, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { flatScanner, type Scanner } from "./scanner.js";
@@ -16,13 +16,13 @@ export interface Trained {
   readonly model: Model;
   readonly quantizer: CoarseQuantizer;
   /** Where rows are codes alone. */
-  readonly coder?: ModelCoder;
+  readonly rowQuantizer?: ModelQuantizer;
 }
 
 /** The codec that encodes rows under a model, or without one. */
 export function codecToWrite(config: IndexConfig, dimension: number, trained: Trained | undefined): Codec {
   if (trained !== undefined && isCodedModel(trained.model)) {
-    return codedCodec(config, trained.model, trained.coder);
+    return codedCodec(config, trained.model, trained.rowQuantizer);
   }
   return flatCodec(config.metric, dimension, trained?.quantizer ?? "none");
 }
@@ -46,5 +46,7 @@ export function chooseScanner(
   trained: Trained | undefined,
 ): Scanner {
   const flat = flatScanner(query);
-  return trained?.coder === undefined ? flat : codedScanner(config, query, vector, trained.coder, flat);
+  return trained?.rowQuantizer === undefined
+    ? flat
+    : codedScanner(config, query, vector, trained.rowQuantizer, flat);
 }

@@ -1,16 +1,16 @@
 /**
  * How codes without vectors lie in memory and in storage.
  *
- * A *row code* is one row by itself: u32 anchor, float32 add and scale, then its bits. Row codes can be put together in any order,
- * which is how rows move from list to list. A *block* holds n rows as the kernels scan them: n anchors, the add and
+ * A *row code* is one row by itself: u32 reference centroid, float32 add and scale, then its bits. Row codes can be put together in any order,
+ * which is how rows move from list to list. A *block* holds n rows as the kernels scan them: n reference centroids, the add and
  * then the scale of n rows, then the bits; nibbles lie across rows, 32 rows at a time (see assembly/estimate.ts), and waste at most half a byte
  * for each 4 bits of one row.
  */
 
-/** The anchor of a zero vector under `cosine`, which is in no direction. */
-export const nowhere = 0xffffffff;
+/** The reference centroid of a zero vector under `cosine`, which is in no direction. */
+export const noCentroid = 0xffffffff;
 
-/** Numbers of 4 bytes before the bits of a row: its anchor, add and scale. */
+/** Numbers of 4 bytes before the bits of a row: its reference centroid, add and scale. */
 export const codeWords = 3;
 
 export interface CodeLayout {

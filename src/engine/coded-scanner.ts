@@ -6,42 +6,42 @@ import { type Bases, offerEstimates } from "./kernels/estimates.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { ModelCoder, squaresOfAnchors } from "./model-quantizer.js";
+import { ModelQuantizer, squaresOfReferences } from "./model-quantizer.js";
 import type { QueryVector } from "./query-vector.js";
-import { jobBytes, placeJobs, type Scanner } from "./scanner.js";
-import type { CodedQuery } from "./quantizer.js";
+import { jobBytes, writeJobs, type Scanner } from "./scanner.js";
+import type { QuantizedQuery } from "./quantizer.js";
 
 /** What a query needs of one model. */
 interface Prepared {
-  readonly query: CodedQuery;
-  /** Whether the distance of a list's centroid is that of its rows' anchor. */
+  readonly query: QuantizedQuery;
+  /** Whether the distance of a list's centroid is that of its rows' reference centroid. */
   readonly ownLists: boolean;
-  /** Squared distances of the anchors, once they were needed. */
+  /** Squared distances of the reference centroids, once they were needed. */
   squares: Float32Array | undefined;
   /** Those in kernel memory, or 0. */
   squaresAt: number;
 }
 
 /**
- * A scanner for one query, `vector`, prepared as `query`. `coder` is that of the index's model and needed only by this call; blocks that another model left
+ * A scanner for one query, `vector`, prepared as `query`. `quantizer` is that of the index's model and needed only by this call; blocks that another model left
  * behind get one made for them. `flat` scans blocks of vectors; it is taken over.
  */
 export function codedScanner(
   config: IndexConfig,
   query: QueryVector,
   vector: Float32Array,
-  coder: ModelCoder,
+  quantizer: ModelQuantizer,
   flat: Scanner,
 ): Scanner {
   const point = toListSpace(config.metric, vector, vector.length);
   const undirected = config.metric === "cosine" && point.every((value) => value === 0);
-  const prepared = new Map<CodedModel, Prepared>([[coder.model, prepare(coder, point)]]);
+  const prepared = new Map<CodedModel, Prepared>([[quantizer.model, prepare(quantizer, point)]]);
   const scratch = new EstimateScratch();
 
   function preparedFor(model: CodedModel): Prepared {
     let known = prepared.get(model);
     if (known === undefined) {
-      const made = new ModelCoder(config, model);
+      const made = new ModelQuantizer(config, model);
       known = prepare(made, point);
       made.free();
       prepared.set(model, known);
@@ -50,16 +50,16 @@ export function codedScanner(
   }
 
   function basesOf(codes: CodedBlock, of: Prepared, centroidDistance: number | undefined): Bases {
-    if (of.ownLists && centroidDistance !== undefined && codes.anchor !== undefined) {
-      return { anchors: 0, bases: 0, base: centroidDistance * centroidDistance };
+    if (of.ownLists && centroidDistance !== undefined && codes.reference !== undefined) {
+      return { references: 0, bases: 0, base: centroidDistance * centroidDistance };
     }
-    of.squares ??= squaresOfAnchors(codes.model, point);
-    if (codes.anchor !== undefined) return { anchors: 0, bases: 0, base: of.squares[codes.anchor] };
+    of.squares ??= squaresOfReferences(codes.model, point);
+    if (codes.reference !== undefined) return { references: 0, bases: 0, base: of.squares[codes.reference] };
     if (of.squaresAt === 0) {
       of.squaresAt = allocate(4 * of.squares.length);
       floatsAt(of.squaresAt, of.squares.length).set(of.squares);
     }
-    return { anchors: codes.at, bases: of.squaresAt, base: 0 };
+    return { references: codes.at, bases: of.squaresAt, base: 0 };
   }
 
   /** Estimates of all rows, at scratch.estimates. */
@@ -74,9 +74,9 @@ export function codedScanner(
     }
     const of = preparedFor(codes.model);
     of.query.estimate(codes.at, n, basesOf(codes, of, centroidDistance), sums, estimates);
-    if (codes.nowhere.length === 0) return;
+    if (codes.noCentroid.length === 0) return;
     const values = floatsAt(estimates, n);
-    for (const row of codes.nowhere) values[row] = 2;
+    for (const row of codes.noCentroid) values[row] = 2;
   }
 
   return {
@@ -84,7 +84,7 @@ export function codedScanner(
       const vectors = jobs.filter(({ codes }) => !isCoded(codes));
       if (vectors.length > 0) flat.scan(vectors, heap);
       const coded = jobs.filter(({ codes }) => isCoded(codes));
-      const at = placeJobs(coded);
+      const at = writeJobs(coded);
       coded.forEach(({ codes, distance }, i) => {
         estimate(codes as CodedBlock, distance);
         offerEstimates(query.record, heap, at + jobBytes * i, scratch.estimates);
@@ -102,11 +102,11 @@ export function codedScanner(
   };
 }
 
-function prepare(coder: ModelCoder, point: Float32Array): Prepared {
+function prepare(quantizer: ModelQuantizer, point: Float32Array): Prepared {
   return {
-    query: coder.ask(point),
-    ownLists: coder.ownLists,
-    squares: coder.anchorSquares(point),
+    query: quantizer.ask(point),
+    ownLists: quantizer.ownLists,
+    squares: quantizer.referenceSquares(point),
     squaresAt: 0,
   };
 }

@@ -9,7 +9,7 @@ import type { Codec, LoadedCodes } from "./codec.js";
 import {
   blockBytes,
   type CodeLayout,
-  nowhere,
+  noCentroid,
   packBlock,
   rowCodeBytes,
   unpackBlock,
@@ -19,16 +19,16 @@ import type { IndexConfig } from "./config.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { layoutOf, ModelCoder } from "./model-quantizer.js";
+import { layoutOf, ModelQuantizer } from "./model-quantizer.js";
 
 export interface CodedBlock extends LoadedCodes {
   readonly model: CodedModel;
   /** Where the block lies. */
   readonly at: number;
   /** The list whose centroid all rows are coded around; undefined where they differ. */
-  readonly anchor: number | undefined;
-  /** Rows without a direction, whose anchor here is another. */
-  readonly nowhere: readonly number[];
+  readonly reference: number | undefined;
+  /** Rows without a direction, whose reference centroid here is another. */
+  readonly noCentroid: readonly number[];
 }
 
 /** A codec whose rows can move between blocks without the vectors that they were made from. */
@@ -57,19 +57,23 @@ export function isRowCodec(codec: Codec): codec is RowCodec {
 /** What reading needs after a block in kernel memory. */
 const slackBytes = 16;
 
-/** `coder` is needed for encoding. Decoding gives points in list space, approximately. */
-export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelCoder | undefined): RowCodec {
+/** `quantizer` is needed for encoding. Decoding gives points in list space, approximately. */
+export function codedCodec(
+  config: IndexConfig,
+  model: CodedModel,
+  quantizer: ModelQuantizer | undefined,
+): RowCodec {
   const layout = layoutOf(config, model.dimension);
   const rowBytes = rowCodeBytes(layout);
   const directions = config.metric === "cosine";
   const encodeRows = (vectors: Float32Array, lists: Uint32Array) => {
-    if (coder === undefined) throw new TypeError("this codec was made to read");
-    return coder.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
+    if (quantizer === undefined) throw new TypeError("this codec was made to read");
+    return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
   const decodeRows = (rows: Uint8Array) => {
-    const reader = coder ?? new ModelCoder(config, model);
+    const reader = quantizer ?? new ModelQuantizer(config, model);
     const points = reader.decode(rows);
-    if (coder === undefined) reader.free();
+    if (quantizer === undefined) reader.free();
     return points;
   };
   return {
@@ -88,11 +92,11 @@ export function codedCodec(config: IndexConfig, model: CodedModel, coder: ModelC
     },
     decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
     pick(codes, rows) {
-      const { at, n, nowhere: lost } = codes as CodedBlock;
+      const { at, n, noCentroid: lost } = codes as CodedBlock;
       const picked = unpackRows(layout, bytesAt(at, blockBytes(layout, n)), n, rows);
       const view = new DataView(picked.buffer);
       rows.forEach((row, i) => {
-        if (lost.includes(row)) view.setUint32(i * rowBytes, nowhere, true);
+        if (lost.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
       });
       return decodeRows(picked);
     },
@@ -113,20 +117,20 @@ function loadBlock(
   writeBlockRecord(record, { n, fingerprints });
   const at = record + blockRecordBytes;
   bytesAt(at, length).set(codes.subarray(0, length));
-  const anchors = wordsAt(at, n);
+  const references = wordsAt(at, n);
   const lost: number[] = [];
-  let anchor: number | undefined;
+  let reference: number | undefined;
   let mixed = false;
   for (let row = 0; row < n; row++) {
-    if (anchors[row] === nowhere) {
+    if (references[row] === noCentroid) {
       lost.push(row);
       // Kernels look up every row's base; this row's estimate is replaced afterwards.
-      anchors[row] = 0;
-    } else if (anchor === undefined) anchor = anchors[row];
-    else if (anchors[row] !== anchor) mixed = true;
+      references[row] = 0;
+    } else if (reference === undefined) reference = references[row];
+    else if (references[row] !== reference) mixed = true;
   }
-  const common = mixed ? undefined : anchor;
-  return { n, bytes, record, model, at, anchor: common, nowhere: lost, free: () => free(record) };
+  const common = mixed ? undefined : reference;
+  return { n, bytes, record, model, at, reference: common, noCentroid: lost, free: () => free(record) };
 }
 
 export function isCoded(codes: LoadedCodes): codes is CodedBlock {

@@ -8,7 +8,7 @@ const epochWord = 2;
 const partWords = 3;
 
 /** Parts of one list follow one another; those of no list come last. Holds kernel memory: call `free` when done. */
-export class PartTable {
+export class ListBlockTable {
   /** Where the record lies that kernels take. */
   readonly record: number;
   /** Kernel memory held, in bytes. */

@@ -3,17 +3,17 @@
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { searchLists as searchListsKernel } from "./kernels/kernels.js";
 import { allocate, free } from "./kernels/memory.js";
-import type { PartTable } from "./list-block-table.js";
+import type { ListBlockTable } from "./list-block-table.js";
 import { QueryVector } from "./query-vector.js";
 import type { Metric } from "./config.js";
 import { jobBytes } from "./scanner.js";
-import { type IdTable, placeTables } from "./search.js";
+import { type IdTable, writeIdTables } from "./search.js";
 import { type Candidate, TopK } from "./top-k.js";
 
 export interface ListSearch {
   readonly metric: Metric;
   readonly quantizer: CoarseQuantizer;
-  readonly parts: PartTable;
+  readonly parts: ListBlockTable;
   /** The segments' id tables that may hide rows, newest first. */
   readonly newer: readonly IdTable[];
   /** What blocks that are scanned are marked with, to know which were of use last. */
@@ -48,7 +48,7 @@ export function searchLists(
   const probes = new TopK(nProbes);
   const nearest = new TopK(topK);
   const job = allocate(jobBytes);
-  const tables = placeTables(newer);
+  const tables = writeIdTables(newer);
   try {
     query.reserve(Math.max(quantizer.nLists, parts.rowsMax));
     query.newer = tables;

@@ -18,7 +18,7 @@ export function distanceOf(metric: Metric, score: number): number {
  * that centroid (both in list space). Triangle inequality; for `cosine`, 1 - cos is half the squared chord.
  * Rounding of `distance`, a float32 sum of `dimension` terms, and of directions is allowed for.
  */
-export function scoreFloor(metric: Metric, dimension: number, distance: number, radius: number): number {
+export function scoreLowerBound(metric: Metric, dimension: number, distance: number, radius: number): number {
   const direction = metric === "cosine" ? float32Epsilon * Math.sqrt(dimension) : 0;
   const gap = Math.max(0, distance * (1 - dimension * float32Epsilon) - radius - direction);
   const floor = metric === "cosine" ? (gap * gap) / 2 : gap * gap;

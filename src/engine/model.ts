@@ -1,28 +1,28 @@
 /** What training learned, as plain data. */
 
 /** Codebooks of a product quantizer. */
-export interface Products {
+export interface Codebooks {
   /** The component that stands at each place once they are put in order: places p * width and on are part p. */
   readonly order: Uint32Array;
   /** Codewords of directions of residuals, layout (pqDim, k, dimension / pqDim). */
-  readonly codebooks: Float32Array;
+  readonly codewords: Float32Array;
 }
 
 /**
  * What codes without vectors beside them mean. It outlives the lists: a row that is grouped anew keeps its code, so that
  * training again loses nothing.
  */
-export interface Coder {
+export interface QuantizerModel {
   /** Rows of the index when this was learned. */
   readonly rows: number;
   /** Of the random rotation of `ivf`. */
   readonly rotationSeed: number;
-  /** Taken from queries and anchors before they are rotated or multiplied: the middle of the data, so that less is rounded. */
+  /** Taken from queries and reference centroids before they are rotated or multiplied: the middle of the data, so that less is rounded. */
   readonly origin: Float32Array;
-  /** What rows are coded relative to, layout (anchors, dimension): the centroids of the training that learned this. */
-  readonly anchors: Float32Array;
+  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of the training that learned this. */
+  readonly references: Float32Array;
   /** Of `ivfpq`. */
-  readonly products?: Products;
+  readonly codebooks?: Codebooks;
 }
 
 /** An index that was never trained has no model and one list. */
@@ -36,15 +36,15 @@ export interface Model {
   readonly autoProbes: number;
   /** See probe-limits.ts. */
   readonly probeLimits: Float32Array;
-  /** Where rows are kept as codes alone. Its anchors are the same array as `centroids` until lists are learned anew. */
-  readonly coder?: Coder;
+  /** Where rows are kept as codes alone. Its reference centroids are the same array as `centroids` until lists are learned anew. */
+  readonly quantizer?: QuantizerModel;
 }
 
 /** The model of rows that are codes alone. */
-export type CodedModel = Model & { readonly coder: Coder };
+export type CodedModel = Model & { readonly quantizer: QuantizerModel };
 
 export function isCodedModel(model: Model): model is CodedModel {
-  return model.coder !== undefined;
+  return model.quantizer !== undefined;
 }
 
 export function listCount(model: Model): number {

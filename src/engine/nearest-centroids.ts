@@ -1,4 +1,4 @@
-/** A few centroids in kernel memory, to compare points with: codewords, anchors. The lists of an index are coarse-quantizer.ts's. */
+/** A few centroids in kernel memory, to compare points with: codewords, reference centroids. The lists of an index are coarse-quantizer.ts's. */
 
 import { assignNearest, callKernel, squaredL2Block } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";

@@ -11,7 +11,7 @@
 const lossShare = 1 / 2;
 
 /** How far a list is from a query: `rank` lists are nearer, and the squared distances are its own and the nearest one's. */
-export function stretch(rank: number, square: number, nearest: number): number {
+export function distanceRatio(rank: number, square: number, nearest: number): number {
   return (Math.sqrt(Math.sqrt(rank + 1)) * square) / nearest;
 }
 
@@ -44,6 +44,6 @@ function stepOf(nProbes: number): number {
 export function likelyLists(distances: readonly number[], limit: number): number {
   let likely = distances.length;
   const nearest = distances[0] ** 2;
-  while (likely > 1 && stretch(likely - 1, distances[likely - 1] ** 2, nearest) > limit) likely--;
+  while (likely > 1 && distanceRatio(likely - 1, distances[likely - 1] ** 2, nearest) > limit) likely--;
   return likely;
 }

@@ -11,7 +11,7 @@
  * packed bit by bit.
  */
 
-import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import {
   type Bases,
@@ -22,9 +22,9 @@ import {
 } from "./kernels/estimates.js";
 import { assignNearest, callKernel, dotBlock } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
-import type { Coder, Products } from "./model.js";
-import { addAnchors, fromOrigin, residualsOf, toDirections } from "./residuals.js";
-import type { CodedQuery, VectorCoder } from "./quantizer.js";
+import type { QuantizerModel, Codebooks } from "./model.js";
+import { addReferences, fromOrigin, residualsOf, toDirections } from "./residuals.js";
+import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
 /** Words that say next to nothing of a direction must not be made to say all of it. */
 const alongMin = 0.25;
@@ -52,7 +52,7 @@ function positionOf({ bits, together }: WordLayout, part: number): number {
 }
 
 /** Writes a word of `bits` bits at a bit position of bytes that are zero there. */
-export function putWord(bytes: Uint8Array, position: number, word: number): void {
+export function putCodeword(bytes: Uint8Array, position: number, word: number): void {
   let rest = word << (position & 7);
   for (let at = position >> 3; rest > 0; at++) {
     bytes[at] |= rest & 255;
@@ -61,16 +61,16 @@ export function putWord(bytes: Uint8Array, position: number, word: number): void
 }
 
 /** The word of `bits` bits, at most 16, at a bit position. */
-export function wordAt(bytes: Uint8Array, position: number, bits: number): number {
+export function codewordAt(bytes: Uint8Array, position: number, bits: number): number {
   const at = position >> 3;
   const three = bytes[at] | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
   return (three >> (position & 7)) & (2 ** bits - 1);
 }
 
-export class ProductCoder implements VectorCoder {
+export class ProductQuantizer implements Quantizer {
   readonly layout: WordLayout;
   readonly bytes: number;
-  readonly #coder: Coder;
+  readonly #model: QuantizerModel;
   readonly #dimension: number;
   readonly #order: Uint32Array;
   readonly #codebooks: Float32Array;
@@ -78,12 +78,17 @@ export class ProductCoder implements VectorCoder {
   readonly #k: number;
   readonly #at: number;
 
-  constructor(config: IndexConfig, dimension: number, coder: Coder, { order, codebooks }: Products) {
+  constructor(
+    config: IndexConfig,
+    dimension: number,
+    quantizer: QuantizerModel,
+    { order, codewords }: Codebooks,
+  ) {
     this.layout = productLayout(config);
-    this.#coder = coder;
+    this.#model = quantizer;
     this.#dimension = dimension;
     this.#order = order;
-    this.#codebooks = codebooks;
+    this.#codebooks = codewords;
     this.#k = this.#codebooks.length / dimension;
     // The words, then half their squared norms.
     this.bytes = 4 * this.#codebooks.length + 4 * this.layout.parts * this.#k;
@@ -99,14 +104,14 @@ export class ProductCoder implements VectorCoder {
     return this.#dimension / this.layout.parts;
   }
 
-  encode(points: Float32Array, anchors: Uint32Array): Uint8Array {
+  encode(points: Float32Array, references: Uint32Array): Uint8Array {
     const d = this.#dimension;
-    const n = anchors.length;
+    const n = references.length;
     const rowBytes = rowCodeBytes(this.layout);
     const rows = new Uint8Array(n * rowBytes);
     const view = new DataView(rows.buffer);
-    const { anchors: around, origin } = this.#coder;
-    const residuals = residualsOf(points, around, anchors, d);
+    const { references: around, origin } = this.#model;
+    const residuals = residualsOf(points, around, references, d);
     const lengths = toDirections(residuals, d);
     const along = new Float64Array(n);
     const beside = new Float64Array(n);
@@ -116,14 +121,14 @@ export class ProductCoder implements VectorCoder {
       const position = positionOf(this.layout, part);
       for (let row = 0; row < n; row++) {
         const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
-        putWord(bits, position, found[row]);
+        putCodeword(bits, position, found[row]);
         const word = (part * this.#k + found[row]) * this.#width;
-        const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
+        const reference = references[row] === noCentroid ? 0 : references[row] * d;
         for (let i = 0, at = part * this.#width; i < this.#width; i++, at++) {
           const value = this.#codebooks[word + i];
           const component = this.#order[at];
           along[row] += value * residuals[row * d + component];
-          beside[row] += value * (around[anchor + component] - origin[component]);
+          beside[row] += value * (around[reference + component] - origin[component]);
         }
       }
     }
@@ -131,7 +136,7 @@ export class ProductCoder implements VectorCoder {
     for (let row = 0; row < n; row++) {
       const length = lengths[row];
       const scale = length / Math.max(along[row], alongMin);
-      view.setUint32(row * rowBytes, anchors[row], true);
+      view.setUint32(row * rowBytes, references[row], true);
       view.setFloat32(row * rowBytes + 4, length * length + 2 * scale * beside[row], true);
       view.setFloat32(row * rowBytes + 8, scale, true);
     }
@@ -144,20 +149,20 @@ export class ProductCoder implements VectorCoder {
     const n = rows.length / rowBytes;
     const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
     const points = new Float32Array(n * d);
-    const anchors = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
-    const { anchors: around, origin } = this.#coder;
+    const references = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
+    const { references: around, origin } = this.#model;
     for (let row = 0; row < n; row++) {
       const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
       const point = points.subarray(row * d, (row + 1) * d);
-      const anchor = anchors[row] === nowhere ? 0 : anchors[row] * d;
+      const reference = references[row] === noCentroid ? 0 : references[row] * d;
       let beside = 0;
       for (let part = 0; part < this.layout.parts; part++) {
-        const found = wordAt(bits, positionOf(this.layout, part), this.layout.bits);
+        const found = codewordAt(bits, positionOf(this.layout, part), this.layout.bits);
         const word = (part * this.#k + found) * this.#width;
         for (let i = 0; i < this.#width; i++) {
           const component = this.#order[part * this.#width + i];
           point[component] = this.#codebooks[word + i];
-          beside += point[component] * (around[anchor + component] - origin[component]);
+          beside += point[component] * (around[reference + component] - origin[component]);
         }
       }
       const add = view.getFloat32(row * rowBytes + 4, true);
@@ -165,13 +170,13 @@ export class ProductCoder implements VectorCoder {
       const length = Math.sqrt(Math.max(0, add - 2 * scale * beside));
       for (let i = 0; i < d; i++) point[i] *= length;
     }
-    addAnchors(points, this.#coder.anchors, anchors, d);
+    addReferences(points, this.#model.references, references, d);
     return points;
   }
 
   /** For each part, minus twice the products of the query's part with the words. */
-  ask(point: Float32Array): CodedQuery {
-    const centred = fromOrigin(point, this.#coder.origin);
+  ask(point: Float32Array): QuantizedQuery {
+    const centred = fromOrigin(point, this.#model.origin);
     const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
     const width = this.#width;
     const k = this.#k;
@@ -213,7 +218,7 @@ export class ProductCoder implements VectorCoder {
 }
 
 /** Tables of one entry for each word, looked up one by one. */
-class ProductQuery implements CodedQuery {
+class ProductQuery implements QuantizedQuery {
   readonly #layout: WordLayout;
   readonly #at: number;
   readonly #tables: number;
@@ -230,7 +235,7 @@ class ProductQuery implements CodedQuery {
   estimate(
     block: number,
     n: number,
-    { anchors, bases, base }: Bases,
+    { references, bases, base }: Bases,
     _sums: number,
     estimates: number,
   ): void {
@@ -247,7 +252,7 @@ class ProductQuery implements CodedQuery {
       tables,
       this.#k,
       terms,
-      anchors,
+      references,
       bases,
       base,
       estimates,
@@ -260,7 +265,7 @@ class ProductQuery implements CodedQuery {
 }
 
 /** Tables of the 16 values of a nibble, which may be several words: the sum of their entries. */
-class NibbleQuery implements CodedQuery {
+class NibbleQuery implements QuantizedQuery {
   readonly #groups: number;
   readonly #table: RoundedTable;
 

@@ -1,6 +1,6 @@
 /**
  * Codes of a trained `ivf` index: RaBitQ (Gao and Long, SIGMOD 2024) without the vectors, so that the estimate is the
- * distance that is reported. Around an anchor a, with the rotation P, r = P (o - a), x = sign(r) / sqrt(D) and
+ * distance that is reported. Around a reference centroid a, with the rotation P, r = P (o - a), x = sign(r) / sqrt(D) and
  * s = <x, r> / |r|:
  *
  *   |q - o|^2 ~ |q - a|^2 + add + scale * <x, P (q - origin)>,  scale = -2 |r| / s,  add = |r|^2 - scale * <x, P (a - origin)>
@@ -9,7 +9,7 @@
  * more makes the estimate better.
  */
 
-import { codeWords, type CodeLayout, nowhere, rowCodeBytes } from "./code-layout.js";
+import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
 import {
   type Bases,
   encodeSigns,
@@ -19,12 +19,12 @@ import {
   signSums,
 } from "./kernels/estimates.js";
 import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
-import type { Coder } from "./model.js";
-import { addAnchors, fromOrigin, residualsOf } from "./residuals.js";
+import type { QuantizerModel } from "./model.js";
+import { addReferences, fromOrigin, residualsOf } from "./residuals.js";
 import { Rotation } from "./rotation.js";
-import type { CodedQuery, VectorCoder } from "./quantizer.js";
+import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
-/** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for anchor and factors and 4 for what blocks cost. */
+/** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for what blocks cost. */
 const spareBytes = 24;
 
 /** Signs of a row: a multiple of 64, at most d + 192. */
@@ -32,35 +32,35 @@ export function signCount(dimension: number): number {
   return Math.floor((dimension + 8 * spareBytes) / 64) * 64;
 }
 
-export function bitLayout(dimension: number): CodeLayout {
+export function rabitqLayout(dimension: number): CodeLayout {
   const signs = signCount(dimension);
   return { nibbles: signs / 4, bitBytes: signs / 8 };
 }
 
-export class BitCoder implements VectorCoder {
+export class RabitqQuantizer implements Quantizer {
   readonly layout: CodeLayout;
   readonly bytes: number;
-  readonly #coder: Coder;
+  readonly #model: QuantizerModel;
   readonly #rotation: Rotation;
 
-  constructor(dimension: number, coder: Coder) {
-    this.layout = bitLayout(dimension);
-    this.#coder = coder;
-    this.#rotation = new Rotation(dimension, coder.rotationSeed, signCount(dimension));
+  constructor(dimension: number, quantizer: QuantizerModel) {
+    this.layout = rabitqLayout(dimension);
+    this.#model = quantizer;
+    this.#rotation = new Rotation(dimension, quantizer.rotationSeed, signCount(dimension));
     this.bytes = this.#rotation.bytes;
   }
 
-  encode(points: Float32Array, anchors: Uint32Array): Uint8Array {
+  encode(points: Float32Array, references: Uint32Array): Uint8Array {
     const { dimension, rotated } = this.#rotation;
     const { bitBytes } = this.layout;
-    const n = anchors.length;
-    const { numbers, distinct } = distinctOf(anchors);
+    const n = references.length;
+    const { numbers, distinct } = distinctOf(references);
     const at = allocate(4 * rotated * (n + distinct.length) + (12 + bitBytes) * n);
     const origins = at + 4 * rotated * n;
     const numbersAt = origins + 4 * rotated * distinct.length;
     const factors = numbersAt + 4 * n;
     const signs = factors + 8 * n;
-    this.#rotation.apply(residualsOf(points, this.#coder.anchors, anchors, dimension), at);
+    this.#rotation.apply(residualsOf(points, this.#model.references, references, dimension), at);
     this.#rotation.apply(this.#fromOrigins(distinct), origins);
     wordsAt(numbersAt, n).set(numbers);
     encodeSigns(at, n, rotated, numbersAt, origins, signs, factors);
@@ -72,7 +72,7 @@ export class BitCoder implements VectorCoder {
     const bits = bytesAt(signs, n * bitBytes);
     for (let row = 0; row < n; row++) {
       const to = row * rowBytes;
-      view.setUint32(to, anchors[row], true);
+      view.setUint32(to, references[row], true);
       view.setFloat32(to + 4, values[row], true);
       view.setFloat32(to + 8, values[n + row], true);
       rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * codeWords);
@@ -87,8 +87,8 @@ export class BitCoder implements VectorCoder {
     const rowBytes = rowCodeBytes(this.layout);
     const n = rows.length / rowBytes;
     const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
-    const anchors = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
-    const { numbers, distinct } = distinctOf(anchors);
+    const references = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
+    const { numbers, distinct } = distinctOf(references);
     const at = allocate(4 * rotated * (n + distinct.length));
     const originsAt = at + 4 * rotated * n;
     this.#rotation.apply(this.#fromOrigins(distinct), originsAt);
@@ -112,35 +112,35 @@ export class BitCoder implements VectorCoder {
     }
     const points = this.#rotation.undo(at, n);
     free(at);
-    addAnchors(points, this.#coder.anchors, anchors, dimension);
+    addReferences(points, this.#model.references, references, dimension);
     return points;
   }
 
-  ask(point: Float32Array): CodedQuery {
-    return new BitQuery(this.#rotation, fromOrigin(point, this.#coder.origin));
+  ask(point: Float32Array): QuantizedQuery {
+    return new RabitqQuery(this.#rotation, fromOrigin(point, this.#model.origin));
   }
 
   free(): void {
     this.#rotation.free();
   }
 
-  /** Anchors less the origin, layout (numbers, dimension). */
+  /** Reference centroids less the origin, layout (numbers, dimension). */
   #fromOrigins(numbers: readonly number[]): Float32Array {
-    const { anchors, origin } = this.#coder;
+    const { references, origin } = this.#model;
     const d = origin.length;
     const rows = new Float32Array(numbers.length * d);
-    numbers.forEach((anchor, row) => {
-      rows.set(fromOrigin(anchors.subarray(anchor * d, (anchor + 1) * d), origin), row * d);
+    numbers.forEach((reference, row) => {
+      rows.set(fromOrigin(references.subarray(reference * d, (reference + 1) * d), origin), row * d);
     });
     return rows;
   }
 }
 
-/** Anchors without repetition, and for each row the position of its own there; that of a row that is nowhere does not count. */
-function distinctOf(anchors: Uint32Array): { numbers: Uint32Array; distinct: number[] } {
+/** Reference centroids without repetition, and for each row the position of its own there; that of a row without a centroid does not count. */
+function distinctOf(references: Uint32Array): { numbers: Uint32Array; distinct: number[] } {
   const positions = new Map<number, number>();
-  const numbers = anchors.map((anchor) => {
-    const wanted = anchor === nowhere ? 0 : anchor;
+  const numbers = references.map((reference) => {
+    const wanted = reference === noCentroid ? 0 : reference;
     const known = positions.get(wanted);
     if (known !== undefined) return known;
     positions.set(wanted, positions.size);
@@ -152,7 +152,7 @@ function distinctOf(anchors: Uint32Array): { numbers: Uint32Array; distinct: num
 /** Share of a code's own error that rounding of the table may add before entries of two bytes are worth a second pass. */
 const roundingShare = 0.1;
 
-class BitQuery implements CodedQuery {
+class RabitqQuery implements QuantizedQuery {
   readonly #groups: number;
   readonly #entries: number;
   readonly #coarse: RoundedTable;
@@ -178,7 +178,8 @@ class BitQuery implements CodedQuery {
   estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
     const factors = block + 4 * n;
     const codes = block + 4 * codeWords * n;
-    const table = bases.anchors === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
+    const table =
+      bases.references === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
     estimateNibbles(codes, n, this.#groups, table, factors, bases, sums, estimates);
   }
 

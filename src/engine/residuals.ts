@@ -1,20 +1,20 @@
 /** Differences between points and what they are coded relative to. */
 
-import { nowhere } from "./code-layout.js";
+import { noCentroid } from "./code-layout.js";
 
-/** Points less their anchors, layout (n, dimension); zeros where a point is nowhere. */
+/** Points less their reference centroids, layout (n, dimension); zeros where a point has no centroid. */
 export function residualsOf(
   points: Float32Array,
-  anchors: Float32Array,
+  references: Float32Array,
   numbers: Uint32Array,
   dimension: number,
 ): Float32Array {
   const residuals = new Float32Array(points.length);
-  numbers.forEach((anchor, row) => {
-    if (anchor === nowhere) return;
-    const from = anchor * dimension;
+  numbers.forEach((reference, row) => {
+    if (reference === noCentroid) return;
+    const from = reference * dimension;
     for (let i = 0, at = row * dimension; i < dimension; i++, at++)
-      residuals[at] = points[at] - anchors[from + i];
+      residuals[at] = points[at] - references[from + i];
   });
   return residuals;
 }
@@ -32,17 +32,17 @@ export function toDirections(rows: Float32Array, dimension: number): Float64Arra
   return lengths;
 }
 
-/** Adds each row's anchor to it, in place; rows that are nowhere become zero. */
-export function addAnchors(
+/** Adds each row's reference centroid to it, in place; rows that have no centroid become zero. */
+export function addReferences(
   residuals: Float32Array,
-  anchors: Float32Array,
+  references: Float32Array,
   numbers: Uint32Array,
   dimension: number,
 ): void {
-  numbers.forEach((anchor, row) => {
+  numbers.forEach((reference, row) => {
     const at = row * dimension;
-    if (anchor === nowhere) residuals.fill(0, at, at + dimension);
-    else for (let i = 0; i < dimension; i++) residuals[at + i] += anchors[anchor * dimension + i];
+    if (reference === noCentroid) residuals.fill(0, at, at + dimension);
+    else for (let i = 0; i < dimension; i++) residuals[at + i] += references[reference * dimension + i];
   });
 }
 

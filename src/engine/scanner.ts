@@ -5,7 +5,7 @@ import { scanFlat } from "./kernels/kernels.js";
 import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 
-export interface Job {
+export interface ScanJob {
   /** A number by which candidates name the block. */
   readonly block: number;
   readonly codes: LoadedCodes;
@@ -14,7 +14,7 @@ export interface Job {
   /** Whether rows may be ruled out by their codes; needs the distance. */
   readonly pruned: boolean;
   /** How many of the search's id tables hide rows of this block. */
-  readonly newer: number;
+  readonly newerSegments: number;
   /** Where the bits lie of the rows that a filter accepts, and the bit of the first row; 0: all are accepted. */
   readonly accepted: number;
   readonly firstBit: number;
@@ -23,7 +23,7 @@ export interface Job {
 /** Compares one query with blocks of codes. Holds kernel memory: call `free` when done. */
 export interface Scanner {
   /** Offers the rows of these blocks to a heap (see top-k.ts). */
-  scan(jobs: readonly Job[], heap: number): void;
+  scan(jobs: readonly ScanJob[], heap: number): void;
   free(): void;
 }
 
@@ -33,7 +33,7 @@ const jobWords = jobBytes / 4;
 const baseOffset = 24;
 
 /** Writes the records of jobs to kernel memory, to be freed. */
-export function placeJobs(jobs: readonly Job[]): number {
+export function writeJobs(jobs: readonly ScanJob[]): number {
   const at = allocate(jobBytes * jobs.length);
   const words = allWords();
   const doubles = allDoubles();
@@ -42,7 +42,7 @@ export function placeJobs(jobs: readonly Job[]): number {
     const word = (at >>> 2) + jobWords * i;
     words[word] = job.block;
     words[word + 1] = job.codes.record;
-    words[word + 2] = job.newer;
+    words[word + 2] = job.newerSegments;
     words[word + 3] = job.accepted;
     words[word + 4] = job.firstBit;
     doubles[(at + jobBytes * i + baseOffset) >>> 3] =
@@ -56,7 +56,7 @@ export function flatScanner(query: QueryVector): Scanner {
   return {
     scan(jobs, heap) {
       query.reserve(rowsMax(jobs));
-      const at = placeJobs(jobs);
+      const at = writeJobs(jobs);
       scanFlat(query.record, heap, at, jobs.length);
       free(at);
     },
@@ -64,7 +64,7 @@ export function flatScanner(query: QueryVector): Scanner {
   };
 }
 
-export function rowsMax(jobs: readonly Job[]): number {
+export function rowsMax(jobs: readonly ScanJob[]): number {
   let most = 0;
   for (const { codes } of jobs) most = Math.max(most, codes.n);
   return most;

@@ -5,7 +5,7 @@
 
 import { allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
-import type { Job, Scanner } from "./scanner.js";
+import type { ScanJob, Scanner } from "./scanner.js";
 import { type Candidate, TopK } from "./top-k.js";
 
 /** A sorted id table in kernel memory: where its entries of five words lie, and how many there are. */
@@ -15,7 +15,7 @@ export interface IdTable {
 }
 
 /** Writes where tables are to kernel memory, to be freed; 0 where there are none. */
-export function placeTables(tables: readonly IdTable[]): number {
+export function writeIdTables(tables: readonly IdTable[]): number {
   if (tables.length === 0) return 0;
   const at = allocate(8 * tables.length);
   tables.forEach(({ entries, count }, i) => allWords().set([entries, count], (at >>> 2) + 2 * i));
@@ -42,14 +42,14 @@ export class Search {
   }
 
   /** Sorted id tables that may hide rows, newest first; they stay where they are until the search is done. */
-  hideBy(tables: readonly IdTable[]): void {
+  shadowBy(tables: readonly IdTable[]): void {
     if (this.#tables > 0) free(this.#tables);
-    this.#tables = placeTables(tables);
+    this.#tables = writeIdTables(tables);
     this.#query.newer = this.#tables;
   }
 
   /** Compares the query with these blocks. */
-  scan(jobs: readonly Job[]): void {
+  scan(jobs: readonly ScanJob[]): void {
     this.#scanner.scan(jobs, this.#nearest.heap);
   }
 

@@ -2,7 +2,7 @@
 
 import type { IndexConfig } from "./config.js";
 import { gather, kmeansOf } from "./kmeans.js";
-import type { Coder, Model } from "./model.js";
+import type { QuantizerModel, Model } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { chooseOrder, partOf } from "./component-order.js";
@@ -19,7 +19,7 @@ const rowsPerWordSampled = 128;
 const pieceCost = 2 ** 25;
 
 /** Words of a codebook that n rows support, at most 2^bits. */
-export function wordCount(n: number, bits: number): number {
+export function codewordCount(n: number, bits: number): number {
   const supported = Math.max(
     Math.floor(n / rowsPerWordMin),
     Math.min(firstWords, Math.floor(n / rowsPerFirstWords)),
@@ -28,85 +28,85 @@ export function wordCount(n: number, bits: number): number {
 }
 
 /**
- * The coder of an index of `rows` rows whose lists were just learned on `sample`, layout (n, dimension) in list space. Yields
+ * The quantizer of an index of `rows` rows whose lists were just learned on `sample`, layout (n, dimension) in list space. Yields
  * between pieces of work of a few milliseconds. Deterministic in its arguments.
  */
-export function* trainCoder(
+export function* trainQuantizer(
   { type, pqDim = 1, pqBits = 1 }: IndexConfig,
   sample: Float32Array,
   model: Model,
   rows: number,
-): Work<Coder> {
+): Work<QuantizerModel> {
   const { centroids, dimension, rotationSeed } = model;
-  const coder = { rows, rotationSeed, origin: middle(centroids, dimension), anchors: centroids };
-  if (type !== "ivfpq") return coder;
+  const quantizer = { rows, rotationSeed, origin: middle(centroids, dimension), references: centroids };
+  if (type !== "ivfpq") return quantizer;
 
   const random = seededRandom(rotationSeed);
   const n = sample.length / dimension;
-  const k = wordCount(n, pqBits);
+  const k = codewordCount(n, pqBits);
   const size = Math.min(n, k * rowsPerWordSampled);
   const learned = gather(sample, dimension, samplePositions(random, n, size));
   const residuals = yield* listResiduals(learned, model);
   toDirections(residuals, dimension);
   const order = yield* chooseOrder(residuals, dimension, pqDim, random);
   const width = dimension / pqDim;
-  const codebooks = new Float32Array(k * dimension);
+  const codewords = new Float32Array(k * dimension);
   for (let part = 0; part < pqDim; part++) {
     const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
-    codebooks.set(yield* kmeansOf(points, width, k, random), part * k * width);
+    codewords.set(yield* kmeansOf(points, width, k, random), part * k * width);
     yield;
   }
-  return { ...coder, products: { order, codebooks } };
+  return { ...quantizer, codebooks: { order, codewords } };
 }
 
 /**
- * A coder for an index that has grown to `rows` rows: with the anchors of new lists and, where the rows now support more, more
- * codewords. What the old coder wrote keeps its meaning. The sample and the yields are as in `trainCoder`.
+ * A quantizer for an index that has grown to `rows` rows: with the reference centroids of new lists and, where the rows now support more, more
+ * codewords. What the old quantizer wrote keeps its meaning. The sample and the yields are as in `trainQuantizer`.
  */
-export function* extendCoder(
+export function* extendQuantizer(
   { pqDim = 1, pqBits = 1 }: IndexConfig,
-  coder: Coder,
+  quantizer: QuantizerModel,
   sample: Float32Array,
   model: Model,
   rows: number,
-): Work<Coder> {
+): Work<QuantizerModel> {
   const { centroids, dimension } = model;
-  const anchors = concat([coder.anchors, centroids]);
-  const grown = { ...coder, rows, anchors };
-  if (coder.products === undefined) return grown;
-  const { order, codebooks } = coder.products;
+  const references = concat([quantizer.references, centroids]);
+  const grown = { ...quantizer, rows, references: references };
+  if (quantizer.codebooks === undefined) return grown;
+  const { order, codewords } = quantizer.codebooks;
   const n = sample.length / dimension;
-  const known = codebooks.length / dimension;
-  const more = wordCount(n, pqBits) - known;
+  const known = codewords.length / dimension;
+  const more = codewordCount(n, pqBits) - known;
   if (more <= 0) return grown;
   const residuals = yield* listResiduals(sample, model);
   toDirections(residuals, dimension);
   const width = dimension / pqDim;
-  const random = seededRandom(coder.rotationSeed);
+  const random = seededRandom(quantizer.rotationSeed);
   const books: Float32Array[] = [];
   for (let part = 0; part < pqDim; part++) {
     const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
-    const words = codebooks.subarray(part * known * width, (part + 1) * known * width);
+    const words = codewords.subarray(part * known * width, (part + 1) * known * width);
     books.push(words, yield* kmeansOf(points, width, more, random));
     yield;
   }
-  return { ...grown, products: { order, codebooks: concat(books) } };
+  return { ...grown, codebooks: { order, codewords: concat(books) } };
 }
 
-/** Whether `coder` reads what `older` wrote: it is the same, or an extension of it. */
-export function reads({ pqDim = 1 }: IndexConfig, coder: Coder, older: Coder): boolean {
-  if (coder === older) return true;
-  const { products: p } = coder;
-  const { products: q } = older;
-  if (coder.rotationSeed !== older.rotationSeed || !begins(coder.origin, older.origin)) return false;
-  if (!begins(coder.anchors, older.anchors)) return false;
+/** Whether `quantizer` reads what `older` wrote: it is the same, or an extension of it. */
+export function reads({ pqDim = 1 }: IndexConfig, quantizer: QuantizerModel, older: QuantizerModel): boolean {
+  if (quantizer === older) return true;
+  const { codebooks: p } = quantizer;
+  const { codebooks: q } = older;
+  if (quantizer.rotationSeed !== older.rotationSeed || !begins(quantizer.origin, older.origin)) return false;
+  if (!begins(quantizer.references, older.references)) return false;
   if (p === undefined || q === undefined) return p === q;
   if (!p.order.every((component, i) => component === q.order[i])) return false;
-  const [length, olderLength] = [p.codebooks.length / pqDim, q.codebooks.length / pqDim];
+  const [length, olderLength] = [p.codewords.length / pqDim, q.codewords.length / pqDim];
   return Array.from({ length: pqDim }, (_, part) => part).every((part) =>
     begins(
-      p.codebooks.subarray(part * length, (part + 1) * length),
-      q.codebooks.subarray(part * olderLength, (part + 1) * olderLength),
+      p.codewords.subarray(part * length, (part + 1) * length),
+      q.codewords.subarray(part * olderLength, (part + 1) * olderLength),
     ),
   );
 }

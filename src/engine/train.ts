@@ -4,7 +4,7 @@ import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
-import { learnProbeLimits, type Reach, stretch } from "./probe-limits.js";
+import { learnProbeLimits, type Reach, distanceRatio } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { smallest } from "./smallest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
@@ -114,7 +114,7 @@ function* measureReaches(
       return nearest.map((row) => {
         const list = listOf.get(row) as number;
         const rank = rankOf(toLists, list);
-        return { rank, stretch: rank === 0 ? 1 : stretch(rank, toLists[list], nearestList) };
+        return { rank, stretch: rank === 0 ? 1 : distanceRatio(rank, toLists[list], nearestList) };
       });
     });
   } finally {

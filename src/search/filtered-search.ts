@@ -9,11 +9,11 @@ import { Search } from "../engine/search.js";
 import type { Candidate } from "../engine/top-k.js";
 import type { CompiledFilter } from "../filter.js";
 import type { OpenIndex } from "../encrypted-index/open-index.js";
-import { newestReaders, pinTables } from "./newer-id-tables.js";
-import { canPick, type PickedPiece, pinPicked } from "./prefiltered-rows.js";
+import { newestReaders, pinIdTables } from "./newer-id-tables.js";
+import { isSelective, type PrefilteredPiece, pinPrefiltered } from "./prefiltered-rows.js";
 import type { MatchingRows } from "./row-filter.js";
-import { remember } from "../memoize.js";
-import type { OpenSegment, Part, RowPlace, Snapshot } from "./snapshot.js";
+import { memoize } from "../memoize.js";
+import type { OpenSegment, ListBlock, RowPlace, Snapshot } from "./snapshot.js";
 
 /** What a search found, nearest first, and where it is. */
 export interface Found {
@@ -22,9 +22,9 @@ export interface Found {
 }
 
 /** Of candidates whose blocks are numbers of `parts`. */
-export function foundIn(parts: readonly Part[], candidates: readonly Candidate[]): Found {
+export function foundIn(blocks: readonly ListBlock[], candidates: readonly Candidate[]): Found {
   const places = candidates.map(({ block, row }) => {
-    const { segment, block: codes } = parts[block];
+    const { segment, block: codes } = blocks[block];
     return { segment, row: codes.firstRow + row };
   });
   return { candidates, places };
@@ -47,7 +47,7 @@ export interface Matches {
 
 export interface ListMatches {
   /** Those of its parts that have a match. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly ListBlock[];
   readonly rows: number;
   readonly matches: number;
 }
@@ -60,7 +60,7 @@ const known = new WeakMap<Snapshot, Map<string, Promise<Matches>>>();
 export function findMatches(index: OpenIndex, snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
   let kept = known.get(snapshot);
   if (kept === undefined) known.set(snapshot, (kept = new Map()));
-  return remember(kept, filter.text, () => matchesOf(index, snapshot, filter), filtersKept);
+  return memoize(kept, filter.text, () => matchesOf(index, snapshot, filter), filtersKept);
 }
 
 async function matchesOf(index: OpenIndex, { segments }: Snapshot, filter: CompiledFilter): Promise<Matches> {
@@ -70,22 +70,29 @@ async function matchesOf(index: OpenIndex, { segments }: Snapshot, filter: Compi
     rows: new Map(segments.map((segment, i) => [segment, found[i]])),
     count,
     share: count / segments.reduce((rows, { reader }) => rows + reader.directory.rows, 0),
-    few: segments.every(({ reader }) => canPick(count, reader.directory.dimension)),
+    few: segments.every(({ reader }) => isSelective(count, reader.directory.dimension)),
     pickable: segments.every(({ reader }) => reader.codec.exact),
     byList: [],
   };
 }
 
 /** The parts that have a row that matches. */
-export function withMatches(parts: readonly Part[], matches: Matches | undefined): readonly Part[] {
+export function withMatches(
+  blocks: readonly ListBlock[],
+  matches: Matches | undefined,
+): readonly ListBlock[] {
   return matches === undefined
-    ? parts
-    : parts.filter(({ segment, block }) => matches.rows.get(segment)?.blocks.has(block));
+    ? blocks
+    : blocks.filter(({ segment, block }) => matches.rows.get(segment)?.blocks.has(block));
 }
 
 /** The parts of a list that may have a row that matches. */
-export function partsIn(snapshot: Snapshot, list: number, matches: Matches | undefined): readonly Part[] {
-  return matches === undefined ? snapshot.partsOfList(list) : listMatches(snapshot, matches, list).parts;
+export function listBlocksIn(
+  snapshot: Snapshot,
+  list: number,
+  matches: Matches | undefined,
+): readonly ListBlock[] {
+  return matches === undefined ? snapshot.listBlocksOf(list) : listMatches(snapshot, matches, list).parts;
 }
 
 /** How a list's rows are to a filter. */
@@ -94,18 +101,18 @@ export function listMatches(snapshot: Snapshot, matches: Matches, list: number):
 }
 
 function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
-  const all = snapshot.partsOfList(list);
-  const parts = withMatches(all, matches);
-  const found = ({ segment, block }: Part) => matches.rows.get(segment)?.blocks.get(block) ?? 0;
+  const all = snapshot.listBlocksOf(list);
+  const blocks = withMatches(all, matches);
+  const found = ({ segment, block }: ListBlock) => matches.rows.get(segment)?.blocks.get(block) ?? 0;
   return {
-    parts,
+    parts: blocks,
     rows: all.reduce((sum, { block }) => sum + block.rows, 0),
-    matches: parts.reduce((sum, part) => sum + found(part), 0),
+    matches: blocks.reduce((sum, listBlock) => sum + found(listBlock), 0),
   };
 }
 
 /** Compares a query with every row that matches. */
-export async function searchPicked(
+export async function searchPrefiltered(
   index: OpenIndex,
   snapshot: Snapshot,
   vector: Float32Array,
@@ -116,11 +123,11 @@ export async function searchPicked(
   const newerThan = ({ ref }: OpenSegment) =>
     snapshot.segments.filter((other) => other.ref.sequence > ref.sequence).length;
   const newer = wanted.map(([segment]) => newerThan(segment));
-  const pinning = pinTables(newestReaders(snapshot, Math.max(...newer)));
+  const pinning = pinIdTables(newestReaders(snapshot, Math.max(...newer)));
   // Looked at below; until then a failure is nobody's.
   pinning.catch(() => undefined);
   const results = await Promise.allSettled(
-    wanted.map(([{ reader }, matching]) => pinPicked(index, reader, matching)),
+    wanted.map(([{ reader }, matching]) => pinPrefiltered(index, reader, matching)),
   );
   const asking = new QueryVector(index.config.metric, vector, undefined);
   const search = new Search(asking, flatScanner(asking), topK);
@@ -132,8 +139,8 @@ export async function searchPicked(
   try {
     const pinned = await pinning;
     release.push(pinned.release);
-    search.hideBy(pinned.tables);
-    const scanned: { segment: OpenSegment; rows: readonly number[]; piece: PickedPiece }[] = [];
+    search.shadowBy(pinned.tables);
+    const scanned: { segment: OpenSegment; rows: readonly number[]; piece: PrefilteredPiece }[] = [];
     results.forEach((result, i) => {
       if (result.status === "rejected") throw result.reason;
       const { rows: numbers, pieces } = result.value;
@@ -142,7 +149,7 @@ export async function searchPicked(
         codes: piece.codes,
         distance: undefined,
         pruned: false,
-        newer: newer[i],
+        newerSegments: newer[i],
         accepted: 0,
         firstBit: 0,
       }));

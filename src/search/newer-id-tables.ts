@@ -1,6 +1,6 @@
 /** The id tables by which a search tells rows that newer segments hide. */
 
-import type { OpenTable, SegmentReader } from "../segment/segment-reader.js";
+import type { OpenIdTable, SegmentReader } from "../segment/segment-reader.js";
 import type { Snapshot } from "./snapshot.js";
 
 /** The `count` newest segments, newest first. */
@@ -9,19 +9,19 @@ export function newestReaders({ segments }: Snapshot, count: number): SegmentRea
 }
 
 /** Their id tables, pinned. Call `release` when done. */
-export interface PinnedTables {
-  readonly tables: readonly OpenTable[];
+export interface PinnedIdTables {
+  readonly tables: readonly OpenIdTable[];
   release(): void;
 }
 
-export async function pinTables(readers: readonly SegmentReader[]): Promise<PinnedTables> {
+export async function pinIdTables(readers: readonly SegmentReader[]): Promise<PinnedIdTables> {
   const results = await Promise.allSettled(readers.map((reader) => reader.pinTable()));
   const release = () => {
     results.forEach(({ status }, i) => {
       if (status === "fulfilled") readers[i].unpinTable();
     });
   };
-  const tables: OpenTable[] = [];
+  const tables: OpenIdTable[] = [];
   for (const result of results) {
     if (result.status === "fulfilled") tables.push(result.value);
     else {

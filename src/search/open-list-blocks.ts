@@ -2,42 +2,45 @@
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../segment/directory.js";
-import type { OpenCodes, OpenTable } from "../segment/segment-reader.js";
-import { newestReaders, pinTables } from "./newer-id-tables.js";
+import type { OpenCodes, OpenIdTable } from "../segment/segment-reader.js";
+import { newestReaders, pinIdTables } from "./newer-id-tables.js";
 import type { MatchingRows } from "./row-filter.js";
-import { bySegment, type OpenSegment, type Part, type Snapshot } from "./snapshot.js";
+import { bySegment, type OpenSegment, type ListBlock, type Snapshot } from "./snapshot.js";
 
-export interface OpenParts {
+export interface OpenListBlocks {
   /** In the order of the parts. */
   readonly codes: readonly OpenCodes[];
   /** Newest first. */
-  readonly tables: readonly OpenTable[];
+  readonly tables: readonly OpenIdTable[];
 }
 
 /** The parts, if all of them are in memory: not pinned, good for as long as nothing is awaited. */
-export function openedParts(snapshot: Snapshot, parts: readonly Part[]): OpenParts | undefined {
-  const codes = parts.map(({ segment, block }) => segment.reader.openedCodes(block));
-  const tables = newestReaders(snapshot, newerMax(parts)).map((reader) => reader.openedTable());
+export function openedListBlocks(
+  snapshot: Snapshot,
+  blocks: readonly ListBlock[],
+): OpenListBlocks | undefined {
+  const codes = blocks.map(({ segment, block }) => segment.reader.openedCodes(block));
+  const tables = newestReaders(snapshot, newerMax(blocks)).map((reader) => reader.openedTable());
   return isComplete(codes) && isComplete(tables) ? { codes, tables } : undefined;
 }
 
 /** The parts, opened and pinned, all at once. Call `release` when done. */
-export async function pinParts(
+export async function pinListBlocks(
   snapshot: Snapshot,
-  parts: readonly Part[],
-): Promise<OpenParts & { release(): void }> {
+  blocks: readonly ListBlock[],
+): Promise<OpenListBlocks & { release(): void }> {
   const codeOf = new Map<CodeBlock, OpenCodes>();
   const unpin: (() => void)[] = [];
   const release = () => {
     for (const each of unpin) each();
   };
-  const opening = Array.from(bySegment(parts), async ([{ reader }, group]) => {
-    const blocks = group.map(({ block }) => block);
-    const codes = await reader.pinCodes(blocks);
-    unpin.push(() => reader.unpin(blocks));
-    blocks.forEach((block, i) => codeOf.set(block, codes[i]));
+  const opening = Array.from(bySegment(blocks), async ([{ reader }, group]) => {
+    const codeBlocks = group.map(({ block }) => block);
+    const codes = await reader.pinCodes(codeBlocks);
+    unpin.push(() => reader.unpin(codeBlocks));
+    codeBlocks.forEach((block, i) => codeOf.set(block, codes[i]));
   });
-  const openingTables = pinTables(newestReaders(snapshot, newerMax(parts)));
+  const openingTables = pinIdTables(newestReaders(snapshot, newerMax(blocks)));
   const registered = openingTables.then((pinned) => unpin.push(pinned.release));
   // Settled rather than raced: whatever was pinned must be known before it is unpinned.
   for (const result of await Promise.allSettled([...opening, registered])) {
@@ -46,7 +49,7 @@ export async function pinParts(
     throw result.reason;
   }
   const { tables } = await openingTables;
-  return { codes: parts.map(({ block }) => codeOf.get(block) as OpenCodes), tables, release };
+  return { codes: blocks.map(({ block }) => codeOf.get(block) as OpenCodes), tables, release };
 }
 
 /** Rows that a filter accepts, of every segment. */
@@ -59,9 +62,9 @@ export interface PlacedRows {
   free(): void;
 }
 
-export function placeRows(parts: readonly Part[], accepted: AcceptedRows): PlacedRows {
+export function placeRows(blocks: readonly ListBlock[], accepted: AcceptedRows): PlacedRows {
   const sets = new Map(
-    parts.map(({ segment }) => [segment, (accepted.get(segment) as MatchingRows).bits] as const),
+    blocks.map(({ segment }) => [segment, (accepted.get(segment) as MatchingRows).bits] as const),
   );
   const at = allocate([...sets.values()].reduce((bytes, set) => bytes + set.byteLength, 0));
   const offsets = new Map<OpenSegment, number>();
@@ -74,8 +77,8 @@ export function placeRows(parts: readonly Part[], accepted: AcceptedRows): Place
   return { offsets, free: () => free(at) };
 }
 
-function newerMax(parts: readonly Part[]): number {
-  return parts.reduce((most, { newer }) => Math.max(most, newer), 0);
+function newerMax(blocks: readonly ListBlock[]): number {
+  return blocks.reduce((most, { newerSegments }) => Math.max(most, newerSegments), 0);
 }
 
 /** Whether everything is there. */

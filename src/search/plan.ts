@@ -6,12 +6,12 @@ import { listCount, type Model } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
-import { listMatches, type Matches, partsIn } from "./filtered-search.js";
-import type { Part, Snapshot } from "./snapshot.js";
+import { listMatches, type Matches, listBlocksIn } from "./filtered-search.js";
+import type { ListBlock, Snapshot } from "./snapshot.js";
 
 /** Parts of lists, nearest list first. */
 export interface Probed {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ListBlock[];
   /** For each of them, of the query from its list's centroid, in list space. */
   readonly distances: readonly number[];
 }
@@ -72,18 +72,18 @@ export function plan(
 }
 
 /** The parts of all lists but those that were met. */
-export function furtherParts(
+export function furtherListBlocks(
   snapshot: Snapshot,
   quantizer: CoarseQuantizer,
   query: QueryVector,
   matches: Matches | undefined,
-  met: ReadonlySet<Part>,
+  met: ReadonlySet<ListBlock>,
 ): Probed {
   const { nLists } = quantizer;
-  const { parts, distances } = partsOf(snapshot, matches, quantizer.probe(query, nLists), 0, nLists);
+  const { parts: blocks, distances } = partsOf(snapshot, matches, quantizer.probe(query, nLists), 0, nLists);
   return {
-    parts: parts.filter((part) => !met.has(part)),
-    distances: distances.filter((_, i) => !met.has(parts[i])),
+    parts: blocks.filter((listBlock) => !met.has(listBlock)),
+    distances: distances.filter((_, i) => !met.has(blocks[i])),
   };
 }
 
@@ -95,13 +95,13 @@ function partsOf(
   start: number,
   end: number,
 ): Probed {
-  const parts: Part[] = [];
+  const blocks: ListBlock[] = [];
   const distances: number[] = [];
   for (let rank = start; rank < end; rank++) {
-    for (const part of partsIn(snapshot, probes.lists[rank], matches)) {
-      parts.push(part);
+    for (const listBlock of listBlocksIn(snapshot, probes.lists[rank], matches)) {
+      blocks.push(listBlock);
       distances.push(probes.distances[rank]);
     }
   }
-  return { parts, distances };
+  return { parts: blocks, distances };
 }

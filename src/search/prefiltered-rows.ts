@@ -10,18 +10,18 @@ import type { CachedBlock } from "../segment/block-cache.js";
 import { groupsOf } from "../segment/block-requests.js";
 import { rowsIn } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breathe } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/run.js";
 import type { OpenIndex } from "../encrypted-index/open-index.js";
 import type { MatchingRows } from "./row-filter.js";
 
-export interface PickedRows extends CachedBlock {
+export interface PrefilteredRows extends CachedBlock {
   /** Their numbers in the segment. */
   readonly rows: readonly number[];
   /** In the order of `rows`. */
-  readonly pieces: readonly PickedPiece[];
+  readonly pieces: readonly PrefilteredPiece[];
 }
 
-export interface PickedPiece {
+export interface PrefilteredPiece {
   /** How many rows come before. */
   readonly firstPlace: number;
   readonly codes: LoadedCodes;
@@ -37,16 +37,16 @@ const pickedBytesMax = 64 * 1024 * 1024;
 const pieceEnds = [64, 512, pickedRowsMax];
 
 /** Whether `count` rows are few enough. */
-export function canPick(count: number, dimension: number): boolean {
+export function isSelective(count: number, dimension: number): boolean {
   return count <= pickedRowsMax && 4 * count * dimension <= pickedBytesMax;
 }
 
 /** The picked rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be exact. */
-export function pinPicked(
+export function pinPrefiltered(
   index: OpenIndex,
   reader: SegmentReader,
   matching: MatchingRows,
-): Promise<PickedRows> {
+): Promise<PrefilteredRows> {
   return reader.pinMade(matching, () => pickRows(index, reader, matching));
 }
 
@@ -54,7 +54,7 @@ async function pickRows(
   index: OpenIndex,
   reader: SegmentReader,
   { bits, count, blocks }: MatchingRows,
-): Promise<PickedRows> {
+): Promise<PrefilteredRows> {
   const { dimension } = reader.directory;
   const rows: number[] = [];
   const vectors = new Float32Array(count * dimension);
@@ -74,7 +74,7 @@ async function pickRows(
     } finally {
       reader.unpin(group);
     }
-    await breathe();
+    await yieldToEventLoop();
   }
   return load(index, rows, vectors, fingerprints, dimension);
 }
@@ -85,11 +85,11 @@ function load(
   vectors: Float32Array,
   fingerprints: Uint32Array,
   dimension: number,
-): PickedRows {
+): PrefilteredRows {
   const codec = codecToRead(index.config, dimension, false, undefined);
   const fingerprintsAt = allocate(Math.max(1, fingerprints.byteLength));
   wordsAt(fingerprintsAt, fingerprints.length).set(fingerprints);
-  const pieces: PickedPiece[] = [];
+  const pieces: PrefilteredPiece[] = [];
   for (let start = 0; start < rows.length; start = pieceEnds[pieces.length - 1]) {
     const part = vectors.subarray(start * dimension, pieceEnds[pieces.length] * dimension);
     const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);

@@ -6,13 +6,13 @@
 import { BatchSearch } from "../engine/batch-search.js";
 import type { Trained } from "../engine/choose-codec.js";
 import { QueryVector } from "../engine/query-vector.js";
-import { breathe, drive } from "../threads/run.js";
+import { yieldToEventLoop, run } from "../threads/run.js";
 import { type Found, foundIn, type Matches, withMatches } from "./filtered-search.js";
-import { pinParts, placeRows } from "./open-list-blocks.js";
+import { pinListBlocks, placeRows } from "./open-list-blocks.js";
 import type { OpenIndex } from "../encrypted-index/open-index.js";
 import { plan, type Probing } from "./plan.js";
 import { heldTogether } from "./scan-list-blocks.js";
-import type { Part, Snapshot } from "./snapshot.js";
+import type { ListBlock, Snapshot } from "./snapshot.js";
 
 /** Queries whose scans are under way together. Their tables and heaps are in memory at once. */
 export const queriesTogether = 64;
@@ -48,24 +48,24 @@ export async function searchTogether(
   const queries: QueryVector[] = [];
   let search: BatchSearch | undefined;
   try {
-    const numbers = new Map<Part, number>();
+    const numbers = new Map<ListBlock, number>();
     const planned: Planned[] = [];
     for (const [i, vector] of vectors.entries()) {
       const query = new QueryVector(index.config.metric, vector, trained?.quantizer.rotation);
       queries.push(query);
       planned.push(planOne(snapshot, trained, query, options, matches, numbers));
-      if (i % plannedTogether === plannedTogether - 1) await breathe();
+      if (i % plannedTogether === plannedTogether - 1) await yieldToEventLoop();
     }
     search = new BatchSearch(queries, options.topK);
-    const parts = [...numbers.keys()];
-    for (let start = 0; start < parts.length;) {
+    const blocks = [...numbers.keys()];
+    for (let start = 0; start < blocks.length;) {
       signal?.throwIfAborted();
-      const end = start + heldTogether(parts, start, heldBytesMax);
-      await scanRange(snapshot, search, planned, parts, start, end, matches, signal);
+      const end = start + heldTogether(blocks, start, heldBytesMax);
+      await scanRange(snapshot, search, planned, blocks, start, end, matches, signal);
       start = end;
     }
     return search.finish().map((candidates, i) => ({
-      ...foundIn(parts, candidates),
+      ...foundIn(blocks, candidates),
       mayGoOn: planned[i].mayGoOn,
     }));
   } finally {
@@ -81,15 +81,15 @@ function planOne(
   query: QueryVector,
   options: Probing,
   matches: Matches | undefined,
-  numbers: Map<Part, number>,
+  numbers: Map<ListBlock, number>,
 ): Planned {
-  const numberOf = (part: Part) => {
-    const known = numbers.get(part);
+  const numberOf = (listBlock: ListBlock) => {
+    const known = numbers.get(listBlock);
     if (known !== undefined) return known;
-    numbers.set(part, numbers.size);
+    numbers.set(listBlock, numbers.size);
     return numbers.size - 1;
   };
-  const ungrouped = withMatches(snapshot.ungroupedParts, matches).map(numberOf);
+  const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches).map(numberOf);
   if (trained === undefined) {
     return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false, mayGoOn: false };
   }
@@ -107,33 +107,33 @@ async function scanRange(
   snapshot: Snapshot,
   search: BatchSearch,
   planned: readonly Planned[],
-  parts: readonly Part[],
+  blocks: readonly ListBlock[],
   start: number,
   end: number,
   matches: Matches | undefined,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const range = parts.slice(start, end);
-  const open = await pinParts(snapshot, range);
+  const range = blocks.slice(start, end);
+  const open = await pinListBlocks(snapshot, range);
   const placed = matches && placeRows(range, matches.rows);
   try {
     const jobs = planned.map(({ numbers, distances, pruned }) => {
       const own = numbers.flatMap((number, i) => (number >= start && number < end ? [i] : []));
       return own.map((i) => {
-        const part = parts[numbers[i]];
+        const listBlock = blocks[numbers[i]];
         const { codes } = open.codes[numbers[i] - start];
         return {
           block: numbers[i],
           codes,
           distance: distances[i],
           pruned,
-          newer: part.newer,
-          accepted: placed?.offsets.get(part.segment) ?? 0,
-          firstBit: part.block.firstRow,
+          newerSegments: listBlock.newerSegments,
+          accepted: placed?.offsets.get(listBlock.segment) ?? 0,
+          firstBit: listBlock.block.firstRow,
         };
       });
     });
-    await drive(search.scan(jobs, open.tables), signal);
+    await run(search.scan(jobs, open.tables), signal);
   } finally {
     placed?.free();
     open.release();

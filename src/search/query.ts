@@ -7,26 +7,26 @@
  */
 
 import type { Trained } from "../engine/choose-codec.js";
-import { distanceOf, scoreFloor } from "../engine/metric.js";
+import { distanceOf, scoreLowerBound } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
-import { breathe } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/run.js";
 import {
   findMatches,
   type Found,
   foundIn,
   type Matches,
-  searchPicked,
+  searchPrefiltered,
   withMatches,
 } from "./filtered-search.js";
 import type { OpenIndex } from "../encrypted-index/open-index.js";
-import { furtherParts, plan } from "./plan.js";
+import { furtherListBlocks, plan } from "./plan.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { readItems } from "./read-items.js";
-import { scanParts } from "./scan-list-blocks.js";
-import type { Part, Snapshot } from "./snapshot.js";
+import { scanListBlocks } from "./scan-list-blocks.js";
+import type { ListBlock, Snapshot } from "./snapshot.js";
 import { searchWarm } from "./warm-search.js";
 
 /** A query with every default filled in and every value checked. */
@@ -60,7 +60,7 @@ export async function query(
       for (const found of await searchEach(index, snapshot, trained, group, options, matches)) {
         results.push(await toMatches(index, found, options));
       }
-      if (count > 1) await breathe();
+      if (count > 1) await yieldToEventLoop();
     }
     return results;
   };
@@ -74,7 +74,7 @@ function groupsOf(
   { greedy }: CheckedQuery,
   matches: Matches | undefined,
 ): Float32Array[][] {
-  const together = greedy || trained?.coder !== undefined || isPicked(matches) ? 1 : queriesTogether;
+  const together = greedy || trained?.rowQuantizer !== undefined || isPicked(matches) ? 1 : queriesTogether;
   return Array.from({ length: Math.ceil(vectors.length / together) }, (_, i) =>
     vectors.slice(i * together, (i + 1) * together),
   );
@@ -114,7 +114,7 @@ async function searchEach(
     return results;
   }
   const [vector] = vectors;
-  if (isPicked(matches)) return [await searchPicked(index, snapshot, vector, options.topK, matches)];
+  if (isPicked(matches)) return [await searchPrefiltered(index, snapshot, vector, options.topK, matches)];
   const warm = trained && matches === undefined && searchWarm(index, snapshot, trained, vector, options);
   return [warm || (await searchLists(index, snapshot, trained, vector, options, matches))];
 }
@@ -141,11 +141,11 @@ async function searchLists(
   const { metric } = index.config;
   const asking = new QueryVector(metric, vector, trained?.quantizer.rotation);
   const search = new Search(asking, index.scanner(asking, vector, trained), options.topK);
-  const scanned: Part[] = [];
-  const scan = (parts: readonly Part[], distances: readonly number[] | undefined, pruned: boolean) =>
-    scanParts(index, snapshot, search, scanned, parts, { distances, pruned, accepted: matches?.rows });
+  const scanned: ListBlock[] = [];
+  const scan = (blocks: readonly ListBlock[], distances: readonly number[] | undefined, pruned: boolean) =>
+    scanListBlocks(index, snapshot, search, scanned, blocks, { distances, pruned, accepted: matches?.rows });
   try {
-    const ungrouped = withMatches(snapshot.ungroupedParts, matches);
+    const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
     if (ungrouped.length > 0) await scan(ungrouped, undefined, false);
     if (trained !== undefined) {
       const { likely, unlikely, rest, pruned } = plan(snapshot, trained, asking, options, matches);
@@ -154,23 +154,33 @@ async function searchLists(
       if (search.threshold === Infinity) await scan(unlikely.parts, unlikely.distances, pruned);
       if (options.nProbes === 0 && pruned && search.threshold === Infinity) {
         const met = new Set([...likely.parts, ...unlikely.parts]);
-        const { parts, distances } = furtherParts(snapshot, trained.quantizer, asking, matches, met);
-        for (let start = 0; start < parts.length && search.threshold === Infinity; start += start || 1) {
+        const { parts: blocks, distances } = furtherListBlocks(
+          snapshot,
+          trained.quantizer,
+          asking,
+          matches,
+          met,
+        );
+        for (let start = 0; start < blocks.length && search.threshold === Infinity; start += start || 1) {
           options.signal?.throwIfAborted();
           const end = 2 * start || 1;
-          await scan(parts.slice(start, end), distances.slice(start, end), pruned);
+          await scan(blocks.slice(start, end), distances.slice(start, end), pruned);
         }
       }
       // Ascending by the smallest score that a row of it can have: where one cannot hold a nearer row, none after it can.
-      const floors = rest.parts.map((part, i) => {
+      const floors = rest.parts.map((listBlock, i) => {
         const distance = rest.distances[i];
-        return { part, distance, floor: scoreFloor(metric, vector.length, distance, part.block.radius) };
+        return {
+          part: listBlock,
+          distance,
+          floor: scoreLowerBound(metric, vector.length, distance, listBlock.block.radius),
+        };
       });
       floors.sort((x, y) => x.floor - y.floor);
-      for (const { part, distance, floor } of floors) {
+      for (const { part: listBlock, distance, floor } of floors) {
         if (floor > search.threshold) break;
         options.signal?.throwIfAborted();
-        await scan([part], [distance], false);
+        await scan([listBlock], [distance], false);
       }
     }
     return foundIn(scanned, search.finish());

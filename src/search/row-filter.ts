@@ -10,8 +10,8 @@ import type { CodeBlock } from "../segment/directory.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breathe } from "../threads/run.js";
-import { remember } from "../memoize.js";
+import { yieldToEventLoop } from "../threads/run.js";
+import { memoize } from "../memoize.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
 
 /** Rows of a segment that match; also those that newer segments hide. */
@@ -36,7 +36,7 @@ export class RowFilters {
   matching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
     let known = this.#known.get(reader);
     if (known === undefined) this.#known.set(reader, (known = new Map()));
-    return remember(known, filter.text, () => findMatching(reader, filter), filtersKept);
+    return memoize(known, filter.text, () => findMatching(reader, filter), filtersKept);
   }
 }
 
@@ -51,7 +51,7 @@ async function findMatching(reader: SegmentReader, { root, matches }: CompiledFi
     piece.forEach((row, i) => {
       if (matches(recordMetadata(records[i]))) addRow(bits, row);
     });
-    await breathe();
+    await yieldToEventLoop();
   }
   const blocks = new Map<CodeBlock, number>();
   for (const block of codes) {
@@ -79,7 +79,7 @@ async function evaluate(reader: SegmentReader, root: FilterNode) {
     work += setsPerGroup;
     if (work < setsTogether) continue;
     work = 0;
-    await breathe();
+    await yieldToEventLoop();
   }
   return { certain, possible };
 }

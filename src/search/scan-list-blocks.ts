@@ -1,9 +1,15 @@
 /** Scans code blocks for a search, opening as many at a time as the memory for one query allows. */
 
 import type { Search } from "../engine/search.js";
-import { type AcceptedRows, openedParts, type OpenParts, pinParts, placeRows } from "./open-list-blocks.js";
+import {
+  type AcceptedRows,
+  openedListBlocks,
+  type OpenListBlocks,
+  pinListBlocks,
+  placeRows,
+} from "./open-list-blocks.js";
 import type { OpenIndex } from "../encrypted-index/open-index.js";
-import type { Part, Snapshot } from "./snapshot.js";
+import type { ListBlock, Snapshot } from "./snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */
 const heldBytesMax = 32 * 1024 * 1024;
@@ -21,28 +27,28 @@ export interface ScanOptions {
  * Offers the rows of `parts` to a search, all in their order, and appends the parts to `scanned`, whose positions are the
  * numbers by which candidates name their blocks.
  */
-export async function scanParts(
+export async function scanListBlocks(
   index: OpenIndex,
   snapshot: Snapshot,
   search: Search,
-  scanned: Part[],
-  parts: readonly Part[],
+  scanned: ListBlock[],
+  blocks: readonly ListBlock[],
   { distances, ...options }: ScanOptions,
 ): Promise<void> {
-  for (let start = 0; start < parts.length;) {
-    const end = start + heldTogether(parts, start, heldBytesMax);
-    const group = parts.slice(start, end);
-    const scan = (open: OpenParts) => {
-      index.noteOpen(snapshot, group, open.codes);
+  for (let start = 0; start < blocks.length;) {
+    const end = start + heldTogether(blocks, start, heldBytesMax);
+    const group = blocks.slice(start, end);
+    const scan = (open: OpenListBlocks) => {
+      index.noteOpened(snapshot, group, open.codes);
       scanOpen(search, scanned, group, open, { distances: distances?.slice(start, end), ...options });
     };
     // First, since making the table of parts may let blocks go.
-    index.partTable(snapshot);
+    index.listBlockTable(snapshot);
     // The warm case, which is to cost nothing.
-    const opened = openedParts(snapshot, group);
+    const opened = openedListBlocks(snapshot, group);
     if (opened !== undefined) scan(opened);
     else {
-      const pinned = await pinParts(snapshot, group);
+      const pinned = await pinListBlocks(snapshot, group);
       try {
         scan(pinned);
       } finally {
@@ -54,32 +60,32 @@ export async function scanParts(
 }
 
 /** How many parts from `start` on, one or more, have about `bytesMax` of codes. */
-export function heldTogether(parts: readonly Part[], start: number, bytesMax: number): number {
+export function heldTogether(blocks: readonly ListBlock[], start: number, bytesMax: number): number {
   let bytes = 0;
   let end = start;
-  while (end < parts.length && (end === start || bytes < bytesMax)) bytes += parts[end++].block.length;
+  while (end < blocks.length && (end === start || bytes < bytesMax)) bytes += blocks[end++].block.length;
   return end - start;
 }
 
 function scanOpen(
   search: Search,
-  scanned: Part[],
-  parts: readonly Part[],
-  { codes, tables }: OpenParts,
+  scanned: ListBlock[],
+  blocks: readonly ListBlock[],
+  { codes, tables }: OpenListBlocks,
   { distances, pruned, accepted }: ScanOptions,
 ): void {
-  const placed = accepted && placeRows(parts, accepted);
+  const placed = accepted && placeRows(blocks, accepted);
   try {
-    search.hideBy(tables);
+    search.shadowBy(tables);
     search.scan(
-      parts.map((part, i) => ({
-        block: scanned.push(part) - 1,
+      blocks.map((listBlock, i) => ({
+        block: scanned.push(listBlock) - 1,
         codes: codes[i].codes,
         distance: distances?.[i],
         pruned,
-        newer: part.newer,
-        accepted: placed?.offsets.get(part.segment) ?? 0,
-        firstBit: part.block.firstRow,
+        newerSegments: listBlock.newerSegments,
+        accepted: placed?.offsets.get(listBlock.segment) ?? 0,
+        firstBit: listBlock.block.firstRow,
       })),
     );
   } finally {

@@ -4,7 +4,7 @@ import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { breatheWhenDue, inTurns } from "../threads/run.js";
+import { yieldIfDue, forEachYielding } from "../threads/run.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
 
 export interface OpenSegment {
@@ -19,21 +19,21 @@ export interface RowPlace {
 }
 
 /** A code block of a snapshot. */
-export interface Part {
+export interface ListBlock {
   /** Its place in `Snapshot.parts`. */
   readonly number: number;
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
   /** How many of the segments are newer than its own. */
-  readonly newer: number;
+  readonly newerSegments: number;
 }
 
-interface Parts {
-  readonly all: readonly Part[];
+interface ListBlocks {
+  readonly all: readonly ListBlock[];
   /** For each list the number of its first part, then of the first ungrouped one, then how many there are. */
   readonly firsts: readonly number[];
   /** How many of the segments can hide rows of one of them. */
-  readonly newerMax: number;
+  readonly newerSegmentsMax: number;
   /** Rows of the largest. */
   readonly rowsMax: number;
 }
@@ -52,7 +52,7 @@ export function bySegment<T extends { readonly segment: OpenSegment }>(
 }
 
 /** Whether a newer segment speaks of the item with this fingerprint (four words). */
-export type Hidden = (w0: number, w1: number, w2: number, w3: number) => boolean;
+export type Shadowed = (w0: number, w1: number, w2: number, w3: number) => boolean;
 
 /** Fingerprints looked up between two turns of the event loop. */
 const soughtTogether = 1000;
@@ -65,8 +65,8 @@ export class Snapshot {
   readonly segments: readonly OpenSegment[];
   /** Undefined: untrained. */
   readonly model: Model | undefined;
-  readonly #hidden = new Map<OpenSegment, Promise<Hidden>>();
-  #parts: Parts | undefined;
+  readonly #hidden = new Map<OpenSegment, Promise<Shadowed>>();
+  #parts: ListBlocks | undefined;
   #count: Promise<number> | undefined;
 
   constructor(manifest: Manifest, segments: readonly OpenSegment[], model: Model | undefined) {
@@ -76,35 +76,35 @@ export class Snapshot {
   }
 
   /** All code blocks: by list, then those of the segments that are not grouped by the current model, if there is one. */
-  get parts(): Parts {
-    return (this.#parts ??= partsOf(this));
+  get listBlocks(): ListBlocks {
+    return (this.#parts ??= listBlocksOfSnapshot(this));
   }
 
   /** The code blocks of a list, of all segments that are grouped by the current model. */
-  partsOfList(list: number): readonly Part[] {
-    const { all, firsts } = this.parts;
+  listBlocksOf(list: number): readonly ListBlock[] {
+    const { all, firsts } = this.listBlocks;
     return all.slice(firsts[list], firsts[list + 1]);
   }
 
   /** The code blocks of the other segments. */
-  get ungroupedParts(): readonly Part[] {
-    const { all, firsts } = this.parts;
+  get ungroupedListBlocks(): readonly ListBlock[] {
+    const { all, firsts } = this.listBlocks;
     return all.slice(firsts[firsts.length - 2]);
   }
 
   /** The test for rows of `segment`; reads the id tables of the segments newer than it, once. */
-  hiddenIn(segment: OpenSegment): Promise<Hidden> {
+  shadowedIn(segment: OpenSegment): Promise<Shadowed> {
     const known = this.#hidden.get(segment);
     if (known !== undefined) return known;
-    const hidden = this.#readHidden(segment).catch((error: unknown) => {
+    const shadowed = this.#readHidden(segment).catch((error: unknown) => {
       this.#hidden.delete(segment);
       throw error;
     });
-    this.#hidden.set(segment, hidden);
-    return hidden;
+    this.#hidden.set(segment, shadowed);
+    return shadowed;
   }
 
-  async #readHidden(segment: OpenSegment): Promise<Hidden> {
+  async #readHidden(segment: OpenSegment): Promise<Shadowed> {
     const newer = this.segments.filter(({ ref }) => ref.sequence > segment.ref.sequence);
     const tables = await Promise.all(newer.map(({ reader }) => reader.entries()));
     return (w0, w1, w2, w3) => tables.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
@@ -116,12 +116,12 @@ export class Snapshot {
     isWanted: (row: number) => boolean,
     visit: (entry: Uint32Array) => void,
   ): Promise<void> {
-    const hidden = await this.hiddenIn(segment);
+    const shadowed = await this.shadowedIn(segment);
     const entries = await segment.reader.entries();
-    await inTurns(entries.length / entryWords, (i) => {
+    await forEachYielding(entries.length / entryWords, (i) => {
       const at = entryWords * i;
       if (!isWanted(entries[at + 4])) return;
-      if (hidden(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
+      if (shadowed(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
       visit(entries.subarray(at, at + entryWords));
     });
   }
@@ -193,7 +193,7 @@ async function* findIn(
   fingerprints: readonly Uint8Array[],
 ): AsyncGenerator<{ readonly sought: number; readonly rows: readonly number[][] }> {
   for (let start = 0; start < fingerprints.length; start += soughtTogether) {
-    if (start > 0) await breatheWhenDue();
+    if (start > 0) await yieldIfDue();
     const sought = fingerprints.slice(start, start + soughtTogether);
     // All segments at once: one wait for storage, whichever of them speak of the items.
     const rows = await Promise.all(segments.map(({ reader }) => reader.find(sought)));
@@ -201,20 +201,20 @@ async function* findIn(
   }
 }
 
-function partsOf({ segments, manifest, model }: Snapshot): Parts {
+function listBlocksOfSnapshot({ segments, manifest, model }: Snapshot): ListBlocks {
   const nLists = model === undefined ? 0 : listCount(model);
-  const groups: Omit<Part, "number">[][] = Array.from({ length: nLists + 1 }, () => []);
+  const groups: Omit<ListBlock, "number">[][] = Array.from({ length: nLists + 1 }, () => []);
   for (const segment of segments) {
-    const newer = segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
+    const newerSegments = segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
     const grouped = model !== undefined && segment.ref.model === manifest.model?.name;
     for (const block of segment.reader.directory.codes) {
-      groups[grouped ? block.list : nLists].push({ segment, block, newer });
+      groups[grouped ? block.list : nLists].push({ segment, block, newerSegments });
     }
   }
   const firsts = [0];
   for (const group of groups) firsts.push(firsts[firsts.length - 1] + group.length);
-  const all = groups.flat().map((part, number) => ({ number, ...part }));
-  const newerMax = all.reduce((most, { newer }) => Math.max(most, newer), 0);
+  const all = groups.flat().map((listBlock, number) => ({ number, ...listBlock }));
+  const newerSegmentsMax = all.reduce((most, { newerSegments }) => Math.max(most, newerSegments), 0);
   const rowsMax = all.reduce((most, { block }) => Math.max(most, block.rows), 0);
-  return { all, firsts, newerMax, rowsMax };
+  return { all, firsts, newerSegmentsMax, rowsMax };
 }

@@ -22,16 +22,18 @@ export function searchWarm(
   { topK, nProbes, greedy }: Probing,
 ): Found | undefined {
   const probes = probesOf(model, nProbes);
-  const parts = greedy || probes === quantizer.nLists ? undefined : index.partTable(snapshot);
-  if (parts === undefined) return undefined;
-  const newer = newestReaders(snapshot, snapshot.parts.newerMax).map((reader) => reader.openedTable());
+  const blocks = greedy || probes === quantizer.nLists ? undefined : index.listBlockTable(snapshot);
+  if (blocks === undefined) return undefined;
+  const newer = newestReaders(snapshot, snapshot.listBlocks.newerSegmentsMax).map((reader) =>
+    reader.openedTable(),
+  );
   if (!isComplete(newer)) return undefined;
-  const among = { metric: index.config.metric, quantizer, parts, newer, now: index.tick() };
+  const among = { metric: index.config.metric, quantizer, parts: blocks, newer, now: index.tick() };
   const limit = probeLimit(model.probeLimits, probes);
   const searched = searchLists(among, { vector, nProbes: probes, limit, topK });
   if (searched === undefined) return undefined;
   const { candidates, lists } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.
   if (candidates.length < topK && (nProbes === 0 || lists < probes)) return undefined;
-  return foundIn(snapshot.parts.all, candidates);
+  return foundIn(snapshot.listBlocks.all, candidates);
 }

@@ -30,7 +30,7 @@ export interface OpenCodes extends CachedBlock {
 }
 
 /** An id table (see id-table.ts), opened. */
-export interface OpenTable extends CachedBlock {
+export interface OpenIdTable extends CachedBlock {
   /** Kernel memory offset of the entries. */
   readonly entries: number;
   readonly count: number;
@@ -100,7 +100,7 @@ export class SegmentReader {
   }
 
   /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
-  async pinTable(): Promise<OpenTable> {
+  async pinTable(): Promise<OpenIdTable> {
     const [table] = await this.#cache.pin([this.directory], async () => {
       const entries = await this.#readEntries();
       const at = allocate(entries.byteLength);
@@ -112,8 +112,8 @@ export class SegmentReader {
   }
 
   /** The id table if it is in kernel memory already, not pinned: good for as long as nothing is awaited. */
-  openedTable(): OpenTable | undefined {
-    return this.#cache.peek(this.directory) as OpenTable | undefined;
+  openedTable(): OpenIdTable | undefined {
+    return this.#cache.peek(this.directory) as OpenIdTable | undefined;
   }
 
   unpinTable(): void {

@@ -17,7 +17,7 @@ import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { createGate } from "./semaphore.js";
+import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   closing,
@@ -40,7 +40,7 @@ const operationsMax = 64;
  */
 export function createLocalStore({ path }: { readonly path: string }): BlobStore {
   const root = resolve(path);
-  const gate = createGate(operationsMax);
+  const gate = createSemaphore(operationsMax);
   /** Folders whose own names are durable. */
   const durable = new Set<string>();
   let failure: SealdexError | undefined;

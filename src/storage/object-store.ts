@@ -10,7 +10,7 @@
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore, ByteRange } from "./blob-store.js";
-import { createGate } from "./semaphore.js";
+import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix, isKey } from "./key.js";
 import { ServiceError } from "./service-error.js";
 
@@ -52,7 +52,7 @@ const pauseMs = 50;
 
 /** `path`: what every object's name begins with, without a "/" at its end; may be empty. */
 export function createObjectStore(service: ObjectService, path: string): BlobStore {
-  const gate = createGate(requestsMax);
+  const gate = createSemaphore(requestsMax);
   const root = path === "" ? "" : `${path}/`;
 
   function run<T>(operation: string, signal: Signal, work: () => Promise<T>): Promise<T> {

@@ -11,7 +11,7 @@
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { codeOf, TimeoutError, unavailable, within } from "./failure.js";
-import { createGate } from "./semaphore.js";
+import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { loadPackage } from "./peer-package.js";
 
@@ -48,7 +48,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   const { client, tableName = "sealdex", timeoutMs = timeoutMsDefault } = options;
   const table = quoteTableName(tableName);
   const connectionString = client === undefined ? checkConnectionString(options.connectionString) : "";
-  const gate = createGate(operationsMax);
+  const gate = createSemaphore(operationsMax);
   let opening: Promise<{ pool: PostgresPool; close: () => Promise<void> }> | undefined;
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {

@@ -15,7 +15,7 @@ import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { TimeoutError, unavailable, within } from "./failure.js";
-import { createGate } from "./semaphore.js";
+import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   checkServers,
@@ -50,7 +50,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const { client, allowEviction = false, timeoutMs = timeoutMsDefault } = options;
   const path = checkPath(options.path ?? "sealdex");
   const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
-  const gate = createGate(operationsMax);
+  const gate = createSemaphore(operationsMax);
   let opening: Promise<RedisConnection> | undefined;
 
   async function open(): Promise<RedisConnection> {

@@ -1,9 +1,9 @@
 /** A limit to how many operations run at once, so that ten thousand reads need not open ten thousand files. */
 
 /** What the gate returns settles as the operation does. Operations start in the order they came. */
-export type Gate = <T>(operation: () => Promise<T>) => Promise<T>;
+export type Semaphore = <T>(operation: () => Promise<T>) => Promise<T>;
 
-export function createGate(runningMax: number): Gate {
+export function createSemaphore(runningMax: number): Semaphore {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (operation) => {

@@ -5,20 +5,20 @@ import type { Work } from "../engine/work.js";
 import { kernelThreads } from "./kernel-threads.js";
 
 /** Those who breathe. One goes on in each turn of the event loop: many at once hold it no longer than one does. */
-const breathing: (() => void)[] = [];
+const waiting: (() => void)[] = [];
 
 /** Lets other work of the process run. */
-export function breathe(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
-    breathing.push(resolve);
-    if (breathing.length === 1) setImmediate(next);
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(next);
   });
 }
 
 function next(): void {
   turnedAt = performance.now();
-  breathing.shift()?.();
-  if (breathing.length > 0) setImmediate(next);
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(next);
 }
 
 /** How long work may go on before others have their turn. */
@@ -27,14 +27,14 @@ const turnMsMax = 8;
 let turnedAt = 0;
 
 /** Breathes if that was last done longer ago than a turn may take. */
-export async function breatheWhenDue(): Promise<void> {
-  if (performance.now() - turnedAt >= turnMsMax) await breathe();
+export async function yieldIfDue(): Promise<void> {
+  if (performance.now() - turnedAt >= turnMsMax) await yieldToEventLoop();
 }
 
 /** Calls `visit` with 0 to n - 1, letting other work run in between. */
-export async function inTurns(n: number, visit: (i: number) => void): Promise<void> {
+export async function forEachYielding(n: number, visit: (i: number) => void): Promise<void> {
   for (let i = 0; i < n; i++) {
-    if (i % 64 === 63) await breatheWhenDue();
+    if (i % 64 === 63) await yieldIfDue();
     visit(i);
   }
 }
@@ -47,7 +47,7 @@ function isSmall(calls: readonly KernelCall[]): boolean {
 }
 
 /** Drives work to its end: its kernel calls on the threads, and other work of the process between its pieces. */
-export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
   let startedAt = performance.now();
   try {
     for (;;) {
@@ -58,8 +58,8 @@ export async function drive<T>(work: Work<T>, signal?: AbortSignal): Promise<T> 
       if (calls.length > 0 && isSmall(calls)) {
         for (const call of calls) callKernel(call);
         if (performance.now() - startedAt < turnMsMax) continue;
-        await breathe();
-      } else await (calls.length > 0 ? kernelThreads().run(calls) : breathe());
+        await yieldToEventLoop();
+      } else await (calls.length > 0 ? kernelThreads().run(calls) : yieldToEventLoop());
       startedAt = performance.now();
     }
   } finally {

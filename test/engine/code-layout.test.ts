@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bitLayout } from "../../src/engine/rabitq-quantizer.js";
+import { rabitqLayout } from "../../src/engine/rabitq-quantizer.js";
 import { blockBytes, packBlock, rowCodeBytes, unpackBlock } from "../../src/engine/code-layout.js";
-import { productLayout, putWord, wordAt } from "../../src/engine/product-quantizer.js";
+import { productLayout, putCodeword, codewordAt } from "../../src/engine/product-quantizer.js";
 
 const widths = Array.from({ length: 16 }, (_, i) => i + 1);
 
@@ -17,8 +17,8 @@ describe.each(widths)("words of %i bits", (bits) => {
         fc.array(fc.integer({ min: 0, max: 2 ** bits - 1 }), { minLength: 1, maxLength: 50 }),
         (given) => {
           const bytes = new Uint8Array(Math.ceil((given.length * bits) / 8));
-          given.forEach((word, i) => putWord(bytes, i * bits, word));
-          expect(given.map((_, i) => wordAt(bytes, i * bits, bits))).toEqual(given);
+          given.forEach((word, i) => putCodeword(bytes, i * bits, word));
+          expect(given.map((_, i) => codewordAt(bytes, i * bits, bits))).toEqual(given);
         },
       ),
     );
@@ -54,7 +54,7 @@ describe.each(widths)("words of %i bits", (bits) => {
 test.each([1, 2, 64, 100, 256, 384, 784, 1536, 8192])(
   "a block of ivf takes at most d / 8 + 40 bytes a row, d = %i",
   (d) => {
-    const layout = bitLayout(d);
+    const layout = rabitqLayout(d);
     expect(layout.nibbles * 4).toBeGreaterThanOrEqual(d);
     for (const n of [39, 40, 63, 64, 65, 1000]) {
       expect(blockBytes(layout, n)).toBeLessThanOrEqual(n * (d / 8 + 37) + layout.nibbles);

@@ -6,11 +6,11 @@ import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { type CodedModel, type Model } from "../../src/engine/model.js";
-import { ModelCoder } from "../../src/engine/model-quantizer.js";
+import { ModelQuantizer } from "../../src/engine/model-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
-import { extendCoder, reads, trainCoder, wordCount } from "../../src/engine/train-quantizer.js";
+import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
 import { clustered } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
@@ -23,23 +23,23 @@ function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): Ind
   return { type: "ivfpq", metric, nLists: 1024, pqDim, pqBits };
 }
 
-/** A model with a coder, learned from vectors, in kernel memory. */
+/** A model with a quantizer, learned from vectors, in kernel memory. */
 function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
   const points = toListSpace(config.metric, vectors, d);
   const lists = finish(trainModel(points, d, nLists, 3));
-  const coder = finish(trainCoder(config, points, lists, vectors.length / d));
-  return loaded(config, { ...lists, coder });
+  const quantizer = finish(trainQuantizer(config, points, lists, vectors.length / d));
+  return loaded(config, { ...lists, quantizer });
 }
 
 function loaded(config: IndexConfig, model: CodedModel) {
   const quantizer = finish(CoarseQuantizer.open(model));
-  const coder = new ModelCoder(config, model);
-  const both = { model: model as Model, quantizer, coder };
+  const rowQuantizer = new ModelQuantizer(config, model);
+  const both = { model: model as Model, quantizer, rowQuantizer };
   const codec = codecToWrite(config, model.dimension, both);
   if (!isRowCodec(codec)) throw new Error("expected a codec of codes alone");
   const release = () => {
     quantizer.free();
-    coder.free();
+    rowQuantizer.free();
   };
   return { trained: both, model, codec: codec as RowCodec, quantizer, release };
 }
@@ -67,7 +67,7 @@ function scores(
       codes,
       distance: distances[lists.indexOf(list)],
       pruned: false,
-      newer: 0,
+      newerSegments: 0,
       accepted: 0,
       firstBit: 0,
     },
@@ -99,20 +99,20 @@ describe.each(shapes)("%s", (_, config) => {
       const rows = vectors.subarray(0, n * d);
       const block = joined(index.codec.encode(rows, 1));
       const decoded = rowsOf(index.codec.decode(block, n), d);
-      const anchor = index.model.centroids.subarray(d, 2 * d);
+      const reference = index.model.centroids.subarray(d, 2 * d);
       for (const query of queries) {
         scores(config, index, block, n, 1, query).forEach((score, row) => {
           // Both follow from u, the code's direction: |q - a|^2 + |r|^2 - 2 |r| <q - a, u> / <r / |r|, u>.
-          const residual = rowsOf(rows, d)[row].map((value, i) => value - anchor[i]);
-          const code = decoded[row].map((value, i) => value - anchor[i]);
-          const fromAnchor = query.map((value, i) => value - anchor[i]);
+          const residual = rowsOf(rows, d)[row].map((value, i) => value - reference[i]);
+          const code = decoded[row].map((value, i) => value - reference[i]);
+          const fromAnchor = query.map((value, i) => value - reference[i]);
           const along = dot(residual, code);
           const cosine = along / Math.sqrt(dot(residual, residual) * dot(code, code));
           if (config.type === "ivfpq" && cosine < 0.6) return;
           const scale = dot(residual, residual) / along;
           const expected =
-            squaredL2(query, anchor) + dot(residual, residual) - 2 * scale * dot(fromAnchor, code);
-          const size = squaredL2(query, anchor) + dot(residual, residual);
+            squaredL2(query, reference) + dot(residual, residual) - 2 * scale * dot(fromAnchor, code);
+          const size = squaredL2(query, reference) + dot(residual, residual);
           expect(Math.abs(score - Math.max(0, expected))).toBeLessThan(tolerance * size);
         });
       }
@@ -249,10 +249,10 @@ test("rows keep their code, and their estimates, under lists that were learned a
     const quantizer = old.quantizer.assign(vectors);
     const rows = old.codec.encodeRows(vectors, quantizer);
     const lists = finish(trainModel(vectors, d, 9, 8));
-    const grown = finish(extendCoder(config, old.model.coder, vectors, lists, 2000));
-    const now = loaded(config, { ...lists, coder: grown });
-    expect(grown.anchors.length).toBe((5 + 9) * d);
-    expect(reads(config, now.model.coder, old.model.coder)).toBe(true);
+    const grown = finish(extendQuantizer(config, old.model.quantizer, vectors, lists, 2000));
+    const now = loaded(config, { ...lists, quantizer: grown });
+    expect(grown.references.length).toBe((5 + 9) * d);
+    expect(reads(config, now.model.quantizer, old.model.quantizer)).toBe(true);
     const query = clustered(501, d, 8, 4).slice(500 * d);
     const regrouped = scores(config, now, now.codec.pack(rows), 500, 3, query);
     for (let list = 0; list < 5; list++) {
@@ -271,22 +271,24 @@ test("rows keep their code, and their estimates, under lists that were learned a
   }
 });
 
-test("a coder that is extended gets the words that more rows support, and keeps those it had", () => {
+test("a quantizer that is extended gets the words that more rows support, and keeps those it had", () => {
   const d = 16;
   const vectors = clustered(1600, d, 8, 4);
   const config = ivfpq(4, 8);
   const lists = finish(trainModel(vectors.subarray(0, 160 * d), d, 3, 1));
-  const small = finish(trainCoder(config, vectors.subarray(0, 160 * d), lists, 160));
-  expect(small.products?.codebooks.length).toBe(20 * d);
-  const large = finish(extendCoder(config, small, vectors, lists, 1600));
-  expect(large.products?.codebooks.length).toBe(200 * d);
+  const small = finish(trainQuantizer(config, vectors.subarray(0, 160 * d), lists, 160));
+  expect(small.codebooks?.codewords.length).toBe(20 * d);
+  const large = finish(extendQuantizer(config, small, vectors, lists, 1600));
+  expect(large.codebooks?.codewords.length).toBe(200 * d);
   expect(reads(config, large, small)).toBe(true);
   expect(reads(config, small, large)).toBe(false);
 });
 
 test("codebooks have as many words as the data supports", () => {
-  expect([1, 7, 100, 2048, 5000, 39_000].map((n) => wordCount(n, 16))).toEqual([1, 1, 12, 256, 256, 1000]);
-  expect(wordCount(1e6, 4)).toBe(16);
+  expect([1, 7, 100, 2048, 5000, 39_000].map((n) => codewordCount(n, 16))).toEqual([
+    1, 1, 12, 256, 256, 1000,
+  ]);
+  expect(codewordCount(1e6, 4)).toBe(16);
 });
 
 test("a model of codes alone holds no rotated centroids, which only codes beside vectors are made from", () => {
@@ -294,9 +296,9 @@ test("a model of codes alone holds no rotated centroids, which only codes beside
   const vectors = clustered(2000, d, 20, 5);
   const before = allocatedBytes();
   const { model, release, quantizer } = trained(ivf(), vectors, d, 100);
-  const { coder, ...plain } = model;
+  const { quantizer: learned, ...plain } = model;
   const beside = finish(CoarseQuantizer.open(plain));
-  expect(coder).toBeDefined();
+  expect(learned).toBeDefined();
   expect(beside.bytes - quantizer.bytes).toBe(4 * 100 * d);
   beside.free();
   release();

@@ -36,14 +36,14 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const hidden = options.hidden ?? [];
   const entries = allocate(20 * Math.max(1, hidden.length));
   hidden.forEach((row, i) => wordsAt(entries + 20 * i, 5).set([row, 0, 0, 0, 7]));
-  search.hideBy([{ entries, count: hidden.length }]);
+  search.shadowBy([{ entries, count: hidden.length }]);
   search.scan([
     {
       block: 5,
       codes,
       distance: undefined,
       pruned: false,
-      newer: 1,
+      newerSegments: 1,
       accepted: options.accepted ? bits : 0,
       firstBit,
     },

@@ -155,7 +155,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
       codes,
       distance,
       pruned: true,
-      newer: 0,
+      newerSegments: 0,
       accepted: bits,
       firstBit,
     };

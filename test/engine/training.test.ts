@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CoarseQuantizer, type Probes } from "../../src/engine/coarse-quantizer.js";
 import { type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { scoreFloor, toListSpace } from "../../src/engine/metric.js";
+import { scoreLowerBound, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
@@ -147,7 +147,7 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     const radius = finish(quantizer.radius(flat, list));
     for (const query of rows.slice(0, 40)) {
       const { lists: order, distances } = probe(quantizer, query, 8, metric);
-      const floor = scoreFloor(metric, d, distances[order.indexOf(list)], radius);
+      const floor = scoreLowerBound(metric, d, distances[order.indexOf(list)], radius);
       for (const row of members) {
         const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));
         expect(metric === "cosine" ? cosine : squaredL2(query, rows[row])).toBeGreaterThanOrEqual(

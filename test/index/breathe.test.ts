@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { breathe, inTurns } from "../../src/threads/run.js";
+import { yieldToEventLoop, forEachYielding } from "../../src/threads/run.js";
 
 /** Counts turns of the event loop until `done`. */
 function countTurns() {
@@ -17,7 +17,7 @@ describe("breathing", () => {
     const counted = countTurns();
     const wokenIn = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        await breathe();
+        await yieldToEventLoop();
         return counted.turns;
       }),
     );
@@ -30,7 +30,7 @@ describe("breathing", () => {
     const visited = await Promise.all(
       lengths.map(async (n) => {
         const seen: number[] = [];
-        await inTurns(n, (i) => seen.push(i));
+        await forEachYielding(n, (i) => seen.push(i));
         return seen;
       }),
     );
@@ -43,7 +43,7 @@ describe("breathing", () => {
       const until = performance.now() + 0.1;
       while (performance.now() < until);
     };
-    for (let loop = 0; loop < 12; loop++) await inTurns(64, busy);
+    for (let loop = 0; loop < 12; loop++) await forEachYielding(64, busy);
     counted.done = true;
     expect(counted.turns).toBeGreaterThanOrEqual(5);
   });

@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import { collectGarbage, generateKey } from "../../src/core.js";
-import { collectAbandoned } from "../../src/encrypted-index/orphans.js";
+import { collectOrphans } from "../../src/encrypted-index/orphans.js";
 import type { Clock } from "../../src/commit/clock.js";
-import { collect } from "../../src/encrypted-index/gc.js";
+import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { historyMs, uploadMs } from "../../src/commit/retention.js";
@@ -53,7 +53,7 @@ test("without grace everything is collected that the newest manifest does not na
   await one.index.train({ nLists: 2 });
   await fill(one, 3);
   expect((await unnamed(store, one)).length).toBeGreaterThan(20);
-  const { objects } = await collect(one.inner, { graceMs: 0 });
+  const { objects } = await gc(one.inner, { graceMs: 0 });
   expect(objects).toBeGreaterThan(20);
   expect(await unnamed(store, one)).toEqual([]);
   expect(await open().index.count()).toBe(40);
@@ -70,7 +70,7 @@ test("within the grace period nothing is collected that an open snapshot needs",
   for (const ms of [0, historyMs - 1]) {
     clock.ms += ms;
     await writer.index.upsert([{ id: `at ${ms}`, vector: [1, 1] }]);
-    await collect(writer.inner);
+    await gc(writer.inner);
     expect(await snapshot.count()).toBe(5);
     for await (const records of snapshot.liveRecords()) expect(records.length).toBeGreaterThan(0);
   }
@@ -88,7 +88,7 @@ test("a reader that is slower than the grace period begins again, and sees the i
         collected = true;
         await fill(writer, 20);
         await compactAll(writer.inner, undefined);
-        await collect(writer.inner, { graceMs: 0 });
+        await gc(writer.inner, { graceMs: 0 });
       }
       return store.read(key, range);
     },
@@ -126,7 +126,7 @@ test("what was stored before a fence is stored again rather than committed", asy
       if (key.includes("/segment/") && taken.length === 0) {
         taken.push(key);
         // The collector takes it for what a crashed writer left, before its writer comes to commit it.
-        await collect(collector.inner, { graceMs: 0 });
+        await gc(collector.inner, { graceMs: 0 });
         expect(await store.read(key)).toBeNull();
       }
       return created;
@@ -161,12 +161,12 @@ test("what a crashed writer left is deleted after a day, and not before", async 
   expect(await unnamed(store, writer)).toHaveLength(1);
   for (let hours = 0; hours < 23; hours++) {
     clock.ms += uploadMs / 24;
-    await collect(writer.inner);
+    await gc(writer.inner);
     expect(await unnamed(store, writer)).toHaveLength(1);
   }
   for (let hours = 0; hours < 30; hours++) {
     clock.ms += uploadMs / 24;
-    await collect(writer.inner);
+    await gc(writer.inner);
   }
   expect(await unnamed(store, writer)).toEqual([]);
 });
@@ -267,9 +267,9 @@ test("what is left of a deleted index goes a day later, and a living one is left
   await client.deleteIndex(options);
   await expect(stale.count()).rejects.toMatchObject({ code: "not_found" });
   await expect(stale.upsert([{ id: "b", vector: [1] }])).rejects.toMatchObject({ code: "not_found" });
-  expect(await collectAbandoned(store, store, clock)).toBe(0);
+  expect(await collectOrphans(store, store, clock)).toBe(0);
   clock.ms += uploadMs;
-  expect(await collectAbandoned(store, store, clock)).toBe(1);
+  expect(await collectOrphans(store, store, clock)).toBe(1);
   expect((await store.list("")).length).toBeLessThan(before);
   expect(await matching(store, "index/")).toHaveLength(3);
   expect(await living.count()).toBe(1);
@@ -286,10 +286,10 @@ test("what a deletion left that was cut short is found, marked and deleted", asy
   await store.delete(await store.list("names/"));
   for (let day = 0; day < 2; day++) {
     expect(await separate.list("")).toHaveLength(1);
-    expect(await collectAbandoned(separate, store, clock)).toBe(0);
+    expect(await collectOrphans(separate, store, clock)).toBe(0);
     clock.ms += uploadMs / 2;
   }
-  expect(await collectAbandoned(separate, store, clock)).toBe(1);
+  expect(await collectOrphans(separate, store, clock)).toBe(1);
   expect(await separate.list("")).toEqual([]);
   expect(await store.list("")).toEqual([]);
 });
@@ -330,7 +330,7 @@ test("objects of other configuration locations are nobody's to judge", async () 
   const index = await other.createIndex(options);
   await index.upsert([{ id: "a", vector: [1] }]);
   for (let day = 0; day < 3; day++) {
-    await collectAbandoned(shared, mine, clock);
+    await collectOrphans(shared, mine, clock);
     clock.ms += uploadMs;
   }
   expect(await index.count()).toBe(1);

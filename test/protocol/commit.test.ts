@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
 import type { Clock } from "../../src/commit/clock.js";
-import { collect } from "../../src/encrypted-index/gc.js";
+import { gc } from "../../src/encrypted-index/gc.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { historyMs } from "../../src/commit/retention.js";
 import { sealManifest } from "../../src/commit/manifest.js";
@@ -72,7 +72,7 @@ async function letTimePass(clock: StandingClock, other: Opened, rounds = 3): Pro
     clock.ms += historyMs + 1;
     await other.index.upsert([{ id: `time ${clock.ms}`, vector: [9, 9] }]);
   }
-  await collect(other.inner);
+  await gc(other.inner);
 }
 
 test("upserts that wait at the same time share a manifest", async () => {

@@ -5,9 +5,9 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { collectAbandoned } from "../../src/encrypted-index/orphans.js";
+import { collectOrphans } from "../../src/encrypted-index/orphans.js";
 import type { Clock } from "../../src/commit/clock.js";
-import { collect } from "../../src/encrypted-index/gc.js";
+import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { namedObjects } from "../../src/commit/manifest.js";
@@ -101,9 +101,9 @@ const steps: readonly Step[] = [
   maintain("train again", 24, ({ index }) => index.train({ nLists: 3 })),
   upsert(["h"], "raises a fence", 20 * minute),
   upsert(["h", "i"], "raises it again", 40 * minute),
-  maintain("collect", 60 * minute, ({ inner }) => collect(inner)),
-  maintain("collect without grace", 61 * minute, ({ inner }) => collect(inner, { graceMs: 0 })),
-  maintain("collect a day later", 2 * day, ({ inner }) => collect(inner)),
+  maintain("collect", 60 * minute, ({ inner }) => gc(inner)),
+  maintain("collect without grace", 61 * minute, ({ inner }) => gc(inner, { graceMs: 0 })),
+  maintain("collect a day later", 2 * day, ({ inner }) => gc(inner)),
   {
     name: "delete the index",
     at: 2 * day + minute,
@@ -167,8 +167,8 @@ async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
   expect(await readModel(store, at)).toEqual({ ...model, after: "after" });
   for (let later = 1; later <= 3; later++) {
     const cleaner = await startProcess(store, at + later * 1.1 * day);
-    await collect((await cleaner.open()).inner);
-    await collectAbandoned(store, store, clockAt(at + later * 1.1 * day));
+    await gc((await cleaner.open()).inner);
+    await collectOrphans(store, store, clockAt(at + later * 1.1 * day));
     await cleaner.end();
   }
   const last = await startProcess(store, at + 4 * day);

@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { collect } from "../../src/encrypted-index/gc.js";
+import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
 import { numberOf } from "../../src/commit/object-names.js";
@@ -117,7 +117,7 @@ export async function simulate(seed: number): Promise<Report> {
     for (let n = world.integer(0, 4); n > 0; n--) {
       await world.wait(world.random() * 2 * thinkMs);
       const graceMs = world.pick([undefined, undefined, 0, 60_000]);
-      await tolerate(collect(inner, graceMs === undefined ? {} : { graceMs }));
+      await tolerate(gc(inner, graceMs === undefined ? {} : { graceMs }));
     }
   }
 
@@ -148,10 +148,10 @@ export async function simulate(seed: number): Promise<Report> {
     await change(index, "last", "last");
     await readAll(index, "last");
     for (let day = 0; day < 3; day++) {
-      await collect(inner);
+      await gc(inner);
       await world.wait(25 * hour);
     }
-    await collect(inner);
+    await gc(inner);
     const named = namedObjects(await inner.log.newest());
     const stored = (await blobs.list("index/")).filter((name) => !name.includes("/manifest/"));
     const lost = [...named].filter((name) => !stored.includes(name));

@@ -5,7 +5,7 @@ import { kernels } from "./kernels.js";
 /** What the rows of a block are measured from. */
 export interface Bases {
   /** Of each row the number of its base, uint32; 0: `base` is the base of every row. */
-  readonly anchors: number;
+  readonly references: number;
   /** Bases, float32. */
   readonly bases: number;
   readonly base: number;
@@ -22,18 +22,18 @@ export interface RoundedTable {
 
 /**
  * Signs and factors of n rotated residuals, layout (n, d), d a multiple of 8: writes `signs`, layout (n, d / 8) bytes, and
- * `factors`, float32 of layout (2, n), add and scale. Row i lies around row `anchors[i]` (uint32) of `origins`, layout (·, d).
+ * `factors`, float32 of layout (2, n), add and scale. Row i lies around row `reference centroids[i]` (uint32) of `origins`, layout (·, d).
  */
 export function encodeSigns(
   residuals: number,
   n: number,
   d: number,
-  anchors: number,
+  references: number,
   origins: number,
   signs: number,
   factors: number,
 ): void {
-  kernels().encodeSigns(residuals, n, d, anchors, origins, signs, factors);
+  kernels().encodeSigns(residuals, n, d, references, origins, signs, factors);
 }
 
 /** The 16 signed sums of each 4 of a query's 4 * `groups` components, float32 of layout (groups, 16). */
@@ -60,7 +60,7 @@ export function estimateNibbles(
   groups: number,
   { low, high, step, shift }: RoundedTable,
   factors: number,
-  { anchors, bases, base }: Bases,
+  { references, bases, base }: Bases,
   sums: number,
   estimates: number,
 ): void {
@@ -73,7 +73,7 @@ export function estimateNibbles(
     step,
     shift,
     factors,
-    anchors,
+    references,
     bases,
     base,
     sums,
@@ -95,7 +95,7 @@ export function estimateProducts(
   tables: number,
   k: number,
   factors: number,
-  anchors: number,
+  references: number,
   bases: number,
   base: number,
   estimates: number,
@@ -109,7 +109,7 @@ export function estimateProducts(
     tables,
     k,
     factors,
-    anchors,
+    references,
     bases,
     base,
     estimates,
