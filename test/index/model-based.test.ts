@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createClient, generateKey, type Match, type Metric, type VectorIndex } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { repeats } from "../tier.js";
 import { bruteForceDistance } from "./behaviour.js";
 
 const ids = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
@@ -122,7 +123,7 @@ test.each(["euclidean", "cosine", "squared_euclidean"] as const)(
         await client.close();
       },
     );
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: repeats("SEALDEX_HISTORIES", { fast: 15, all: 60 }) });
     expect(trained).toBeGreaterThan(0);
     expect(compacted).toBeGreaterThan(0);
   },

@@ -5,11 +5,12 @@
 
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
+import { repeats } from "../tier.js";
 import { batchesOf, monotonicMs, startChild } from "./child.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { type AddedBatch, expectPrefixes } from "./prefix.js";
 
-const kills = Number(process.env.SEALDEX_KILLS ?? 8);
+const kills = repeats("SEALDEX_KILLS", { fast: 4, all: 8 });
 const lanes = 2;
 const batchItems = 3;
 const lifeMsMax = 400;

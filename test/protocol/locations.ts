@@ -80,14 +80,12 @@ function emptiedAfterwards(location: StorageLocation): TestLocation {
   };
 }
 
-/** Names of the locations there are; `SEALDEX_TEST_LOCATIONS=local,s3` leaves out others. */
+/** Names of the locations of this tier: all, or local disk alone; `SEALDEX_TEST_LOCATIONS=local,s3` leaves out others. */
 export const locationNames: readonly string[] = chosen();
 
 function chosen(): string[] {
   const asked = process.env.SEALDEX_TEST_LOCATIONS?.split(",");
-  const there = Object.keys(preparations).filter(
-    (name) => ["local", "gcs emulator"].includes(name) || servers[name] !== undefined,
-  );
+  const there = inject("tier") === "fast" ? ["local"] : Object.keys(preparations);
   const absent = asked?.filter((name) => !there.includes(name)) ?? [];
   if (absent.length > 0) throw new Error(`SEALDEX_TEST_LOCATIONS: there is no ${absent.join(", ")}`);
   return asked ?? there;

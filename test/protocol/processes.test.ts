@@ -6,12 +6,13 @@
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { openLocation } from "../../src/storage/location.js";
+import { repeats } from "../tier.js";
 import { batchesOf, startChild } from "./child.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { expectPrefixes } from "./prefix.js";
 
 const writers = 8;
-const batches = Number(process.env.SEALDEX_BATCHES ?? 10);
+const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 10 });
 const batchItems = 2;
 
 test.each(locationNames)(

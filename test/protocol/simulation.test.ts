@@ -4,9 +4,10 @@
  */
 
 import { expect, test } from "vitest";
+import { repeats } from "../tier.js";
 import { simulate } from "./simulation.js";
 
-const seeds = Number(process.env.SEALDEX_SEEDS ?? 2000);
+const seeds = repeats("SEALDEX_SEEDS", { fast: 200, all: 2000 });
 const only = process.env.SEALDEX_SEED;
 
 test("many processes over a store that fails, stalls and forgets do nothing that one would not", async () => {

@@ -1,35 +1,26 @@
 /**
- * Before the tests: starts the servers that this machine has, all at once, or takes those that the environment
- * names. Tests get their addresses by `inject("servers")`. Without a server its tests are skipped, and with an address alone
- * those that start a server of their own, to break it. Either is said; under CI it is an error.
+ * Before the tests of the full tier: starts every server, all at once, or takes those that the environment names. Tests get
+ * their addresses by `inject("servers")`. A server that is missing is an error.
  */
 
 import type { TestProject } from "vitest/node";
 import { testServers } from "./all.js";
 import type { RunningServer } from "./test-server.js";
 
-declare module "vitest" {
-  interface ProvidedContext {
-    /** Addresses by the server's name. */
-    servers: Readonly<Record<string, string>>;
-  }
-}
-
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  reportMissing();
   const running: RunningServer[] = [];
   const stopAll = async () => void (await Promise.all(running.map((server) => server.stop())));
   const addresses: Record<string, string> = {};
-  const absent = testServers.filter(({ isInstalled }) => !isInstalled());
-  if (absent.length > 0) reportSkipped();
-
-  const starts = testServers.map(async ({ name, variable, isInstalled, start }) => {
-    const given = process.env[variable];
-    if (given) addresses[name] = given;
-    else if (isInstalled()) {
-      const server = await start();
-      running.push(server);
-      addresses[name] = server.address;
+  const starts = testServers.map(async ({ name, variable, start }) => {
+    const address = process.env[variable];
+    if (address) {
+      addresses[name] = address;
+      return;
     }
+    const server = await start();
+    running.push(server);
+    addresses[name] = server.address;
   });
   const failures = (await Promise.allSettled(starts)).filter((start) => start.status === "rejected");
   if (failures.length > 0) {
@@ -41,21 +32,21 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   }
   project.provide("servers", addresses);
   return stopAll;
+}
 
-  function reportSkipped(): void {
-    const list = (all: typeof absent) => all.map(({ name }) => name).join(", ");
-    const given = absent.filter(({ variable }) => process.env[variable]);
-    const missing = absent.filter((server) => !given.includes(server));
-    const packages = [...new Set(absent.flatMap((server) => server.packages))].join(" ");
-    const message = [
-      ...(missing.length > 0 ? [`No server found for: ${list(missing)}.`] : []),
-      ...(given.length > 0 ? [`Not installed, so not restarted by tests: ${list(given)}.`] : []),
-      `To run their tests: apt-get install ${packages}`,
-      ...(missing.length > 0
-        ? [`or addresses in ${missing.map(({ variable }) => variable).join(", ")}`]
-        : []),
-    ].join(" ");
-    if (process.env.CI === "true") throw new Error(`${message}; CONTRIBUTING.md says more.`);
-    process.stderr.write(`Skipped. ${message}; CONTRIBUTING.md says more.\n`);
+/** Without its programs, a server that the environment names is used, but no test can restart it: those are skipped. */
+function reportMissing(): void {
+  const absent = testServers.filter(({ isInstalled }) => !isInstalled());
+  if (absent.length === 0) return;
+  const missing = absent.filter(({ variable }) => !process.env[variable]);
+  const list = (all: typeof absent) => all.map(({ name }) => name).join(", ");
+  const packages = [...new Set(absent.flatMap((server) => server.packages))].join(" ");
+  const install = `apt-get install --no-install-recommends ${packages}; CONTRIBUTING.md says more.`;
+  if (missing.length > 0) {
+    const variables = missing.map(({ variable }) => variable).join(", ");
+    throw new Error(
+      `no server found for: ${list(missing)}. Set ${variables} or ${install} npm test needs none.`,
+    );
   }
+  process.stderr.write(`Not installed, so tests that restart it are skipped: ${list(absent)}. ${install}\n`);
 }

@@ -7,11 +7,12 @@ import { openLocation, type StorageLocation } from "../../src/storage/location.j
 import { createPostgresStore } from "../../src/storage/postgres.js";
 import { postgres, startPostgres } from "../servers/postgres.js";
 import { freePorts, type RestartableServer } from "../servers/test-server.js";
+import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 
 const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
-const unlessInstalled = { skip: !postgres.isInstalled() };
+const unlessInstalled = { skip: !canStart(postgres) };
 
 let made = 0;
 const newTable = () => `test_${process.pid}_${Date.now()}_${made++}`;

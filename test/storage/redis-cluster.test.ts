@@ -6,11 +6,12 @@ import { openLocation, type StorageLocation } from "../../src/storage/location.j
 import { createRedisStore } from "../../src/storage/redis.js";
 import { redisCluster, startRedisCluster } from "../servers/redis-cluster.js";
 import type { RestartableServer } from "../servers/test-server.js";
+import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 
 const { "redis cluster": connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
-const unlessInstalled = { skip: !redisCluster.isInstalled() };
+const unlessInstalled = { skip: !canStart(redisCluster) };
 
 let made = 0;
 const newLocation = (): StorageLocation => ({

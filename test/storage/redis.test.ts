@@ -10,11 +10,12 @@ import { openLocation, type StorageLocation } from "../../src/storage/location.j
 import { createRedisStore } from "../../src/storage/redis.js";
 import { redis, type RedisServer, startRedis } from "../servers/redis.js";
 import { freePorts } from "../servers/test-server.js";
+import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 
 const { redis: shared = "" } = inject("servers");
 const unlessThere = { skip: shared === "" };
-const unlessInstalled = { skip: !redis.isInstalled() };
+const unlessInstalled = { skip: !canStart(redis) };
 
 let made = 0;
 const newPath = () => `test-${process.pid}-${Date.now()}-${made++}`;

@@ -1,0 +1,26 @@
+/**
+ * How much of the tests runs. `npm test` is the fast tier: everything that needs no server, and a share of the slow suites.
+ * `npm run test:all` is everything, on every server.
+ */
+
+import { inject } from "vitest";
+import type { TestServer } from "./servers/test-server.js";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly tier: "fast" | "all";
+    /** Addresses of the servers for tests, by name. */
+    readonly servers: Readonly<Record<string, string>>;
+  }
+}
+
+/** How often a slow suite repeats itself: what the environment variable says, else the count of the tier. */
+export function repeats(variable: string, counts: { readonly fast: number; readonly all: number }): number {
+  const set = process.env[variable];
+  return set === undefined ? counts[inject("tier")] : Number(set);
+}
+
+/** Whether a test may start a server of this kind, to break it. The fast tier starts none, even if it is installed. */
+export function canStart(server: TestServer): boolean {
+  return inject("tier") === "all" && server.isInstalled();
+}
