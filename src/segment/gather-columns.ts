@@ -126,9 +126,9 @@ class PathNode {
 class Group {
   readonly #roots = new Map<string, PathNode>();
   readonly #nodes: PathNode[] = [];
-  /** Rows with paths that have no column. */
+  /** Rows with paths that have no column, now or later. */
   readonly #partial = noRows(rowsPerColumnGroup);
-  /** Rows that were not read to the end. */
+  /** Rows of which some values were not read, although their paths may have a column or get one from a later row. */
   readonly #unread = noRows(rowsPerColumnGroup);
   #visits = 0;
   #newPaths = 0;
@@ -149,14 +149,26 @@ class Group {
     for (const key of Object.keys(object)) {
       // No filter can name it: the dots would part its path.
       if (key.includes(".")) continue;
-      const node = children.get(key) ?? this.#follow(children, parent, key);
-      if (node === undefined) addRow(this.#partial, row);
-      else this.#visit(node, object[key], row);
+      const node = children.get(key) ?? this.#follow(children, parent, key, row);
+      if (node !== undefined) this.#visit(node, object[key], row);
     }
   }
 
-  #follow(children: Map<string, PathNode>, parent: PathNode | undefined, key: string): PathNode | undefined {
-    if (this.#nodes.length === pathsMax || this.#newPaths++ >= newPathsPerRowMax) return undefined;
+  #follow(
+    children: Map<string, PathNode>,
+    parent: PathNode | undefined,
+    key: string,
+    row: number,
+  ): PathNode | undefined {
+    if (this.#nodes.length === pathsMax) {
+      addRow(this.#partial, row);
+      return undefined;
+    }
+    // A later row may be the first to have this path. At most pathsMax / newPathsPerRowMax rows of a group get here.
+    if (this.#newPaths++ >= newPathsPerRowMax) {
+      addRow(this.#unread, row);
+      return undefined;
+    }
     const node = new PathNode(parent === undefined ? key : `${parent.path}.${key}`);
     children.set(key, node);
     this.#nodes.push(node);

@@ -271,6 +271,25 @@ test("filters restrict a search; the store's own filter is required beside each 
   });
 });
 
+test("the store's own filter hides a document whose metadata have more keys than columns, whatever is asked", async () => {
+  const wide = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`k${i}`, i]));
+  const secret = new Document({ id: "s", pageContent: "secret", metadata: { ...wide, classified: true } });
+  const plain = ["a", "b"].map(
+    (id) => new Document({ id, pageContent: id, metadata: { classified: false, team: "x" } }),
+  );
+  const everything = open();
+  await everything.addDocuments([secret, ...plain]);
+  const limited = open({ filter: { classified: { $ne: true } } });
+  const found = async (store: EncryptedVectorStore, filter?: Filter) =>
+    (await store.similaritySearch("secret", 9, filter)).map(({ id }) => id).sort();
+  expect(await found(limited)).toEqual(["a", "b"]);
+  expect(await found(limited, { team: null })).toEqual([]);
+  expect(await found(everything, { classified: true })).toEqual(["s"]);
+  await limited.delete({ filter: { k1: 1 } });
+  await limited.delete({ deleteAll: true });
+  expect(await found(everything)).toEqual(["s"]);
+});
+
 test("nothing drops the store's own filter: not ids, not null, not a change of the object it came from", async () => {
   const everything = open();
   await everything.addDocuments([fish, keys, locks], { ids: ["f", "k", "l"] });

@@ -204,6 +204,47 @@ describe("hostile metadata", () => {
     expect(decided({ "key 20 1999": { $ne: 1999 } }, metadatas)).toBeGreaterThanOrEqual(180);
   });
 
+  test.each([63, 64, 65, 200, 600])(
+    "a row with %i other keys keeps the value that later rows give a column",
+    (n) => {
+      const wide = Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, i]));
+      const nested = { ...wide, deep: { in: { team: "legal" } }, list: [{ team: "legal" }] };
+      const others = Array.from({ length: 40 }, () => ({
+        team: "sales",
+        deep: { in: { team: "sales" } },
+        list: [],
+      }));
+      for (const metadatas of [
+        [{ ...wide, team: "legal" }, ...others],
+        [nested, ...others],
+        [...others.slice(20), nested, { ...wide, team: "legal" }, ...others],
+      ]) {
+        for (const path of ["team", "deep.in.team", "list.team", "list.0.team"]) {
+          for (const condition of [
+            "legal",
+            null,
+            { $ne: "legal" },
+            { $ne: null },
+            { $in: ["legal", null] },
+          ]) {
+            // At most the wide rows are left to their records, and what an array on the way leaves open.
+            const all = path.startsWith("list") ? 0 : metadatas.length - 2;
+            expect(decided({ [path]: condition }, metadatas)).toBeGreaterThanOrEqual(all);
+          }
+        }
+      }
+    },
+  );
+
+  test("some rows with keys of their own leave the other rows decided", () => {
+    const metadatas = Array.from({ length: 200 }, (_, row) => ({
+      ...(row < 7 && Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${row}:${i}`, i]))),
+      team: row % 2 === 0 ? "legal" : "sales",
+    }));
+    expect(decided({ team: "legal" }, metadatas)).toBe(193);
+    expect(decided({ team: null }, metadatas)).toBe(193);
+  });
+
   test("long arrays are left to the records", () => {
     const numbers = Array.from({ length: 5000 }, (_, i) => i);
     const metadatas = [{ a: numbers }, { a: numbers.slice(0, 64) }, { a: 70 }, {}, { a: numbers.slice(6) }];
