@@ -1,4 +1,8 @@
-/** `sealdex/core`: everything but LangChain. */
+/**
+ * Everything but LangChain.
+ *
+ * @module sealdex/core
+ */
 
 import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";

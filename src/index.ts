@@ -1,4 +1,8 @@
-/** `sealdex`: the encrypted vector index and its LangChain.js vector store. */
+/**
+ * The encrypted vector index and its LangChain.js vector store.
+ *
+ * @module sealdex
+ */
 
 export { collectGarbage, copyIndex, createClient, generateKey, SealdexError } from "./core.js";
 export type {

@@ -1,4 +1,8 @@
-/** `sealdex/client`: indexes on a Sealdex service. Needs `fetch` and nothing else, so it runs in browsers too. */
+/**
+ * Indexes on a Sealdex service. Needs `fetch` and nothing else, so it runs in browsers too.
+ *
+ * @module sealdex/client
+ */
 
 import type {
   CallOptions,

@@ -1,6 +1,8 @@
 /**
- * `sealdex/langgraph`: `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. Needs
- * `@langchain/langgraph-checkpoint`, which comes with LangGraph.
+ * `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. Needs `@langchain/langgraph-checkpoint`, which comes
+ * with LangGraph.
+ *
+ * @module sealdex/langgraph
  */
 
 import { inspect } from "node:util";

@@ -1,6 +1,8 @@
 /**
- * The contract of blob-store.ts as a test suite, for the drivers here and for anybody's own. It needs a test
- * runner's `test` function and nothing else; docs/storage-drivers.md shows how to run it.
+ * The contract of blob-store.ts as a test suite, for the drivers of this package and for others. It needs the `test` function
+ * of a test runner and nothing else; docs/storage-drivers.md shows how to run it.
+ *
+ * @module sealdex/storage/conformance
  */
 
 import type { BlobStore } from "./blob-store.js";

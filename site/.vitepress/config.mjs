@@ -1,0 +1,59 @@
+import { defineConfig } from "vitepress";
+
+/** Pages have the paths that they have in the repository, so that their links work in both places. */
+export default defineConfig({
+  title: "Sealdex",
+  description: "Encrypted vector index for Node.js and LangChain.js",
+  srcDir: "pages",
+  outDir: "dist",
+  rewrites: {
+    "README.md": "index.md",
+    "server/README.md": "server/index.md",
+    "bench/README.md": "bench/index.md",
+  },
+  cleanUrls: true,
+  lastUpdated: false,
+  themeConfig: {
+    search: { provider: "local" },
+    nav: [
+      { text: "Guide", link: "/docs/langchain" },
+      { text: "API", link: "/api/" },
+      { text: "Service", link: "/server/" },
+      { text: "Changelog", link: "/CHANGELOG" },
+    ],
+    sidebar: [
+      { text: "Start", items: [{ text: "Overview", link: "/" }] },
+      {
+        text: "Guides",
+        items: [
+          { text: "LangChain", link: "/docs/langchain" },
+          { text: "Storage locations", link: "/docs/storage" },
+          { text: "Training", link: "/docs/training" },
+          { text: "Operations", link: "/docs/operations" },
+          { text: "Storage drivers", link: "/docs/storage-drivers" },
+          { text: "The HTTP service", link: "/server/" },
+        ],
+      },
+      {
+        text: "Reference",
+        items: [
+          { text: "API", link: "/api/" },
+          { text: "Stored format", link: "/FORMAT" },
+          { text: "Architecture", link: "/ARCHITECTURE" },
+          { text: "Benchmarks", link: "/bench/" },
+          { text: "Contributing", link: "/CONTRIBUTING" },
+          { text: "Changelog", link: "/CHANGELOG" },
+        ],
+      },
+      {
+        text: "Decisions",
+        collapsed: true,
+        items: ["commit", "segments", "search", "training", "storage", "interfaces"].map((name) => ({
+          text: name,
+          link: `/docs/decisions/${name}`,
+        })),
+      },
+    ],
+    outline: [2, 3],
+  },
+});
