@@ -191,10 +191,11 @@ describe("compared with the metadata themselves", () => {
 describe("hostile metadata", () => {
   const common = (row: number) => ({ group: row % 10, tag: ["x", "y"] });
   const filter = { group: 3, tag: "x" };
+  const keys = (prefix: string, n: number) =>
+    Object.fromEntries(Array.from({ length: n }, (_, i) => [`${prefix}${i}`, i]));
 
   test("rows with thousands of keys leave the columns few, and the other rows decided", () => {
-    const wide = (row: number) =>
-      Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`key ${row} ${i}`, i]));
+    const wide = (row: number) => keys(`key ${row} `, 2000);
     const metadatas = Array.from({ length: 200 }, (_, row) =>
       row % 20 === 0 ? { ...wide(row), ...common(row) } : common(row),
     );
@@ -207,7 +208,7 @@ describe("hostile metadata", () => {
   test.each([63, 64, 65, 200, 600])(
     "a row with %i other keys keeps the value that later rows give a column",
     (n) => {
-      const wide = Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, i]));
+      const wide = keys("k", n);
       const nested = { ...wide, deep: { in: { team: "legal" } }, list: [{ team: "legal" }] };
       const others = Array.from({ length: 40 }, () => ({
         team: "sales",
@@ -219,7 +220,7 @@ describe("hostile metadata", () => {
         [nested, ...others],
         [...others.slice(20), nested, { ...wide, team: "legal" }, ...others],
       ]) {
-        for (const path of ["team", "deep.in.team", "list.team", "list.0.team"]) {
+        for (const reached of ["team", "deep.in.team", "list.team", "list.0.team"]) {
           for (const condition of [
             "legal",
             null,
@@ -228,8 +229,8 @@ describe("hostile metadata", () => {
             { $in: ["legal", null] },
           ]) {
             // At most the wide rows are left to their records, and what an array on the way leaves open.
-            const all = path.startsWith("list") ? 0 : metadatas.length - 2;
-            expect(decided({ [path]: condition }, metadatas)).toBeGreaterThanOrEqual(all);
+            const all = reached.startsWith("list") ? 0 : metadatas.length - 2;
+            expect(decided({ [reached]: condition }, metadatas)).toBeGreaterThanOrEqual(all);
           }
         }
       }
@@ -238,7 +239,7 @@ describe("hostile metadata", () => {
 
   test("some rows with keys of their own leave the other rows decided", () => {
     const metadatas = Array.from({ length: 200 }, (_, row) => ({
-      ...(row < 7 && Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${row}:${i}`, i]))),
+      ...(row < 7 && keys(`${row}:`, 100)),
       team: row % 2 === 0 ? "legal" : "sales",
     }));
     expect(decided({ team: "legal" }, metadatas)).toBe(193);
