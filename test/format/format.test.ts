@@ -1,0 +1,144 @@
+/** FORMAT.md against the library: what it stores is read by a reader that has nothing of its code. */
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import type { Item } from "../../src/vector-index.js";
+import { readIndex, type ReadIndex, type Stored } from "./reader.js";
+
+async function storedIn(store: BlobStore): Promise<Stored> {
+  const names = await store.list("");
+  const blobs = await Promise.all(names.map((name) => store.read(name)));
+  return new Map(names.map((name, i) => [name, blobs[i] ?? new Uint8Array()]));
+}
+
+async function read(stores: { index: BlobStore; config: BlobStore }, name: string, key: string) {
+  return readIndex(await storedIn(stores.config), await storedIn(stores.index), name, key);
+}
+
+function newStores() {
+  return { index: createMemoryStore(), config: createMemoryStore() };
+}
+
+function open({ index, config }: ReturnType<typeof newStores>) {
+  return createClient({ indexLocation: index, configLocation: config, automaticTraining: false });
+}
+
+const float = fc.float({ min: -100, max: 100, noNaN: true, noDefaultInfinity: true }).map((x) => x + 0);
+
+const item = fc.record<Item>(
+  {
+    id: fc.string({ minLength: 1, maxLength: 12, unit: "grapheme" }).filter((id) => !/\p{Cs}/u.test(id)),
+    vector: fc.array(float, { minLength: 3, maxLength: 3 }),
+    contents: fc.string({ maxLength: 40, unit: "grapheme" }),
+    metadata: fc.record({ year: fc.integer({ min: 0, max: 3 }), tags: fc.array(fc.constantFrom("a", "b")) }),
+  },
+  { requiredKeys: ["id", "vector"] },
+);
+
+function expectItems({ items }: ReadIndex, model: ReadonlyMap<string, Item>): void {
+  expect([...items.keys()].sort()).toEqual([...model.keys()].sort());
+  for (const [id, { vector, contents, metadata }] of model) {
+    const found = items.get(id);
+    expect(found?.contents ?? undefined).toEqual(contents);
+    expect(found?.metadata).toEqual(metadata ?? {});
+    if (found?.vector !== undefined) expect(found.vector).toEqual([...Float32Array.from(vector ?? [])]);
+  }
+}
+
+test("every history of upserts, deletes and compactions is read by a reader written from FORMAT.md alone", async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.uniqueArray(item, { minLength: 1, maxLength: 8, selector: ({ id }) => id }) },
+    { weight: 1, arbitrary: fc.constant("delete" as const) },
+    { weight: 1, arbitrary: fc.constant("compact" as const) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+      const stores = newStores();
+      const client = open(stores);
+      const key = generateKey();
+      const index = await client.createIndex({ indexName: "Köln – 1", indexKey: key });
+      const model = new Map<string, Item>();
+      for (const taken of steps) {
+        if (taken === "compact") await index.compact();
+        else if (taken === "delete") {
+          const ids = [...model.keys()].slice(0, 2);
+          await index.delete({ ids });
+          for (const id of ids) model.delete(id);
+        } else {
+          await index.upsert(taken);
+          for (const each of taken) model.set(each.id, each);
+        }
+      }
+      const found = await read(stores, "Köln – 1", key);
+      await client.close();
+      expect(found.definition.config).toMatchObject({ type: "ivfflat", metric: "euclidean", nLists: 1024 });
+      expectItems(found, model);
+    }),
+    { numRuns: Number(process.env.SEALDEX_FORMAT_RUNS ?? 60) },
+  );
+});
+
+describe.each([
+  { type: "ivfflat" } as const,
+  { type: "ivf" } as const,
+  { type: "ivfpq", pqDim: 4, pqBits: 4 } as const,
+  { type: "ivfpq", pqDim: 8, pqBits: 8 } as const,
+])("a trained index of $type", (indexConfig) => {
+  test("is read, with its centroids and the values of its metadata columns", async () => {
+    const stores = newStores();
+    const client = open(stores);
+    const key = generateKey();
+    const index = await client.createIndex({
+      indexName: "trained",
+      indexKey: key,
+      metric: "cosine",
+      indexConfig: { ...indexConfig, nLists: 5 },
+    });
+    const items = Array.from({ length: 600 }, (_, i) => ({
+      id: `item ${i}`,
+      vector: Array.from({ length: 16 }, (__, j) => Math.sin(i * (j + 1))),
+      contents: i % 3 === 0 ? `text ${i}` : undefined,
+      metadata: { shelf: i % 4, deep: { odd: i % 2 === 1 } },
+    }));
+    await index.upsert(items);
+    await index.train();
+    await index.upsert([{ ...items[0], metadata: { shelf: 9 } }]);
+    await index.delete({ ids: ["item 1"] });
+    const found = await read(stores, "trained", key);
+    await client.close();
+
+    const expected = new Map<string, Item>(items.map((each) => [each.id, each]));
+    expected.set("item 0", { ...items[0], metadata: { shelf: 9 } });
+    expected.delete("item 1");
+    expectItems(found, expected);
+    expect(found.model).toMatchObject({ dimension: 16, lists: 5 });
+    expect([...(found.model?.centroids ?? [])].every(Number.isFinite)).toBe(true);
+    // Columns count the rows of every segment, shadowed ones too.
+    expect(found.values.get("shelf")?.get("1")).toBe(150);
+    expect(found.values.get("shelf")?.get("9")).toBe(1);
+    expect(found.values.get("deep.odd")?.get("true")).toBe(300);
+  });
+});
+
+test("a single wrong byte of any object is refused", async () => {
+  const stores = newStores();
+  const client = open(stores);
+  const key = generateKey();
+  const index = await client.createIndex({ indexName: "bytes", indexKey: key });
+  await index.upsert([{ id: "a", vector: [1, 2], contents: "text", metadata: { a: 1 } }]);
+  await client.close();
+  const config = await storedIn(stores.config);
+  const blobs = await storedIn(stores.index);
+  expect(readIndex(config, blobs, "bytes", key).items.size).toBe(1);
+  for (const [name, bytes] of [...config, ...blobs]) {
+    for (let at = 0; at < bytes.length; at++) {
+      const damaged = bytes.slice();
+      damaged[at] ^= 1;
+      const swap = (stored: Stored) => (stored.has(name) ? new Map(stored).set(name, damaged) : stored);
+      expect(() => readIndex(swap(config), swap(blobs), "bytes", key), `${name}, byte ${at}`).toThrow();
+    }
+  }
+});

@@ -1,0 +1,371 @@
+/**
+ * Reads a stored index with FORMAT.md and two cryptographic libraries alone: nothing of src/ is imported here. If this reader
+ * and the library disagree, one of them, or FORMAT.md, is wrong.
+ */
+
+import { gcm } from "@noble/ciphers/aes.js";
+import { hkdf } from "@noble/hashes/hkdf.js";
+import { hmac } from "@noble/hashes/hmac.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+
+/** Everything that a storage location holds, by key. */
+export type Stored = ReadonlyMap<string, Uint8Array>;
+
+export interface ReadItem {
+  readonly id: string;
+  readonly metadata: unknown;
+  readonly contents: string | null;
+  /** Undefined if the segment holds codes alone. */
+  readonly vector: readonly number[] | undefined;
+}
+
+export interface ReadModel {
+  readonly kind: number;
+  readonly dimension: number;
+  readonly lists: number;
+  readonly centroids: Float32Array;
+}
+
+export interface ReadIndex {
+  readonly definition: { readonly config: Record<string, unknown>; readonly embeddingModel?: string };
+  readonly manifest: ReadManifest;
+  /** The live items, by id. */
+  readonly items: ReadonlyMap<string, ReadItem>;
+  readonly model: ReadModel | undefined;
+  /** For each path of the metadata columns, how many rows reach each value; of all segments. */
+  readonly values: ReadonlyMap<string, ReadonlyMap<string, number>>;
+}
+
+interface ObjectRef {
+  readonly name: string;
+  readonly header: string;
+  readonly length: number;
+}
+
+interface SegmentRef extends ObjectRef {
+  readonly sequence: number;
+  readonly rows: number;
+  readonly deleted: number;
+  readonly blocks: number;
+  readonly directoryLength: number;
+  readonly model?: string;
+}
+
+export interface ReadManifest {
+  readonly version: number;
+  readonly previous: string;
+  readonly dropped: boolean;
+  readonly dimension?: number;
+  readonly model?: ObjectRef;
+  readonly segments: readonly SegmentRef[];
+}
+
+const versionMax = 9007199254740991;
+const kinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** §1: the newest record of a name, the chain of manifests, every object that the newest manifest names. */
+export function readIndex(config: Stored, index: Stored, indexName: string, indexKey: string): ReadIndex {
+  const prefix = `names/${base32(new TextEncoder().encode(indexName))}/`;
+  const recordKey = first(config, prefix);
+  const { indexId, rootSecret, definition } = readRecord(
+    needed(config, recordKey),
+    recordKey,
+    fromHex(indexKey),
+  );
+  const dataKey = derive(rootSecret, new Uint8Array(0), "sealdex/1/data", indexId, 32);
+  const idKey = derive(rootSecret, new Uint8Array(0), "sealdex/1/id", indexId, 32);
+  const id = hex(indexId);
+
+  const manifest = readManifests(config, `index/${id}/manifest/`, dataKey, indexId);
+  const values = new Map<string, Map<string, number>>();
+  const items = new Map<string, ReadItem>();
+  const known = new Set<string>();
+  // Newest first: what a newer segment says about an item counts.
+  for (const ref of manifest.segments.toReversed()) {
+    const segment = readSegment(needed(index, ref.name), ref, dataKey, indexId, idKey, definition, values);
+    const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
+    for (const { fingerprint, row } of fresh) {
+      known.add(fingerprint);
+      if (row !== undefined) items.set(segment.rows[row].id, segment.rows[row]);
+    }
+  }
+  const model =
+    manifest.model && readModel(needed(index, manifest.model.name), manifest.model, dataKey, indexId);
+  return { definition, manifest, items, model, values };
+}
+
+/** §3. */
+function readRecord(bytes: Uint8Array, key: string, indexKey: Uint8Array) {
+  const body = bytes.subarray(0, bytes.length - 32);
+  same(sha256(body), bytes.subarray(body.length), "checksum of the record");
+  same(body.subarray(0, 8), ascii("SLDXREC\u0001"), "magic of the record");
+  const indexId = body.slice(8, 24);
+  const salt = body.subarray(24, 56);
+  same(derive(indexKey, salt, "sealdex/1/key-check", indexId, 32), body.subarray(56, 88), "key check");
+  const keyEncryption = derive(indexKey, salt, "sealdex/1/key-encryption", indexId, 32);
+  const object = openObject(keyEncryption, "keyset", indexId, key, body.subarray(88));
+  const plaintext = object(0, body.subarray(88 + 76));
+  const definition = JSON.parse(utf8.decode(plaintext.subarray(32))) as ReadIndex["definition"];
+  return { indexId, rootSecret: plaintext.slice(0, 32), definition };
+}
+
+/** §5: the newest manifest, after the chain of those that are still there was checked. */
+function readManifests(
+  config: Stored,
+  prefix: string,
+  dataKey: Uint8Array,
+  indexId: Uint8Array,
+): ReadManifest {
+  const names = [...config.keys()].filter((name) => name.startsWith(prefix)).sort();
+  const manifests = names.map((name) => {
+    const bytes = needed(config, name);
+    const plaintext = openObject(dataKey, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
+    const manifest = JSON.parse(utf8.decode(plaintext)) as ReadManifest;
+    if (name !== prefix + countDown(manifest.version))
+      throw new Error("manifest: its version is not its name");
+    return { manifest, digest: hex(sha256(bytes)) };
+  });
+  manifests.forEach(({ manifest }, i) => {
+    const older = manifests[i + 1];
+    if (older !== undefined && manifest.previous !== older.digest)
+      throw new Error("manifests: the chain is broken");
+  });
+  return manifests[0].manifest;
+}
+
+/** §4. */
+function readSegment(
+  bytes: Uint8Array,
+  ref: SegmentRef,
+  dataKey: Uint8Array,
+  indexId: Uint8Array,
+  idKey: Uint8Array,
+  definition: ReadIndex["definition"],
+  values: Map<string, Map<string, number>>,
+) {
+  if (bytes.length !== ref.length) throw new Error("segment: another length than the manifest says");
+  same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the segment");
+  const open = openObject(dataKey, "segment", indexId, ref.name, bytes);
+  const directory = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.directoryLength));
+  const word = words(directory);
+  const [dimension, rowCount, codeBlocks, recordPages, contentPages, columnPages, idBlocks, pathBytes] =
+    times(8, word);
+  const codes = times(codeBlocks, () => {
+    const [length, firstRow, rows, list] = times(4, word);
+    word(); // radius
+    return { length, firstRow, rows, list };
+  });
+  const pages = (count: number) =>
+    times(count, () => {
+      const [length, firstRow, rows] = times(3, word);
+      return { length, firstRow, rows };
+    });
+  const [records, contents, columns] = [pages(recordPages), pages(contentPages), pages(columnPages)];
+  const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
+  const pathsAt = directory.length - pathBytes;
+  const paths = JSON.parse(utf8.decode(directory.subarray(pathsAt))) as (string | null)[][];
+
+  let at = 76;
+  let number = 0;
+  const next = ({ length }: { readonly length: number }) => {
+    at += length;
+    return open(number++, bytes.subarray(at - length, at));
+  };
+  const keepsVectors = ref.model === undefined || definition.config.type === "ivfflat";
+  const rows: { fingerprint: string; vector: readonly number[] | undefined }[] = [];
+  for (const block of codes) {
+    const plaintext = next(block);
+    for (let i = 0; i < block.rows; i++) {
+      const from = 16 * block.rows + 4 * dimension * i;
+      const vector = keepsVectors ? [...floats(plaintext.subarray(from, from + 4 * dimension))] : undefined;
+      rows.push({ fingerprint: hex(plaintext.subarray(16 * i, 16 * i + 16)), vector });
+    }
+  }
+  const recordParts = records.flatMap((page) => parts(next(page), page.rows));
+  const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
+  columns.forEach((page, i) => {
+    parts(next(page), paths[i].length).forEach((column, j) =>
+      countValues(values, paths[i][j], column, page.rows),
+    );
+  });
+  const entries = ids.flatMap((block) => {
+    const plaintext = next(block);
+    const entry = words(plaintext);
+    return times(plaintext.length / 20, (i) => {
+      const fingerprint = hex(plaintext.subarray(20 * i, 20 * i + 16));
+      times(4, entry);
+      const row = entry();
+      return { fingerprint, row: row === 0xffffffff ? undefined : row };
+    });
+  });
+  if (number !== ref.blocks - 1) throw new Error("segment: another number of blocks than the manifest says");
+  if (rows.length !== rowCount || rowCount !== ref.rows) throw new Error("segment: another number of rows");
+  const read = rows.map(({ fingerprint, vector }, row): ReadItem => {
+    const record = recordParts[row];
+    if (record === null) throw new Error("segment: a row without a record");
+    const idLength = record[0] + 256 * record[1];
+    const idBytes = record.subarray(2, 2 + idLength);
+    const made = hmac(sha256, idKey, idBytes).subarray(0, 16);
+    if (hex(made) !== fingerprint) throw new Error("segment: a fingerprint is not that of the id");
+    const text = contentParts[row];
+    return {
+      id: utf8.decode(idBytes),
+      metadata: JSON.parse(utf8.decode(record.subarray(2 + idLength))),
+      contents: text === null ? null : utf8.decode(text),
+      vector,
+    };
+  });
+  return { rows: read, entries };
+}
+
+/** §4, metadata columns: adds up how many rows reach each value. */
+function countValues(
+  values: Map<string, Map<string, number>>,
+  path: string | null,
+  column: Uint8Array | null,
+  rows: number,
+): void {
+  if (column === null) throw new Error("column: absent");
+  const valuesLength = words(column)();
+  const held = JSON.parse(utf8.decode(column.subarray(4, 4 + valuesLength))) as unknown[];
+  const sizesAt = 4 + valuesLength;
+  const sets = 3 + held.length;
+  let at = sizesAt + 2 * sets;
+  const sizes = times(sets, (i) => {
+    const n = column[sizesAt + 2 * i] + 256 * column[sizesAt + 2 * i + 1];
+    at += 2 * n <= Math.ceil(rows / 8) ? 2 * n : Math.ceil(rows / 8);
+    return n;
+  });
+  if (at !== column.length) throw new Error("column: another length than its sets have");
+  if (path === null) return;
+  const counts = values.get(path) ?? new Map<string, number>();
+  values.set(path, counts);
+  held.forEach((value, i) => {
+    const key = JSON.stringify(value);
+    counts.set(key, (counts.get(key) ?? 0) + sizes[3 + i]);
+  });
+}
+
+/** §6: as far as the centroids. */
+function readModel(bytes: Uint8Array, ref: ObjectRef, dataKey: Uint8Array, indexId: Uint8Array): ReadModel {
+  same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the model");
+  const plaintext = openObject(dataKey, "model", indexId, ref.name, bytes)(0, bytes.subarray(76));
+  const [kind, dimension, lists, , limits] = times(6, words(plaintext));
+  const at = 4 * (6 + limits);
+  return { kind, dimension, lists, centroids: floats(plaintext.subarray(at, at + 4 * lists * dimension)) };
+}
+
+/** §2: opens blocks of an object by number. */
+function openObject(
+  parent: Uint8Array,
+  kind: keyof typeof kinds,
+  indexId: Uint8Array,
+  name: string,
+  bytes: Uint8Array,
+): (number: number, sealed: Uint8Array) => Uint8Array {
+  const header = bytes.slice(0, 76);
+  same(
+    header.subarray(0, 12),
+    concat(ascii("SLDX"), Uint8Array.of(1, kinds[kind]), new Uint8Array(6)),
+    "header",
+  );
+  const context = concat(Uint8Array.of(kinds[kind]), indexId, ascii(name));
+  const derived = derive(parent, header.subarray(12, 44), "sealdex/1/object", context, 64);
+  same(derived.subarray(32), header.subarray(44), "key commitment");
+  return (number, sealed) => {
+    const nonce = concat(new Uint8Array(8), bigEndian(number));
+    return gcm(derived.subarray(0, 32), nonce, concat(header, bigEndian(number))).decrypt(sealed);
+  };
+}
+
+function derive(
+  key: Uint8Array,
+  salt: Uint8Array,
+  label: string,
+  context: Uint8Array,
+  length: number,
+): Uint8Array {
+  return hkdf(sha256, key, salt, concat(ascii(label), Uint8Array.of(0), context), length);
+}
+
+/** The parts of a page: u32 lengths, then the parts; null where there is none. */
+function parts(page: Uint8Array, count: number): (Uint8Array | null)[] {
+  const lengths = times(count, words(page));
+  let at = 4 * count;
+  return lengths.map((length) => {
+    if (length === 0xffffffff) return null;
+    at += length;
+    return page.subarray(at - length, at);
+  });
+}
+
+function words(bytes: Uint8Array): () => number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let at = 0;
+  return () => {
+    at += 4;
+    return view.getUint32(at - 4, true);
+  };
+}
+
+function floats(bytes: Uint8Array): Float32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Float32Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+}
+
+function times<T>(count: number, make: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
+function first(stored: Stored, prefix: string): string {
+  const [name] = [...stored.keys()].filter((key) => key.startsWith(prefix)).sort();
+  if (name === undefined) throw new Error(`nothing is stored below ${prefix}`);
+  return name;
+}
+
+function needed(stored: Stored, name: string): Uint8Array {
+  const bytes = stored.get(name);
+  if (bytes === undefined) throw new Error(`${name} is missing`);
+  return bytes;
+}
+
+function same(a: Uint8Array, b: Uint8Array, what: string): void {
+  if (hex(a) !== hex(b)) throw new Error(`${what}: not what FORMAT.md says`);
+}
+
+function countDown(version: number): string {
+  return String(versionMax - version).padStart(16, "0");
+}
+
+function base32(bytes: Uint8Array): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  const groups = bits.match(/.{1,5}/g) ?? [];
+  return groups
+    .map((group) => "abcdefghijklmnopqrstuvwxyz234567"[Number.parseInt(group.padEnd(5, "0"), 2)])
+    .join("");
+}
+
+function ascii(text: string): Uint8Array {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}
+
+function bigEndian(number: number): Uint8Array {
+  return Uint8Array.of(number >>> 24, number >>> 16, number >>> 8, number);
+}
+
+function concat(...arrays: readonly Uint8Array[]): Uint8Array {
+  return Uint8Array.from(arrays.flatMap((array) => [...array]));
+}
+
+function hex(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
