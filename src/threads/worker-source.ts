@@ -1,14 +1,15 @@
 /**
  * What a thread runs. As text, so that it needs no file of its own: it works the same from either build and from inside
- * a bundle. A reply is null, or what went wrong.
+ * a bundle. A reply is null, or what went wrong. It declares no name of a CommonJS wrapper (`exports`, `module`): Bun and Deno
+ * run it inside one.
  */
 export const workerSource = `
 const { parentPort, workerData } = require("node:worker_threads");
-const { exports } = new WebAssembly.Instance(workerData.module, { env: { memory: workerData.memory } });
+const instance = new WebAssembly.Instance(workerData.module, { env: { memory: workerData.memory } });
 parentPort.on("message", ({ kernel, args }) => {
   let failure = null;
   try {
-    exports[kernel](...args);
+    instance.exports[kernel](...args);
   } catch (error) {
     failure = String(error);
   }
