@@ -1,4 +1,4 @@
-/** Time, as the commit protocol and the collector need it: given from outside, so that tests can let hours pass. */
+/** Time, as the commit protocol, garbage collection and automatic training need it: injected, so that tests can let hours pass. */
 
 export interface Clock {
   /** Milliseconds since 1970. Clocks of processes that share an index may differ by up to 10 minutes. */
@@ -7,6 +7,8 @@ export interface Clock {
   steady(): number;
   /** Waits a random part of `ms`. */
   pause(ms: number): Promise<void>;
+  /** Calls `run` once, `ms` from now, unless the function that it returns is called first. Keeps no process alive. */
+  after(ms: number, run: () => void): () => void;
 }
 
 export const systemClock: Clock = {
@@ -16,6 +18,10 @@ export const systemClock: Clock = {
     new Promise((resolve) => {
       setTimeout(resolve, Math.random() * ms);
     }),
+  after(ms, run) {
+    const timer = setTimeout(run, ms).unref();
+    return () => clearTimeout(timer);
+  },
 };
 
 /** A moment, as both clocks showed it. */

@@ -8,6 +8,7 @@
  */
 
 import { SealdexError } from "../errors.js";
+import type { Clock } from "../commit/clock.js";
 import type { Manifest } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { train } from "./train.js";
@@ -20,16 +21,17 @@ export const itemsMin = 10_000;
 /** An index is trained again when it is so many times as large. */
 export const growth = 4;
 /** Writes have paused when there was none for so long; a stream of writes that never pauses is waited for no longer than this. */
-const pauseMs = 1000;
-const pauseMsMax = 30_000;
+export const pauseMs = 1000;
+export const pauseMsMax = 30_000;
 
 interface Waiting {
   readonly since: number;
-  timer: NodeJS.Timeout;
+  readonly cancel: () => void;
 }
 
 export class AutomaticTraining {
   readonly #enabled: boolean;
+  readonly #clock: Clock;
   readonly #abort = new AbortController();
   readonly #waiting = new Map<OpenIndex, Waiting>();
   readonly #failures = new WeakMap<OpenIndex, string>();
@@ -37,20 +39,20 @@ export class AutomaticTraining {
   readonly #countedAt = new WeakMap<OpenIndex, number>();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(enabled: boolean) {
+  constructor(enabled: boolean, clock: Clock) {
     this.#enabled = enabled;
+    this.#clock = clock;
   }
 
   /** To be called after each write, with the manifest that it committed. */
   afterWrite(index: OpenIndex, manifest: Manifest): void {
     if (!this.#enabled || this.#abort.signal.aborted || !this.#seemsDue(index, manifest)) return;
     const known = this.#waiting.get(index);
-    clearTimeout(known?.timer);
-    const since = known?.since ?? Date.now();
-    const delay = Math.max(0, Math.min(pauseMs, since + pauseMsMax - Date.now()));
-    const timer = setTimeout(() => this.#start(index), delay);
-    // Training can wait for the next write: it keeps no process alive.
-    this.#waiting.set(index, { since, timer: timer.unref() });
+    known?.cancel();
+    const now = this.#clock.steady();
+    const since = known?.since ?? now;
+    const delay = Math.max(0, Math.min(pauseMs, since + pauseMsMax - now));
+    this.#waiting.set(index, { since, cancel: this.#clock.after(delay, () => this.#start(index)) });
   }
 
   /** Why the last automatic training of this index failed, if it did. */
@@ -66,7 +68,7 @@ export class AutomaticTraining {
   /** Gives up what waits and what runs. */
   async close(): Promise<void> {
     this.#abort.abort(new SealdexError("internal", "automatic training: the client was closed"));
-    for (const { timer } of this.#waiting.values()) clearTimeout(timer);
+    for (const { cancel } of this.#waiting.values()) cancel();
     this.#waiting.clear();
     await this.#running;
   }

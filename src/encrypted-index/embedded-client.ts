@@ -79,7 +79,7 @@ export class EmbeddedClient implements Client {
     this.#cache = new BlockCache(cacheBytesMax);
     this.#maxStalenessMs = maxStalenessMs;
     this.#clock = clock;
-    this.#training = new AutomaticTraining(automaticTraining);
+    this.#training = new AutomaticTraining(automaticTraining, clock);
     this.#releaseThreads = useKernelThreads();
   }
 

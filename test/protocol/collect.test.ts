@@ -3,7 +3,6 @@
 import { expect, test } from "vitest";
 import { collectGarbage, generateKey } from "../../src/core.js";
 import { collectOrphans } from "../../src/encrypted-index/orphans.js";
-import type { Clock } from "../../src/commit/clock.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
@@ -13,15 +12,9 @@ import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "./open.js";
+import { StandingClock } from "./standing-clock.js";
 
 const options = { indexName: "collected", indexKey: generateKey() };
-
-class StandingClock implements Clock {
-  ms = 0;
-  wall = () => 1_800_000_000_000 + this.ms;
-  steady = () => this.ms;
-  pause = async () => {};
-}
 
 async function newIndex() {
   const clock = new StandingClock();

@@ -11,16 +11,9 @@ import { manifestName } from "../../src/commit/object-names.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "./open.js";
+import { StandingClock } from "./standing-clock.js";
 
 const options = { indexName: "committed", indexKey: generateKey() };
-
-/** A clock that stands until it is put forward. */
-class StandingClock implements Clock {
-  ms = 0;
-  wall = () => 1_800_000_000_000 + this.ms;
-  steady = () => this.ms;
-  pause = async () => {};
-}
 
 /** Counts calls by what they are for, and holds them up on demand. */
 function watched(store: BlobStore) {

@@ -7,7 +7,6 @@
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
 import { collectOrphans } from "../../src/encrypted-index/orphans.js";
-import type { Clock } from "../../src/commit/clock.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
@@ -24,9 +23,9 @@ import { faultyStore, mishaps } from "./faulty-store.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { repeats } from "../tier.js";
 import { openIndex, type Opened } from "./open.js";
+import { StandingClock } from "./standing-clock.js";
 
 const options = { indexName: "crashing", indexKey: generateKey() };
-const start = 1_800_000_000_000;
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
@@ -47,10 +46,6 @@ interface Step {
 interface Process {
   readonly client: EmbeddedClient;
   open(): Promise<Opened>;
-}
-
-function clockAt(ms: number): Clock {
-  return { wall: () => start + ms, steady: () => ms, pause: async () => {} };
 }
 
 const some = (ids: readonly string[], stamp: string): Item[] =>
@@ -115,7 +110,7 @@ const steps: readonly Step[] = [
 ];
 
 async function startProcess(store: BlobStore, at: number): Promise<Process & { end(): Promise<void> }> {
-  const clock = clockAt(at);
+  const clock = new StandingClock(at);
   const client = new EmbeddedClient({ indexLocation: store }, clock);
   const opened: Opened[] = [];
   return {
@@ -170,7 +165,7 @@ async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
   for (let later = 1; later <= 3; later++) {
     const cleaner = await startProcess(store, at + later * 1.1 * day);
     await gc((await cleaner.open()).inner);
-    await collectOrphans(store, store, clockAt(at + later * 1.1 * day));
+    await collectOrphans(store, store, new StandingClock(at + later * 1.1 * day));
     await cleaner.end();
   }
   const last = await startProcess(store, at + 4 * day);

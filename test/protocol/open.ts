@@ -31,7 +31,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
   const background = new Background();
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
+    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, clock)),
     async close() {
       await background.stop();
       cache.clear();

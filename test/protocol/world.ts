@@ -79,6 +79,11 @@ export class World {
       wall: () => Math.floor(start + this.now + skewMs),
       steady: () => this.now,
       pause: (ms) => this.wait(this.random() * ms),
+      after: (ms, run) => {
+        let cancelled = false;
+        void this.wait(ms).then(() => cancelled || run());
+        return () => void (cancelled = true);
+      },
     };
   }
 }

@@ -1,0 +1,40 @@
+/** A clock that stands until it is put forward. */
+
+import type { Clock } from "../../src/commit/clock.js";
+
+interface Timer {
+  readonly due: number;
+  readonly run: () => void;
+}
+
+export class StandingClock implements Clock {
+  ms: number;
+  #timers: Timer[] = [];
+
+  constructor(ms = 0) {
+    this.ms = ms;
+  }
+
+  wall = () => 1_800_000_000_000 + this.ms;
+  steady = () => this.ms;
+  pause = async () => {};
+
+  after(ms: number, run: () => void): () => void {
+    const timer = { due: this.ms + ms, run };
+    this.#timers.push(timer);
+    return () => void (this.#timers = this.#timers.filter((other) => other !== timer));
+  }
+
+  /** How many calls of `after` are still to come. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
+  /** Lets time pass, and calls what is due by then. */
+  advance(ms: number): void {
+    this.ms += ms;
+    const due = this.#timers.filter((timer) => timer.due <= this.ms);
+    this.#timers = this.#timers.filter((timer) => timer.due > this.ms);
+    for (const { run } of due.sort((a, b) => a.due - b.due)) run();
+  }
+}
