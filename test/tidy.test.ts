@@ -53,8 +53,8 @@ const table: Record<string, string> = {
   "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
-  "search/": `commit/manifest.ts segment/ engine/ threads/ crypto/keys.ts filter.ts vector-index.ts memoize.ts calls.ts errors.ts
-    encrypted-index/open-index.ts`,
+  "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+    storage/blob-store.ts filter.ts vector-index.ts memoize.ts errors.ts`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts memoize.ts filter.ts embedder.ts check-input.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ check-input.ts vector-index.ts engine/config.ts filter.ts errors.ts",

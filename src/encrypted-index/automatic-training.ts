@@ -82,7 +82,7 @@ export class AutomaticTraining {
     const { signal } = this.#abort;
     try {
       if (signal.aborted) return;
-      const snapshot = await index.snapshot();
+      const snapshot = await index.snapshots.newest();
       if (!this.#seemsDue(index, snapshot.manifest)) return;
       if (!isDue(snapshot.manifest, await snapshot.count())) {
         this.#countedAt.set(index, rowsAtMost(snapshot.manifest));

@@ -8,7 +8,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
-import type { OpenIndex } from "./open-index.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import type { BlockOrder } from "./live-blocks.js";
 import { collectedRowsMax, commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
@@ -27,15 +27,15 @@ const attemptsMax = 5;
  * one does not come back, whoever finds twice as many. Does nothing where another process is doing the same.
  */
 export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  if (index.rewriting) return;
-  const { segments } = await index.recent();
-  if (dueSegments(segments, index.compactionOwed ? fanIn : 2 * fanIn).length === 0) return;
-  await index.whileRewriting(signal, async () => {
-    const snapshot = await index.snapshot();
+  if (index.rewriting.isHeld) return;
+  const { segments } = await index.log.recent();
+  if (dueSegments(segments, index.rewriting.compactionOwed ? fanIn : 2 * fanIn).length === 0) return;
+  await index.rewriting.hold(signal, async () => {
+    const snapshot = await index.snapshots.newest();
     const due = new Set(dueSegments(snapshot.manifest.segments, fanIn).map(({ name }) => name));
     const old = snapshot.segments.filter(({ ref }) => due.has(ref.name));
     await merge(index, snapshot, old, "by segment", segmentBytes, signal);
-    index.compactionOwed = false;
+    index.rewriting.settleCompaction();
   });
 }
 
@@ -44,9 +44,9 @@ export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undef
  * where that is so already. Throws `storage_unavailable` where other processes rewrite the index all the time.
  */
 export async function compactAll(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  await index.whileRewriting(signal, async () => {
+  await index.rewriting.hold(signal, async () => {
     for (let lost = 0; lost < attemptsMax;) {
-      const snapshot = await index.snapshot();
+      const snapshot = await index.snapshots.newest();
       const { segments, manifest } = snapshot;
       // Only rows that are grouped by the same lists can be merged list by list.
       const foreign = segments.filter(({ ref }) => ref.model !== manifest.model?.name);
@@ -77,7 +77,7 @@ async function merge(
   try {
     return await mergeNow(index, snapshot, old, order, bytesMax, signal);
   } catch (error) {
-    if (await index.wasSuperseded(snapshot.manifest, error)) return null;
+    if (await index.snapshots.wasSuperseded(snapshot.manifest, error)) return null;
     throw error;
   }
 }
@@ -90,7 +90,7 @@ async function mergeNow(
   bytesMax: number,
   signal: AbortSignal | undefined,
 ): Promise<Manifest | null> {
-  const dimension = index.dimension(snapshot.manifest);
+  const dimension = dimensionOf(index, snapshot.manifest);
   if (old.length === 0 || dimension === undefined) return null;
   // Where nothing older is left to hide, tombstones have done their work.
   const deleted = old.length === snapshot.segments.length ? [] : await tombstones(snapshot, old);
@@ -129,7 +129,7 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
 /** Notes a commit of this process: whether it was the one that made segments due. */
 export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
   const wasDue = dueSegments(before.segments, fanIn).length > 0;
-  if (!wasDue && dueSegments(committed.segments, fanIn).length > 0) index.compactionOwed = true;
+  if (!wasDue && dueSegments(committed.segments, fanIn).length > 0) index.rewriting.oweCompaction();
 }
 
 /** The newest segments that should become one, once `count` are of one tier; else none. */

@@ -9,7 +9,7 @@
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
-import { copyObjects, type CopyProgress, type Place } from "./copy-objects.js";
+import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteOrphan } from "./orphans.js";
 import { atLocation } from "./at-location.js";
 import { claimedIndexId, renameRecord } from "./index-record.js";
@@ -23,7 +23,7 @@ import {
   numberOf,
   recordName,
 } from "../commit/object-names.js";
-import type { OpenIndex } from "./open-index.js";
+import type { OpenIndex, Place } from "./open-index.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   /** Locations, or an embedded client that is already there. */

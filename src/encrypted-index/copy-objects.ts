@@ -13,13 +13,7 @@ import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
 import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
-import type { OpenIndex } from "./open-index.js";
-
-/** The stores of a client. */
-export interface Place {
-  readonly indexStore: BlobStore;
-  readonly configStore: BlobStore;
-}
+import type { OpenIndex, Place } from "./open-index.js";
 
 /** How far a copy has come. Every object counts twice: once copied, once verified in its new place. */
 export interface CopyProgress {

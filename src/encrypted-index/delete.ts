@@ -5,10 +5,11 @@ import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
-import { forEachYielding } from "../threads/run.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
-import type { OpenIndex } from "./open-index.js";
+import { withEncoding } from "./encoding.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import type { Snapshot } from "../search/snapshot.js";
 
 /** Deletes those of the ids that exist. */
@@ -20,7 +21,7 @@ export async function deleteIds(
   const distinct = [...new Set(ids)];
   const fingerprints: Uint8Array[] = [];
   await forEachYielding(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
-  const { manifest, places } = await index.read(async (snapshot) => ({
+  const { manifest, places } = await index.snapshots.read(async (snapshot) => ({
     manifest: snapshot.manifest,
     places: await snapshot.find(fingerprints),
   }));
@@ -36,7 +37,7 @@ export async function deleteMatching(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   for (;;) {
-    const { manifest, found } = await index.read(async (snapshot) => ({
+    const { manifest, found } = await index.snapshots.read(async (snapshot) => ({
       manifest: snapshot.manifest,
       found: await findMatching(index, snapshot, filter, signal),
     }));
@@ -54,7 +55,7 @@ async function findMatching(
   const found: Uint8Array[] = [];
   for (const segment of snapshot.segments) {
     signal?.throwIfAborted();
-    const { bits, count } = await index.rowFilters.matching(segment.reader, filter);
+    const { bits, count } = await index.searcher.rowFilters.matching(segment.reader, filter);
     if (count === 0) continue;
     await snapshot.forEachEntry(
       segment,
@@ -73,12 +74,12 @@ async function bury(
   signal: AbortSignal | undefined,
   onlyIfUnchanged = false,
 ): Promise<boolean> {
-  const dimension = index.dimension(manifest);
+  const dimension = dimensionOf(index, manifest);
   if (dimension === undefined) return true;
   const batch = { dimension, rows: [], vectors: new Float32Array(0), deleted };
   for (;;) {
-    const stored = await index.withEncoding(dimension, undefined, (encoding) =>
-      index.storeSegment(batch, encoding, undefined, signal),
+    const stored = await withEncoding(index.searcher, dimension, undefined, (encoding) =>
+      index.writer.storeSegment(batch, encoding, undefined, signal),
     );
     let changed = false;
     let before = manifest;

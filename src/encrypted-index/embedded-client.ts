@@ -24,7 +24,6 @@ import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
 import { type Clock, systemClock } from "../commit/clock.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
-import type { Place } from "./copy-objects.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, openRecord } from "./index-record.js";
@@ -37,7 +36,7 @@ import {
   recordName,
   recordPrefix,
 } from "../commit/object-names.js";
-import { OpenIndex } from "./open-index.js";
+import { openIndex, type OpenIndex, type Place } from "./open-index.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -206,15 +205,11 @@ export class EmbeddedClient implements Client {
   }
 
   #open(indexName: string, record: ReturnType<typeof openRecord>): OpenIndex {
-    return new OpenIndex(
-      indexName,
-      record,
-      this.#indexStore,
-      this.#configStore,
-      this.#cache,
-      this.#clock,
-      this.#maxStalenessMs,
-    );
+    return openIndex(indexName, record, this.place, {
+      cache: this.#cache,
+      clock: this.#clock,
+      maxStalenessMs: this.#maxStalenessMs,
+    });
   }
 
   /** Keys of an index's records, newest first. */

@@ -33,7 +33,7 @@ import { compactAll, compactIfDue } from "./compact.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
-import type { OpenIndex } from "./open-index.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { checkIdText, copyVector, packItems } from "./pack-items.js";
 import { type CheckedQuery, query } from "../search/query.js";
 import { readItems } from "../search/read-items.js";
@@ -67,7 +67,7 @@ export class EncryptedIndex implements VectorIndex {
   async upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
     const index = this.#index;
     await this.#calls.change(signal, async () => {
-      const dimension = index.dimension(await index.recent());
+      const dimension = dimensionOf(index, await index.log.recent());
       const packing = packItems(items, index.keys, dimension, this.#embedder());
       const packed = await packing.catch(async (error: unknown) => {
         // What is known here may be behind: that the index was deleted is the better answer.
@@ -128,7 +128,7 @@ export class EncryptedIndex implements VectorIndex {
         include,
       );
     };
-    return this.#calls.look(options.signal, () => this.#index.read(work));
+    return this.#calls.look(options.signal, () => this.#index.snapshots.read(work));
   }
 
   async delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
@@ -156,7 +156,7 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   count({ signal }: CallOptions = {}): Promise<number> {
-    return this.#calls.look(signal, () => this.#index.read((snapshot) => snapshot.count()));
+    return this.#calls.look(signal, () => this.#index.snapshots.read((snapshot) => snapshot.count()));
   }
 
   async train({ nLists, onProgress, signal }: TrainOptions = {}): Promise<void> {
@@ -184,8 +184,8 @@ export class EncryptedIndex implements VectorIndex {
 
   async #describe(): Promise<IndexDescription> {
     const { config, embeddingModel } = this.#index;
-    const { manifest, model } = await this.#index.read(async (snapshot) => snapshot);
-    const dimension = this.#index.dimension(manifest);
+    const { manifest, model } = await this.#index.snapshots.read(async (snapshot) => snapshot);
+    const dimension = dimensionOf(this.#index, manifest);
     const trainingFailure = this.#training.failure(this.#index);
     return {
       indexName: this.indexName,
@@ -196,7 +196,7 @@ export class EncryptedIndex implements VectorIndex {
       ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
       trained: model !== undefined,
       ...(embeddingModel !== undefined && { embeddingModel }),
-      memory: this.#index.memory(),
+      memory: this.#index.searcher.memory(),
       ...(trainingFailure !== undefined && { trainingFailure }),
     };
   }
@@ -235,14 +235,14 @@ export class EncryptedIndex implements VectorIndex {
     options: CheckedQuery,
   ): Promise<Match[][]> {
     vectors.forEach((vector, i) => checkVectorShape(vector, where(i)));
-    return this.#index.read(async (snapshot) => {
-      const dimension = this.#index.dimension(snapshot.manifest);
+    return this.#index.snapshots.read(async (snapshot) => {
+      const dimension = dimensionOf(this.#index, snapshot.manifest);
       // No vector has been stored yet, so any dimension may ask and nothing is near.
       if (dimension === undefined) return vectors.map(() => []);
       const packed = new Float32Array(vectors.length * dimension);
       vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
       if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
-      return query(this.#index, snapshot, packed, dimension, options);
+      return query(this.#index.searcher, snapshot, packed, dimension, options);
     });
   }
 }

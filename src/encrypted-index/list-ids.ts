@@ -10,7 +10,7 @@ export async function listIds(
   after: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  return index.read(async (snapshot) => {
+  return index.snapshots.read(async (snapshot) => {
     const ids: string[] = [];
     for await (const records of snapshot.liveRecords()) {
       signal?.throwIfAborted();

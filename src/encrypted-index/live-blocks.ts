@@ -2,7 +2,7 @@
 
 import { gather } from "../engine/kmeans.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { yieldToEventLoop } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 /** The live rows of a code block. */

@@ -7,7 +7,7 @@ import { isRowCodec } from "../engine/coded.js";
 import type { IndexConfig } from "../engine/config.js";
 import { reads } from "../engine/train-quantizer.js";
 import type { CodedRows, Encoding } from "../segment/segment-writer.js";
-import { yieldToEventLoop } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 /** Vectors, layout (rows, dimension), or codes of rows. */

@@ -6,7 +6,7 @@ import { SealdexError } from "../errors.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
-import { forEachYielding } from "../threads/run.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 const idBytesMax = 512;
 const metadataBytesMax = 64 * 1024;

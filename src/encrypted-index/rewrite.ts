@@ -14,7 +14,9 @@ import type { Change } from "../commit/group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
 import { areCommittable, type Manifest, type SegmentRef } from "../commit/manifest.js";
 import { joinMoved, move, type Moved } from "./move-rows.js";
-import type { OpenIndex, StoredSegment } from "./open-index.js";
+import { withEncoding } from "./encoding.js";
+import type { StoredSegment } from "./object-writer.js";
+import type { OpenIndex } from "./open-index.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 
 /** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
@@ -55,12 +57,12 @@ export async function rewrite(
   let done = 0;
   let storing: Promise<void> = Promise.resolve();
   const store = ({ batch, bytes }: Collected) =>
-    index.withEncoding(dimension, grouping.model, async (encoding) => {
+    withEncoding(index.searcher, dimension, grouping.model, async (encoding) => {
       const grouped = await run(groupByList(batch, encoding), signal);
       const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
-        const segment = await index.storeSegment(own, encoding, grouping.name, signal);
+        const segment = await index.writer.storeSegment(own, encoding, grouping.name, signal);
         stored.push(segment);
         onRows?.((done += segment.rows));
       }
@@ -135,7 +137,7 @@ async function* batches(
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
-    const moved = await index.withEncoding(dimension, model, (encoding) =>
+    const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
       move(live, encoding, name, index.config),
     );
     parts.push(moved);

@@ -12,7 +12,7 @@ import type { TrainingProgress, TrainOptions } from "../vector-index.js";
 import { run } from "../threads/run.js";
 import { liveBlocks, liveVectors } from "./live-blocks.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
-import type { OpenIndex } from "./open-index.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { commitRewrite, replaceSegments, rewrite } from "./rewrite.js";
 import type { Snapshot } from "../search/snapshot.js";
 
@@ -30,7 +30,7 @@ const segmentBytes = 128 * 1024 * 1024;
  * Throws `invalid_request` where there are fewer rows than lists.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
-  await index.whileRewriting(options.signal, async () => {
+  await index.rewriting.hold(options.signal, async () => {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) if (await trainOnce(index, options)) return;
     throw new SealdexError(
       "storage_unavailable",
@@ -41,11 +41,11 @@ export async function train(index: OpenIndex, options: TrainOptions): Promise<vo
 
 /** False where another process rewrote segments at the same time: nothing was changed then. */
 async function trainOnce(index: OpenIndex, options: TrainOptions): Promise<boolean> {
-  const snapshot = await index.snapshot();
+  const snapshot = await index.snapshots.newest();
   try {
     return await trainOn(index, snapshot, options);
   } catch (error) {
-    if (await index.wasSuperseded(snapshot.manifest, error)) return false;
+    if (await index.snapshots.wasSuperseded(snapshot.manifest, error)) return false;
     throw error;
   }
 }
@@ -58,7 +58,7 @@ async function trainOn(
   signal?.throwIfAborted();
   const report = (phase: TrainingProgress["phase"]) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
-  const dimension = index.dimension(snapshot.manifest);
+  const dimension = dimensionOf(index, snapshot.manifest);
   const rows = await snapshot.count();
   if (rows === 0 || dimension === undefined) {
     throw new SealdexError("invalid_request", "train: expected an index with items, got an empty one");
@@ -78,7 +78,7 @@ async function trainOn(
     : undefined;
   const model = quantizer === undefined ? learned : { ...learned, quantizer };
 
-  const modelRef = { ...(await index.storeModel(model, signal)), items: rows };
+  const modelRef = { ...(await index.writer.storeModel(model, signal)), items: rows };
   const storing = rewrite(
     index,
     snapshot,

@@ -6,7 +6,9 @@ import { createSemaphore } from "../storage/semaphore.js";
 import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
-import type { OpenIndex, StoredSegment } from "./open-index.js";
+import { withEncoding } from "./encoding.js";
+import type { StoredSegment } from "./object-writer.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
 
 /** Vectors and texts of one segment; bounds what sealing holds in memory. */
@@ -26,10 +28,10 @@ export async function upsert(
   if (packed.rows.length === 0) return null;
   for (;;) {
     // What is known here will do: the commit finds out whether it has changed.
-    const { manifest, model } = await index.recentModel();
+    const { manifest, model } = await index.snapshots.recentModel();
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, packed.dimension);
-    const stored = await index.withEncoding(packed.dimension, model, (encoding) =>
+    const stored = await withEncoding(index.searcher, packed.dimension, model, (encoding) =>
       storePacked(index, packed, encoding, modelName, signal),
     );
     let before = manifest;
@@ -54,7 +56,7 @@ export async function upsert(
 
 function checkDimension(index: OpenIndex, manifest: Manifest, dimension: number): void {
   checkDimensionFits(index.config, dimension);
-  const expected = index.dimension(manifest);
+  const expected = dimensionOf(index, manifest);
   if (expected !== undefined && expected !== dimension) {
     throw new SealdexError(
       "dimension_mismatch",
@@ -85,7 +87,7 @@ export async function storePacked(
   }
   const inTurn = createSemaphore(storingMax);
   const storing = batches.map((batch) =>
-    inTurn(() => index.storeSegment(batch, encoding, modelName, signal)),
+    inTurn(() => index.writer.storeSegment(batch, encoding, modelName, signal)),
   );
   const results = await Promise.allSettled(storing);
   const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));

@@ -1,4 +1,4 @@
-/** Code blocks with what it takes to scan them: their codes, the id tables that hide rows, the rows that a filter accepts. */
+/** List blocks with what it takes to scan them: codes, the id tables that shadow rows, the rows that a filter accepts. */
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../segment/directory.js";
@@ -8,13 +8,13 @@ import type { MatchingRows } from "./row-filter.js";
 import { bySegment, type OpenSegment, type ListBlock, type Snapshot } from "./snapshot.js";
 
 export interface OpenListBlocks {
-  /** In the order of the parts. */
+  /** In the order of the blocks. */
   readonly codes: readonly OpenCodes[];
   /** Newest first. */
   readonly tables: readonly OpenIdTable[];
 }
 
-/** The parts, if all of them are in memory: not pinned, good for as long as nothing is awaited. */
+/** The blocks, if all of them are in memory: not pinned, valid until the next await. */
 export function openedListBlocks(
   snapshot: Snapshot,
   blocks: readonly ListBlock[],
@@ -24,7 +24,7 @@ export function openedListBlocks(
   return isComplete(codes) && isComplete(tables) ? { codes, tables } : undefined;
 }
 
-/** The parts, opened and pinned, all at once. Call `release` when done. */
+/** The blocks, opened and pinned, all at once. Call `release` when done. */
 export async function pinListBlocks(
   snapshot: Snapshot,
   blocks: readonly ListBlock[],
@@ -52,36 +52,37 @@ export async function pinListBlocks(
   return { codes: blocks.map(({ block }) => codeOf.get(block) as OpenCodes), tables, release };
 }
 
-/** Rows that a filter accepts, of every segment. */
-export type AcceptedRows = ReadonlyMap<OpenSegment, MatchingRows>;
+/** The rows that a filter accepts, as bits in kernel memory, segment by segment as they are needed. Call `free` when done. */
+export class PlacedRows {
+  readonly #accepted: ReadonlyMap<OpenSegment, MatchingRows>;
+  readonly #addresses = new Map<OpenSegment, number>();
 
-/** The accepted rows of the parts' segments, in kernel memory. Call `free` when done. */
-export interface PlacedRows {
-  /** Where the bits of a segment lie. */
-  readonly offsets: ReadonlyMap<OpenSegment, number>;
-  free(): void;
-}
-
-export function placeRows(blocks: readonly ListBlock[], accepted: AcceptedRows): PlacedRows {
-  const sets = new Map(
-    blocks.map(({ segment }) => [segment, (accepted.get(segment) as MatchingRows).bits] as const),
-  );
-  const at = allocate([...sets.values()].reduce((bytes, set) => bytes + set.byteLength, 0));
-  const offsets = new Map<OpenSegment, number>();
-  let next = at;
-  for (const [segment, set] of sets) {
-    wordsAt(next, set.length).set(set);
-    offsets.set(segment, next);
-    next += set.byteLength;
+  constructor(accepted: ReadonlyMap<OpenSegment, MatchingRows>) {
+    this.#accepted = accepted;
   }
-  return { offsets, free: () => free(at) };
+
+  /** Where the bits of a segment lie. */
+  addressOf(segment: OpenSegment): number {
+    const placed = this.#addresses.get(segment);
+    if (placed !== undefined) return placed;
+    const { bits } = this.#accepted.get(segment) as MatchingRows;
+    const address = allocate(bits.byteLength);
+    wordsAt(address, bits.length).set(bits);
+    this.#addresses.set(segment, address);
+    return address;
+  }
+
+  free(): void {
+    for (const address of this.#addresses.values()) free(address);
+    this.#addresses.clear();
+  }
 }
 
 function newerMax(blocks: readonly ListBlock[]): number {
   return blocks.reduce((most, { newerSegments }) => Math.max(most, newerSegments), 0);
 }
 
-/** Whether everything is there. */
+/** Whether none is undefined. */
 export function isComplete<T>(values: readonly (T | undefined)[]): values is readonly T[] {
   return !values.includes(undefined);
 }

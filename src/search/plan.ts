@@ -1,29 +1,30 @@
-/** Which code blocks a query scans: those of the lists that it probes. */
+/** Which list blocks a query scans: those of the lists that it probes. */
 
 import type { Trained } from "../engine/choose-codec.js";
-import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
+import type { Probes } from "../engine/coarse-quantizer.js";
 import { listCount, type Model } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered } from "./filtered-probes.js";
-import { listMatches, type Matches, listBlocksIn } from "./filtered-search.js";
-import type { ListBlock, Snapshot } from "./snapshot.js";
+import { listBlocksIn, listMatches } from "./matches.js";
+import type { SearchScope } from "./search-scope.js";
+import type { ListBlock } from "./snapshot.js";
 
-/** Parts of lists, nearest list first. */
+/** Blocks of lists, nearest list first. */
 export interface Probed {
-  readonly parts: readonly ListBlock[];
-  /** For each of them, of the query from its list's centroid, in list space. */
+  readonly blocks: readonly ListBlock[];
+  /** Per block, from the query to the centroid of its list, in list space. */
   readonly distances: readonly number[];
 }
 
 export interface Plan {
   /** To scan in any case. */
   readonly likely: Probed;
-  /** To scan where those have fewer rows than are asked for. */
+  /** To scan if those have fewer rows than are asked for. */
   readonly unlikely: Probed;
   /** Whether their rows may be ruled out by their codes. */
   readonly pruned: boolean;
-  /** To scan while it can help. */
+  /** To scan as long as it can help. */
   readonly rest: Probed;
 }
 
@@ -34,67 +35,61 @@ export interface Probing {
   readonly greedy: boolean;
 }
 
+/** A scope with a model. */
+export type TrainedScope = SearchScope & { readonly trained: Trained };
+
 /** How many lists a query asks for: all at most. */
 export function probesOf(model: Model, nProbes: number): number {
   return nProbes === 0 ? model.autoProbes : Math.min(nProbes, listCount(model));
 }
 
-export function plan(
-  snapshot: Snapshot,
-  { model, quantizer }: Trained,
-  query: QueryVector,
-  { topK, nProbes, greedy }: Probing,
-  matches: Matches | undefined,
-): Plan {
+export function plan(scope: TrainedScope, query: QueryVector, { topK, nProbes, greedy }: Probing): Plan {
+  const { snapshot, matches } = scope;
+  const { model, quantizer } = scope.trained;
   const { nLists } = quantizer;
-  const asked = probesOf(model, nProbes);
   // Few matches are worth looking for in every list.
-  const wanted = matches?.few === true ? nLists : asked;
-  // Whoever asks for everything gets it exactly.
+  const wanted = matches?.isSelective === true ? nLists : probesOf(model, nProbes);
+  // A query for all lists gets the exact answer.
   const all = greedy || wanted === nLists;
   const probes =
     matches && !all
-      ? probeFiltered(quantizer, query, wanted, topK, matches.share, (list) =>
-          listMatches(snapshot, matches, list),
-        )
+      ? probeFiltered(quantizer, query, {
+          lists: wanted,
+          topK,
+          share: matches.share,
+          countsOf: (list) => listMatches(snapshot, matches, list),
+        })
       : quantizer.probe(query, all ? nLists : wanted);
   const probed = all ? wanted : probes.lists.length;
-  // Lists that a filtered query needs beyond what an evenly spread filter would are there because their stretch says little.
+  // If a filtered query needs more lists than it would with evenly spread matches, the distance ratios of those say little.
   const even = matches ? wanted / Math.sqrt(matches.share) : wanted;
   const limit = probed <= even + 1 ? probeLimit(model.probeLimits, probed) : Infinity;
   const likely = all ? wanted : likelyLists(probes.distances, limit);
   return {
-    likely: partsOf(snapshot, matches, probes, 0, likely),
-    unlikely: partsOf(snapshot, matches, probes, likely, probed),
-    rest: partsOf(snapshot, matches, probes, probed, probes.lists.length),
+    likely: blocksOf(scope, probes, 0, likely),
+    unlikely: blocksOf(scope, probes, likely, probed),
+    rest: blocksOf(scope, probes, probed, probes.lists.length),
     pruned: !all,
   };
 }
 
-/** The parts of all lists but those that were met. */
+/** The blocks of all lists except those that were scanned. */
 export function furtherListBlocks(
-  snapshot: Snapshot,
-  quantizer: CoarseQuantizer,
+  scope: TrainedScope,
   query: QueryVector,
-  matches: Matches | undefined,
-  met: ReadonlySet<ListBlock>,
+  scanned: ReadonlySet<ListBlock>,
 ): Probed {
+  const { quantizer } = scope.trained;
   const { nLists } = quantizer;
-  const { parts: blocks, distances } = partsOf(snapshot, matches, quantizer.probe(query, nLists), 0, nLists);
+  const { blocks, distances } = blocksOf(scope, quantizer.probe(query, nLists), 0, nLists);
   return {
-    parts: blocks.filter((listBlock) => !met.has(listBlock)),
-    distances: distances.filter((_, i) => !met.has(blocks[i])),
+    blocks: blocks.filter((listBlock) => !scanned.has(listBlock)),
+    distances: distances.filter((_, i) => !scanned.has(blocks[i])),
   };
 }
 
-/** The parts of the probes from rank `start` to `end`. */
-function partsOf(
-  snapshot: Snapshot,
-  matches: Matches | undefined,
-  probes: Probes,
-  start: number,
-  end: number,
-): Probed {
+/** The blocks of the probes from rank `start` to `end`. */
+function blocksOf({ snapshot, matches }: SearchScope, probes: Probes, start: number, end: number): Probed {
   const blocks: ListBlock[] = [];
   const distances: number[] = [];
   for (let rank = start; rank < end; rank++) {
@@ -103,5 +98,5 @@ function partsOf(
       distances.push(probes.distances[rank]);
     }
   }
-  return { parts: blocks, distances };
+  return { blocks, distances };
 }

@@ -1,6 +1,6 @@
 /**
  * The rows of a segment that match a selective filter, side by side in kernel memory: a query with that filter compares
- * them all, which is exact, and cheaper than to look for them list by list. Kept in the cache of opened blocks.
+ * them all, which is exact and cheaper than looking for them list by list. Kept in the cache of opened blocks.
  */
 
 import { codecToRead } from "../engine/choose-codec.js";
@@ -10,8 +10,8 @@ import type { CachedBlock } from "../segment/block-cache.js";
 import { groupsOf } from "../segment/block-requests.js";
 import { rowsIn } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { yieldToEventLoop } from "../threads/run.js";
-import type { OpenIndex } from "../encrypted-index/open-index.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import type { IndexConfig } from "../engine/config.js";
 import type { MatchingRows } from "./row-filter.js";
 
 export interface PrefilteredRows extends CachedBlock {
@@ -28,30 +28,30 @@ export interface PrefilteredPiece {
 }
 
 /**
- * Rows of an index up to which they are picked, and bytes of their vectors. At d = 384 so many rows take about as long
- * to compare as 100,000 rows take to search by their lists (bench/filters.mjs).
+ * Matching rows of an index up to which a filter is selective, and bytes of their vectors. At d = 384 comparing this many
+ * rows takes about as long as searching 100,000 rows by their lists (bench/filters.mjs).
  */
-const pickedRowsMax = 2048;
-const pickedBytesMax = 64 * 1024 * 1024;
-/** The first pieces are small: once they are scanned there is a threshold, which spares most of the others. */
-const pieceEnds = [64, 512, pickedRowsMax];
+const rowsMax = 2048;
+const vectorBytesMax = 64 * 1024 * 1024;
+/** The first pieces are small: once they are scanned there is a threshold, which rules out most of the others. */
+const pieceEnds = [64, 512, rowsMax];
 
 /** Whether `count` rows are few enough. */
 export function isSelective(count: number, dimension: number): boolean {
-  return count <= pickedRowsMax && 4 * count * dimension <= pickedBytesMax;
+  return count <= rowsMax && 4 * count * dimension <= vectorBytesMax;
 }
 
-/** The picked rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be exact. */
+/** The matching rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be exact. */
 export function pinPrefiltered(
-  index: OpenIndex,
+  config: IndexConfig,
   reader: SegmentReader,
   matching: MatchingRows,
 ): Promise<PrefilteredRows> {
-  return reader.pinMade(matching, () => pickRows(index, reader, matching));
+  return reader.pinMade(matching, () => gatherRows(config, reader, matching));
 }
 
-async function pickRows(
-  index: OpenIndex,
+async function gatherRows(
+  config: IndexConfig,
   reader: SegmentReader,
   { bits, count, blocks }: MatchingRows,
 ): Promise<PrefilteredRows> {
@@ -76,17 +76,17 @@ async function pickRows(
     }
     await yieldToEventLoop();
   }
-  return load(index, rows, vectors, fingerprints, dimension);
+  return load(config, rows, vectors, fingerprints, dimension);
 }
 
 function load(
-  index: OpenIndex,
+  config: IndexConfig,
   rows: readonly number[],
   vectors: Float32Array,
   fingerprints: Uint32Array,
   dimension: number,
 ): PrefilteredRows {
-  const codec = codecToRead(index.config, dimension, false, undefined);
+  const codec = codecToRead(config, dimension, false, undefined);
   const fingerprintsAt = allocate(Math.max(1, fingerprints.byteLength));
   wordsAt(fingerprintsAt, fingerprints.length).set(fingerprints);
   const pieces: PrefilteredPiece[] = [];

@@ -4,64 +4,67 @@
  */
 
 import { BatchSearch } from "../engine/batch-search.js";
-import type { Trained } from "../engine/choose-codec.js";
 import { QueryVector } from "../engine/query-vector.js";
-import { yieldToEventLoop, run } from "../threads/run.js";
-import { type Found, foundIn, type Matches, withMatches } from "./filtered-search.js";
-import { pinListBlocks, placeRows } from "./open-list-blocks.js";
-import type { OpenIndex } from "../encrypted-index/open-index.js";
+import { run } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { type Found, foundIn } from "./found.js";
+import { withMatches } from "./matches.js";
+import { pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import { plan, type Probing } from "./plan.js";
 import { heldTogether } from "./scan-list-blocks.js";
-import type { ListBlock, Snapshot } from "./snapshot.js";
+import type { SearchScope } from "./search-scope.js";
+import type { ListBlock } from "./snapshot.js";
 
-/** Queries whose scans are under way together. Their tables and heaps are in memory at once. */
+/** Queries that are searched together. Their tables and heaps are in memory at once. */
 export const queriesTogether = 64;
 /** Codes that they hold open at a time, in bytes as stored. */
 const heldBytesMax = 128 * 1024 * 1024;
 /** Queries that are planned between two turns of the event loop. */
 const plannedTogether = 16;
 
-/** A query's part of the work: numbers of code blocks, and how far their lists are. */
+/** A query's share of the work. */
 interface Planned {
-  readonly numbers: readonly number[];
-  /** Undefined where the block is in none of the query's lists. */
+  readonly blocks: readonly ListBlock[];
+  /** Per block, from the query to the centroid of its list; undefined if that is none of the query's lists. */
   readonly distances: readonly (number | undefined)[];
   readonly pruned: boolean;
+  /** Whether there are lists left that may have more. */
   readonly mayGoOn: boolean;
 }
 
-/** What a query of several found, and whether there are lists left for it that may have more. */
+/** What one of the queries found, and whether there are lists left for it that may have more. */
 export interface FoundTogether extends Found {
   readonly mayGoOn: boolean;
 }
 
 /** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for greedy queries. */
 export async function searchTogether(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  trained: Trained | undefined,
+  scope: SearchScope,
   vectors: readonly Float32Array[],
   options: Probing,
-  matches: Matches | undefined,
   signal: AbortSignal | undefined,
 ): Promise<FoundTogether[]> {
+  const { config } = scope.searcher;
   const queries: QueryVector[] = [];
-  let search: BatchSearch | undefined;
+  const release = [() => queries.forEach((query) => query.free())];
   try {
-    const numbers = new Map<ListBlock, number>();
     const planned: Planned[] = [];
     for (const [i, vector] of vectors.entries()) {
-      const query = new QueryVector(index.config.metric, vector, trained?.quantizer.rotation);
+      const query = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
       queries.push(query);
-      planned.push(planOne(snapshot, trained, query, options, matches, numbers));
+      planned.push(planOne(scope, query, options));
       if (i % plannedTogether === plannedTogether - 1) await yieldToEventLoop();
     }
-    search = new BatchSearch(queries, options.topK);
-    const blocks = [...numbers.keys()];
+    const search = new BatchSearch(queries, options.topK);
+    release.push(() => search.free());
+    const accepted = scope.matches && new PlacedRows(scope.matches.rows);
+    release.push(() => accepted?.free());
+    const blocks = [...new Set(planned.flatMap((one) => one.blocks))];
     for (let start = 0; start < blocks.length;) {
       signal?.throwIfAborted();
       const end = start + heldTogether(blocks, start, heldBytesMax);
-      await scanRange(snapshot, search, planned, blocks, start, end, matches, signal);
+      const range = { first: start, blocks: blocks.slice(start, end), accepted };
+      await scanRange(scope, search, planned, range, signal);
       start = end;
     }
     return search.finish().map((candidates, i) => ({
@@ -69,73 +72,61 @@ export async function searchTogether(
       mayGoOn: planned[i].mayGoOn,
     }));
   } finally {
-    search?.free();
-    for (const query of queries) query.free();
+    for (const each of release.reverse()) each();
   }
 }
 
-/** Gives each code block that the query needs a number in `numbers`, if it has none. */
-function planOne(
-  snapshot: Snapshot,
-  trained: Trained | undefined,
-  query: QueryVector,
-  options: Probing,
-  matches: Matches | undefined,
-  numbers: Map<ListBlock, number>,
-): Planned {
-  const numberOf = (listBlock: ListBlock) => {
-    const known = numbers.get(listBlock);
-    if (known !== undefined) return known;
-    numbers.set(listBlock, numbers.size);
-    return numbers.size - 1;
-  };
-  const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches).map(numberOf);
-  if (trained === undefined) {
-    return { numbers: ungrouped, distances: ungrouped.map(() => undefined), pruned: false, mayGoOn: false };
-  }
-  const { likely, unlikely, pruned } = plan(snapshot, trained, query, options, matches);
+function planOne(scope: SearchScope, query: QueryVector, options: Probing): Planned {
+  const { snapshot, trained, matches } = scope;
+  const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
+  const unknown = ungrouped.map(() => undefined);
+  if (trained === undefined) return { blocks: ungrouped, distances: unknown, pruned: false, mayGoOn: false };
+  const { likely, unlikely, pruned } = plan({ ...scope, trained }, query, options);
   return {
-    numbers: [...ungrouped, ...likely.parts.map(numberOf)],
-    distances: [...ungrouped.map(() => undefined), ...likely.distances],
+    blocks: [...ungrouped, ...likely.blocks],
+    distances: [...unknown, ...likely.distances],
     pruned,
-    mayGoOn: unlikely.parts.length > 0 || (options.nProbes === 0 && pruned),
+    mayGoOn: unlikely.blocks.length > 0 || (options.nProbes === 0 && pruned),
   };
 }
 
-/** Scans the code blocks numbered `start` to `end` for the queries that need them. */
+/** Blocks that are open at the same time. */
+interface BlockRange {
+  /** The number of the first: candidates name blocks by numbers. */
+  readonly first: number;
+  readonly blocks: readonly ListBlock[];
+  readonly accepted: PlacedRows | undefined;
+}
+
+/** Scans the blocks of a range for the queries that need them. */
 async function scanRange(
-  snapshot: Snapshot,
+  { snapshot }: SearchScope,
   search: BatchSearch,
   planned: readonly Planned[],
-  blocks: readonly ListBlock[],
-  start: number,
-  end: number,
-  matches: Matches | undefined,
+  { first, blocks, accepted }: BlockRange,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const range = blocks.slice(start, end);
-  const open = await pinListBlocks(snapshot, range);
-  const placed = matches && placeRows(range, matches.rows);
+  const positions = new Map(blocks.map((listBlock, position) => [listBlock, position]));
+  const open = await pinListBlocks(snapshot, blocks);
   try {
-    const jobs = planned.map(({ numbers, distances, pruned }) => {
-      const own = numbers.flatMap((number, i) => (number >= start && number < end ? [i] : []));
-      return own.map((i) => {
-        const listBlock = blocks[numbers[i]];
-        const { codes } = open.codes[numbers[i] - start];
-        return {
-          block: numbers[i],
-          codes,
+    const jobs = planned.map(({ blocks: wanted, distances, pruned }) =>
+      wanted.flatMap((listBlock, i) => {
+        const position = positions.get(listBlock);
+        if (position === undefined) return [];
+        const job = {
+          block: first + position,
+          codes: open.codes[position].codes,
           distance: distances[i],
           pruned,
           newerSegments: listBlock.newerSegments,
-          accepted: placed?.offsets.get(listBlock.segment) ?? 0,
+          accepted: accepted?.addressOf(listBlock.segment) ?? 0,
           firstBit: listBlock.block.firstRow,
         };
-      });
-    });
+        return [job];
+      }),
+    );
     await run(search.scan(jobs, open.tables), signal);
   } finally {
-    placed?.free();
     open.release();
   }
 }

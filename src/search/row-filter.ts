@@ -10,7 +10,7 @@ import type { CodeBlock } from "../segment/directory.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { yieldToEventLoop } from "../threads/run.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { memoize } from "../memoize.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
 

@@ -1,94 +1,115 @@
-/** Scans code blocks for a search, opening as many at a time as the memory for one query allows. */
+/** Scans list blocks for one query, opening as many at a time as the memory for one query allows. */
 
 import type { Search } from "../engine/search.js";
-import {
-  type AcceptedRows,
-  openedListBlocks,
-  type OpenListBlocks,
-  pinListBlocks,
-  placeRows,
-} from "./open-list-blocks.js";
-import type { OpenIndex } from "../encrypted-index/open-index.js";
-import type { ListBlock, Snapshot } from "./snapshot.js";
+import { Turn, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { type Found, foundIn } from "./found.js";
+import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
+import type { SearchScope } from "./search-scope.js";
+import type { ListBlock } from "./snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */
 const heldBytesMax = 32 * 1024 * 1024;
 
-export interface ScanOptions {
-  /** For each part, of the query from its list's centroid; undefined where the parts are not in the query's lists. */
+/** Blocks that are scanned one after the other. */
+export interface ScanPhase {
+  readonly blocks: readonly ListBlock[];
+  /** Per block, from the query to the centroid of its list; undefined if the blocks are in none of the query's lists. */
   readonly distances: readonly number[] | undefined;
   /** Whether rows may be ruled out by their codes. */
   readonly pruned: boolean;
-  /** Undefined: all. */
-  readonly accepted: AcceptedRows | undefined;
 }
 
-/**
- * Offers the rows of `parts` to a search, all in their order, and appends the parts to `scanned`, whose positions are the
- * numbers by which candidates name their blocks.
- */
-export async function scanListBlocks(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  search: Search,
-  scanned: ListBlock[],
-  blocks: readonly ListBlock[],
-  { distances, ...options }: ScanOptions,
-): Promise<void> {
-  for (let start = 0; start < blocks.length;) {
-    const end = start + heldTogether(blocks, start, heldBytesMax);
-    const group = blocks.slice(start, end);
-    const scan = (open: OpenListBlocks) => {
-      index.noteOpened(snapshot, group, open.codes);
-      scanOpen(search, scanned, group, open, { distances: distances?.slice(start, end), ...options });
-    };
-    // First, since making the table of parts may let blocks go.
-    index.listBlockTable(snapshot);
-    // The warm case, which is to cost nothing.
-    const opened = openedListBlocks(snapshot, group);
-    if (opened !== undefined) scan(opened);
-    else {
-      const pinned = await pinListBlocks(snapshot, group);
-      try {
-        scan(pinned);
-      } finally {
-        pinned.release();
+/** Holds kernel memory: call `free` when done. */
+export class ListBlockScan {
+  readonly #scope: SearchScope;
+  readonly #search: Search;
+  readonly #accepted: PlacedRows | undefined;
+  /** Candidates name their blocks by positions here. */
+  readonly #scanned: ListBlock[] = [];
+  readonly #turn = new Turn();
+
+  /** `search` stays the caller's. */
+  constructor(scope: SearchScope, search: Search) {
+    this.#scope = scope;
+    this.#search = search;
+    this.#accepted = scope.matches && new PlacedRows(scope.matches.rows);
+  }
+
+  /** Scans the phases, each when the one before is done. Awaits only what has to be read, and the event loop. */
+  async scan(phases: Iterable<ScanPhase>, signal: AbortSignal | undefined): Promise<void> {
+    for (const phase of phases) {
+      for (const piece of piecesOf(phase)) {
+        signal?.throwIfAborted();
+        if (this.#turn.isOver) await this.#yield();
+        if (!this.#scanOpened(piece)) await this.#scanPinned(piece);
       }
     }
+  }
+
+  /** Nearest first. Nothing can be scanned after it. */
+  finish(): Found {
+    return foundIn(this.#scanned, this.#search.finish());
+  }
+
+  free(): void {
+    this.#accepted?.free();
+  }
+
+  async #yield(): Promise<void> {
+    await yieldToEventLoop();
+    this.#turn.restart();
+  }
+
+  /** The warm case, which must cost nothing. False if something has to be read first. */
+  #scanOpened(phase: ScanPhase): boolean {
+    const { searcher, snapshot } = this.#scope;
+    // First, since making the table may evict blocks.
+    searcher.residency.ensureTable(snapshot);
+    const opened = openedListBlocks(snapshot, phase.blocks);
+    if (opened !== undefined) this.#scanOpen(phase, opened);
+    return opened !== undefined;
+  }
+
+  async #scanPinned(phase: ScanPhase): Promise<void> {
+    const pinned = await pinListBlocks(this.#scope.snapshot, phase.blocks);
+    try {
+      this.#scanOpen(phase, pinned);
+    } finally {
+      pinned.release();
+    }
+  }
+
+  #scanOpen({ blocks, distances, pruned }: ScanPhase, { codes, tables }: OpenListBlocks): void {
+    const { searcher, snapshot } = this.#scope;
+    searcher.residency.recordAddresses(snapshot, blocks, codes);
+    this.#search.shadowBy(tables);
+    this.#search.scan(
+      blocks.map((listBlock, i) => ({
+        block: this.#scanned.push(listBlock) - 1,
+        codes: codes[i].codes,
+        distance: distances?.[i],
+        pruned,
+        newerSegments: listBlock.newerSegments,
+        accepted: this.#accepted?.addressOf(listBlock.segment) ?? 0,
+        firstBit: listBlock.block.firstRow,
+      })),
+    );
+  }
+}
+
+/** A phase in pieces that may be open at the same time. */
+function* piecesOf({ blocks, distances, pruned }: ScanPhase): Generator<ScanPhase> {
+  for (let start = 0; start < blocks.length;) {
+    const end = start + heldTogether(blocks, start, heldBytesMax);
+    yield { blocks: blocks.slice(start, end), distances: distances?.slice(start, end), pruned };
     start = end;
   }
 }
 
-/** How many parts from `start` on, one or more, have about `bytesMax` of codes. */
+/** How many blocks from `start` on, one or more, have about `bytesMax` of codes. */
 export function heldTogether(blocks: readonly ListBlock[], start: number, bytesMax: number): number {
   let bytes = 0;
   let end = start;
   while (end < blocks.length && (end === start || bytes < bytesMax)) bytes += blocks[end++].block.length;
   return end - start;
-}
-
-function scanOpen(
-  search: Search,
-  scanned: ListBlock[],
-  blocks: readonly ListBlock[],
-  { codes, tables }: OpenListBlocks,
-  { distances, pruned, accepted }: ScanOptions,
-): void {
-  const placed = accepted && placeRows(blocks, accepted);
-  try {
-    search.shadowBy(tables);
-    search.scan(
-      blocks.map((listBlock, i) => ({
-        block: scanned.push(listBlock) - 1,
-        codes: codes[i].codes,
-        distance: distances?.[i],
-        pruned,
-        newerSegments: listBlock.newerSegments,
-        accepted: placed?.offsets.get(listBlock.segment) ?? 0,
-        firstBit: listBlock.block.firstRow,
-      })),
-    );
-  } finally {
-    placed?.free();
-  }
 }

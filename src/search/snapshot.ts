@@ -4,7 +4,7 @@ import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { yieldIfDue, forEachYielding } from "../threads/run.js";
+import { yieldIfDue, forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
 
 export interface OpenSegment {

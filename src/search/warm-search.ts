@@ -1,34 +1,37 @@
 /**
- * The warm case of a query: everything that it looks at is in memory already, so it takes one call of a kernel, and waits for
+ * The warm case of a query: everything that it looks at is in memory already, so it takes one call of a kernel and awaits
  * nothing.
  */
 
-import type { Trained } from "../engine/choose-codec.js";
 import { searchLists } from "../engine/list-search.js";
 import { probeLimit } from "../engine/probe-limits.js";
-import { type Found, foundIn } from "./filtered-search.js";
+import { type Found, foundIn } from "./found.js";
 import { newestReaders } from "./newer-id-tables.js";
-import type { OpenIndex } from "../encrypted-index/open-index.js";
 import { isComplete } from "./open-list-blocks.js";
 import { probesOf, type Probing } from "./plan.js";
-import type { Snapshot } from "./snapshot.js";
+import type { SearchScope } from "./search-scope.js";
 
-/** Undefined where something has to be read first, or where there is more to it than one pass over the nearest lists. */
+/**
+ * Undefined if something has to be read first, or if the search takes more than one pass over the nearest lists: with a
+ * filter, without a model, or among all lists.
+ */
 export function searchWarm(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  { model, quantizer }: Trained,
+  { searcher, snapshot, trained, matches }: SearchScope,
   vector: Float32Array,
   { topK, nProbes, greedy }: Probing,
 ): Found | undefined {
+  if (trained === undefined || matches !== undefined || greedy) return undefined;
+  const { model, quantizer } = trained;
   const probes = probesOf(model, nProbes);
-  const blocks = greedy || probes === quantizer.nLists ? undefined : index.listBlockTable(snapshot);
-  if (blocks === undefined) return undefined;
+  if (probes === quantizer.nLists) return undefined;
+  const { config, residency } = searcher;
+  const parts = residency.ensureTable(snapshot);
+  if (parts === undefined) return undefined;
   const newer = newestReaders(snapshot, snapshot.listBlocks.newerSegmentsMax).map((reader) =>
     reader.openedTable(),
   );
   if (!isComplete(newer)) return undefined;
-  const among = { metric: index.config.metric, quantizer, parts: blocks, newer, now: index.tick() };
+  const among = { metric: config.metric, quantizer, parts, newer, now: residency.tick() };
   const limit = probeLimit(model.probeLimits, probes);
   const searched = searchLists(among, { vector, nProbes: probes, limit, topK });
   if (searched === undefined) return undefined;

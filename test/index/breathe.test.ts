@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { yieldToEventLoop, forEachYielding } from "../../src/threads/run.js";
+import { yieldToEventLoop, forEachYielding } from "../../src/threads/yield-to-event-loop.js";
 
 /** Counts turns of the event loop until `done`. */
 function countTurns() {

@@ -57,7 +57,7 @@ test("within the grace period nothing is collected that an open snapshot needs",
   const writer = open();
   await fill(writer, 5);
   const reader = open();
-  const snapshot = await reader.inner.snapshot();
+  const snapshot = await reader.inner.snapshots.newest();
   await fill(writer, 30);
   await compactAll(writer.inner, undefined);
   for (const ms of [0, historyMs - 1]) {

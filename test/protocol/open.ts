@@ -6,7 +6,7 @@ import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
-import { OpenIndex } from "../../src/encrypted-index/open-index.js";
+import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
 import { Calls } from "../../src/calls.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -27,7 +27,12 @@ export function fixedRecord(): OpenedRecord {
 
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {
   const cache = new BlockCache(64 * 1024 * 1024);
-  const inner = new OpenIndex("simulated", record, store, store, cache, clock, maxStalenessMs);
+  const inner = openInner(
+    "simulated",
+    record,
+    { indexStore: store, configStore: store },
+    { cache, clock, maxStalenessMs },
+  );
   const background = new Background();
   return {
     inner,

@@ -1,0 +1,71 @@
+/** Seals segments and models, and stores them under new random names. No manifest names them yet. */
+
+import type { ManifestLog } from "../commit/manifest-log.js";
+import type { ObjectRef, SegmentRef } from "../commit/manifest.js";
+import { newObjectName } from "../commit/object-names.js";
+import { headerBytes, sealObject } from "../crypto/sealed-object.js";
+import type { Model } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
+import { type Batch, type Encoding, writeSegment } from "../segment/segment-writer.js";
+import { encodeModel } from "../segment/stored-model.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { run } from "../threads/run.js";
+import type { OpenedRecord } from "./index-record.js";
+
+/** A segment that is stored but that no manifest names yet. */
+export type StoredSegment = Omit<SegmentRef, "sequence">;
+
+export class ObjectWriter {
+  readonly #record: OpenedRecord;
+  readonly #store: BlobStore;
+  readonly #log: ManifestLog;
+
+  /** `log`: its newest version is the birth of new objects. */
+  constructor(record: OpenedRecord, store: BlobStore, log: ManifestLog) {
+    this.#record = record;
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Seals and stores a batch as one segment. */
+  async storeSegment(
+    batch: Batch,
+    encoding: Encoding,
+    modelName: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<StoredSegment> {
+    const { indexId, keys } = this.#record;
+    const name = newObjectName(indexId, "segment", this.#log.version);
+    const writing = writeSegment(keys.data, { kind: "segment", indexId, name }, batch, encoding);
+    const { bytes, header, rows, blocks, directoryLength } = await run(writing, signal);
+    await this.#create(name, bytes, signal);
+    return {
+      name,
+      header: Buffer.from(header).toString("base64"),
+      length: bytes.length,
+      rows,
+      deleted: batch.deleted.length,
+      blocks,
+      directoryLength,
+      ...(modelName !== undefined && { model: modelName }),
+    };
+  }
+
+  async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
+    const { indexId, keys } = this.#record;
+    const name = newObjectName(indexId, "model", this.#log.version);
+    const bytes = sealObject(keys.data, { kind: "model", indexId, name }, encodeModel(model));
+    await this.#create(name, bytes, signal);
+    return {
+      name,
+      header: Buffer.from(bytes.subarray(0, headerBytes)).toString("base64"),
+      length: bytes.length,
+    };
+  }
+
+  async #create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+    if (!(await this.#store.create(name, bytes, { signal }))) {
+      throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
+    }
+  }
+}

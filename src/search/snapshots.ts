@@ -1,0 +1,81 @@
+/** An index as of now, opened: follows the log of manifests and keeps the newest snapshot. */
+
+import { type Manifest, namedObjects } from "../commit/manifest.js";
+import type { ManifestLog } from "../commit/manifest-log.js";
+import type { Model } from "../engine/model.js";
+import { SealdexError } from "../errors.js";
+import type { OpenObjects } from "./open-objects.js";
+import type { Snapshot } from "./snapshot.js";
+
+export class Snapshots {
+  readonly #log: ManifestLog;
+  readonly #objects: OpenObjects;
+  readonly #maxStalenessMs: number;
+  #newest: Snapshot | undefined;
+
+  /** `maxStalenessMs`: how old what `read` works on may be. */
+  constructor(log: ManifestLog, objects: OpenObjects, maxStalenessMs: number) {
+    this.#log = log;
+    this.#objects = objects;
+    this.#maxStalenessMs = maxStalenessMs;
+  }
+
+  /** The index as of now: every change acknowledged before this call is in it. */
+  async newest(maxStalenessMs = 0): Promise<Snapshot> {
+    // Usually nothing was written in the meantime: the manifest known here is opened while storage is asked for a newer one.
+    const { known } = this.#log;
+    if (known !== undefined && this.#newest === undefined) this.#at(known).catch(() => undefined);
+    const manifest = await this.#log.newest(maxStalenessMs);
+    try {
+      return await this.#at(manifest);
+    } catch (error) {
+      if (await this.wasSuperseded(manifest, error)) return this.newest();
+      throw error;
+    }
+  }
+
+  /**
+   * The result of `work` on a snapshot that is at most as stale as the client allows. If the objects of the snapshot are
+   * deleted before `work` has read them, `work` starts again on a newer snapshot.
+   */
+  async read<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    let snapshot = await this.newest(this.#maxStalenessMs);
+    for (;;) {
+      try {
+        return await work(snapshot);
+      } catch (error) {
+        if (!(await this.wasSuperseded(snapshot.manifest, error))) throw error;
+        snapshot = await this.newest();
+      }
+    }
+  }
+
+  /** Whether `error` can be explained by objects of this version that the newest one no longer names, and so were deleted. */
+  async wasSuperseded(manifest: Manifest, error: unknown): Promise<boolean> {
+    if (!(error instanceof SealdexError && error.code === "missing_object")) return false;
+    const named = namedObjects(await this.#log.newest());
+    return [...namedObjects(manifest)].some((name) => !named.has(name));
+  }
+
+  /** The manifest known here, without asking storage (see `ManifestLog.recent`), and the model of new segments. */
+  async recentModel(): Promise<{ readonly manifest: Manifest; readonly model: Model | undefined }> {
+    const manifest = await this.#log.recent();
+    try {
+      return { manifest, model: manifest.model && (await this.#objects.model(manifest.model)) };
+    } catch (error) {
+      // Known for so long that its model was deleted: by now there is a newer one.
+      if (await this.wasSuperseded(manifest, error)) return this.recentModel();
+      throw error;
+    }
+  }
+
+  async #at(manifest: Manifest): Promise<Snapshot> {
+    if (this.#newest?.manifest.version === manifest.version) return this.#newest;
+    const snapshot = await this.#objects.open(manifest);
+    // A slower call must not replace the snapshot of one that got further.
+    if (this.#newest === undefined || this.#newest.manifest.version < manifest.version) {
+      this.#newest = snapshot;
+    }
+    return snapshot;
+  }
+}

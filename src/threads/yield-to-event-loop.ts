@@ -1,0 +1,50 @@
+/** Lets other work of the process run between pieces of long work. */
+
+/** Those that wait for a turn. One continues per turn of the event loop: many at once hold it no longer than one does. */
+const waiting: (() => void)[] = [];
+
+/** Lets other work of the process run. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(next);
+  });
+}
+
+function next(): void {
+  yieldedAt = performance.now();
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(next);
+}
+
+/** How long work may hold the event loop. */
+const turnMsMax = 8;
+/** When anything yielded last: loops that begin one after another share a turn. */
+let yieldedAt = 0;
+
+/** Yields if nothing has yielded for longer than a turn may take. */
+export async function yieldIfDue(): Promise<void> {
+  if (performance.now() - yieldedAt >= turnMsMax) await yieldToEventLoop();
+}
+
+/** Calls `visit` with 0 to n - 1, letting other work run in between. */
+export async function forEachYielding(n: number, visit: (i: number) => void): Promise<void> {
+  for (let i = 0; i < n; i++) {
+    if (i % 64 === 63) await yieldIfDue();
+    visit(i);
+  }
+}
+
+/** The turn of one piece of work, from when it was made. Work that rarely takes a whole turn never has to await it. */
+export class Turn {
+  #startedAt = performance.now();
+
+  get isOver(): boolean {
+    return performance.now() - this.#startedAt >= turnMsMax;
+  }
+
+  /** Begins a new turn, after the work has yielded. */
+  restart(): void {
+    this.#startedAt = performance.now();
+  }
+}
