@@ -12,7 +12,7 @@ export class Calls {
   readonly #waiting: (() => void)[] = [];
 
   /**
-   * Runs a call that changes something. `work` looks at the signal itself, where stopping leaves nothing half-done, so
+   * Runs a call that changes something. `work` checks the signal itself, at points where stopping leaves nothing half-done, so
    * that a rejected call has changed nothing.
    */
   async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {

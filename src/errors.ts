@@ -1,8 +1,8 @@
 /**
  * The one error class of Sealdex and its closed set of codes.
  *
- * A code exists only where a caller would act differently; the message is for people and says what was
- * expected, what came, and which item. Messages never hold keys, vectors, texts or metadata values.
+ * A code exists only if a caller would act differently. The message is for people and says what was
+ * expected, what was received, and which item. Messages never hold keys, vectors, texts or metadata values.
  */
 
 const codes = [

@@ -73,7 +73,7 @@ export type Filter = LogicalOperators & Fields & NoOtherOperators;
 /** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;
 
-/** A checked filter as a tree, for whoever evaluates it over something else than one item's metadata. */
+/** A checked filter as a tree, for evaluation over something other than one item's metadata. */
 export type FilterNode =
   | { readonly kind: "and" | "or"; readonly parts: readonly FilterNode[] }
   | FieldCondition;
@@ -83,7 +83,7 @@ export interface FieldCondition {
   readonly path: readonly string[];
   /** How many parts of the path precede each of its parts, the first excepted, that is a position of an array. */
   readonly positions: readonly number[];
-  /** What one of the values that the path reaches must pass; where `negated`, what none may pass. */
+  /** What one of the values that the path reaches must pass; if `negated`, what none may pass. */
   readonly test: Test;
   readonly negated: boolean;
   /** What the values are compared with, as far as it is text. */
@@ -225,7 +225,7 @@ function checkValue(value: unknown, where: string): void {
   if (fault !== null) throw new SealdexError("invalid_request", where + fault);
 }
 
-/** Where inside `value` and why it is not one that JSON can say, or null. */
+/** Where inside `value`, and why, it is not a JSON value; or null. */
 function faultOf(value: unknown, depth: number): string | null {
   if (depth > valueDepthMax) return `: expected values at most ${valueDepthMax} deep`;
   if (Array.isArray(value)) {

@@ -63,7 +63,7 @@ const commonWords = new Set(
 );
 const commonLengthMax = 12;
 
-/** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 where there are no words. */
+/** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 if there are no words. */
 export function lexicalVector(text: string, dimension: number): Float32Array {
   const features = new FeatureSums();
   addFeatures(text.normalize("NFKC").toLowerCase(), features);
@@ -138,7 +138,7 @@ const letter = 2;
 const mark = 3;
 const ideograph = 4;
 
-/** The kinds of the first 65,536 code points, 0 where not asked for yet. */
+/** The kinds of the first 65,536 code points, 0 if not asked for yet. */
 const kinds = new Uint8Array(0x10000);
 
 function kindOf(code: number): number {

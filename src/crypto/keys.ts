@@ -2,7 +2,7 @@
  * From the caller's key to every key that Sealdex uses.
  *
  *     index key ──HKDF, salt──▶ key-encryption key   seals the root secret in the index record
- *                         └───▶ key check            stored in clear, tells a wrong key from damage
+ *                         └───▶ key check            stored in clear, distinguishes a wrong key from damage
  *     root secret (random) ───▶ data key             from which each sealed object derives its own
  *                         └───▶ id key               makes fingerprints of item ids
  *
@@ -45,8 +45,8 @@ export function generateKey(): string {
 export function parseIndexKey(key: unknown): KeyObject {
   if (typeof key === "string") {
     if (!/^[0-9a-fA-F]{64}$/.test(key)) {
-      const came = key.length === 64 ? "64 characters, not all hexadecimal" : `${key.length} characters`;
-      throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters, got ${came}`);
+      const received = key.length === 64 ? "64 characters, not all hexadecimal" : `${key.length} characters`;
+      throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters, got ${received}`);
     }
     return secretKey(Buffer.from(key, "hex"));
   }
@@ -56,10 +56,10 @@ export function parseIndexKey(key: unknown): KeyObject {
     }
     return secretKey(Buffer.from(key));
   }
-  const came = key === null ? "null" : typeof key;
+  const received = key === null ? "null" : typeof key;
   throw new SealdexError(
     "invalid_request",
-    `index key: expected 64 hexadecimal characters or 32 bytes, got ${came}`,
+    `index key: expected 64 hexadecimal characters or 32 bytes, got ${received}`,
   );
 }
 

@@ -5,7 +5,7 @@
  * An object is a 76-byte header and one or more blocks, each sealed with AES-256-GCM (NIST SP 800-38D).
  * Its key is derived from 32 fresh random bytes and the object's context (what it is, where it belongs), and
  * encrypts this one object only, so block numbers serve as nonces. The header carries a commitment to the
- * key: an object that was swapped, renamed or sealed under another key is told before any block is opened.
+ * key: an object that was swapped, renamed or sealed under another key is detected before any block is opened.
  */
 
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
@@ -15,7 +15,7 @@ import { deriveObjectKey, equalInConstantTime, randomSalt, saltBytes } from "./k
 const magic = Buffer.from("SLDX", "latin1");
 const formatVersion = 1;
 
-/** What an object is; a byte of its header and part of its context. */
+/** Kinds of objects: a byte of the header and part of the context. */
 export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 

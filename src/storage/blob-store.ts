@@ -2,7 +2,7 @@
  * A flat namespace of write-once blobs: all that Sealdex asks of a storage location.
  *
  * A blob, once created, never changes; it can only be deleted, which frees its key. Everything an index
- * relies on is stated here and checked, for every driver on the real thing, by `conformance.ts` beside this
+ * relies on is stated here, and `conformance.ts` checks it for every driver on the real thing, next to this
  * file. A driver sees names and ciphertext, never a key.
  *
  * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part longer than
@@ -17,7 +17,7 @@ export interface ByteRange {
   readonly length: number;
 }
 
-/** What every operation can be given beside its own. */
+/** Options that every operation takes. */
 export interface OperationOptions {
   /**
    * Aborts when the caller no longer wants the result. A driver that can stop its work rejects then, with the signal's

@@ -13,19 +13,19 @@ export type { ConformanceLocation } from "./conformance-cases.js";
 export type { OutageServer } from "./outage-cases.js";
 
 export interface ConformanceOptions {
-  /** Registers a case with the test runner. Allow the longest a minute where the location is slow. */
+  /** Registers a case with the test runner. Allow the longest case a minute if the location is slow. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;
   /** Makes a location for one case: fresh, empty, shared with no other case. */
   readonly factory: () => Promise<ConformanceLocation>;
 }
 
-/** Registers every case. A case rejects with an AssertionError where the driver breaks the contract. */
+/** Registers every case. A case rejects with an AssertionError if the driver breaks the contract. */
 export function storageConformance({ test, factory }: ConformanceOptions): void {
   for (const [name, run] of Object.entries(cases)) test(name, () => runCase(factory, run));
 }
 
 export interface OutageConformanceOptions extends ConformanceOptions {
-  /** Behind every location that `factory` makes, and behind nothing that anybody needs meanwhile. */
+  /** The server of every location that `factory` makes; nothing else may depend on it meanwhile. */
   readonly server: () => OutageServer;
 }
 

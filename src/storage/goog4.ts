@@ -22,7 +22,7 @@ export interface HmacKey {
   readonly region: string;
 }
 
-/** The request's headers, with those that prove who sent it when. */
+/** The request's headers, with those that authenticate its sender and time. */
 export function signed(request: UnsignedRequest, key: HmacKey, now: Date): Record<string, string> {
   const time = now.toISOString().replace(/[-:]|\.\d+/g, "");
   const headers: Record<string, string> = {

@@ -58,14 +58,14 @@ export async function* walk(root: string, at: string, prefix: string, after: str
       found.push(key);
     }
   }
-  // "/" comes before every character of a name, so the keys of a folder come where its name with "/" does.
+  // "/" comes before every character of a name, so the keys of a folder sort as its name with "/" does.
   for (const key of found.sort()) {
     if (key.endsWith("/")) yield* walk(root, key, prefix, after);
     else yield key;
   }
 }
 
-/** Deletes temporary files whose writer must be dead. */
+/** Deletes temporary files of writers that must be dead. */
 export async function deleteAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
@@ -100,7 +100,7 @@ export function isPassing(error: unknown): boolean {
   );
 }
 
-/** Null where there is no such file. That the store's own folder is a file is an error all the same. */
+/** Null if there is no such file. A file in place of the store's own folder is an error all the same. */
 export async function unlessAbsent<T>(root: string, operation: Promise<T>): Promise<T | null> {
   try {
     return await operation;

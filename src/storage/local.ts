@@ -1,7 +1,7 @@
 /**
  * Blobs as files below one folder: the key `a/b` is the file `a/b`.
  *
- * A blob is written to a temporary file beside its place, synced, and linked to its name: `link(2)` fails if
+ * A blob is written to a temporary file next to its final path, synced, and linked to its name: `link(2)` fails if
  * the name exists, among all processes, and a name never shows anything but complete bytes. Then the folder
  * is synced, so that the name survives a power failure. Windows cannot sync folders; there a name is as
  * durable as the file system makes it.
@@ -41,7 +41,7 @@ const operationsMax = 64;
 export function createLocalStore({ path }: { readonly path: string }): BlobStore {
   const root = resolve(path);
   const gate = createSemaphore(operationsMax);
-  /** Folders whose own names are durable. */
+  /** Folders that are themselves durably linked. */
   const durable = new Set<string>();
   let failure: SealdexError | undefined;
   /** Whether a blob was read, so that the root is known to be a folder we may look into. */

@@ -1,4 +1,4 @@
-/** Blobs in the memory of this process: for tests, benchmarks and whatever may be forgotten. */
+/** Blobs in the memory of this process: for tests, benchmarks and temporary data. */
 
 import type { BlobStore } from "./blob-store.js";
 import { checkKey, checkPrefix } from "./key.js";

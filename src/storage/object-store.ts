@@ -21,7 +21,7 @@ export type Signal = AbortSignal | undefined;
 export interface ObjectService {
   /** What messages call it. */
   readonly title: string;
-  /** The object, or the part of it in a range of at least one byte; empty where the range lies past the end. */
+  /** The object, or the part of it in a range of at least one byte; empty if the range lies past the end. */
   get(name: string, range: ByteRange | undefined, signal: Signal): Promise<Uint8Array | null>;
   /** The token that the object was created with, undefined if it has none; null if there is no object. */
   tokenOf(name: string, signal: Signal): Promise<string | undefined | null>;
@@ -75,7 +75,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
   ): Promise<boolean | null> {
     const found = await service.tokenOf(name, signal);
     if (found === null) return null;
-    // Without a token, an object is not ours; but where we cannot rule out that ours lost it, we do not say so.
+    // Without a token, an object is not ours. If ours may have lost its token, the outcome stays open.
     if (found === undefined && failure !== undefined) throw failure;
     return found === token;
   }
@@ -92,7 +92,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
       const ours = await isOurs(name, token, failure, signal).catch((error: unknown) => {
         throw failure ?? error;
       });
-      // Where nothing is there, another's object went away again, or ours never arrived.
+      // If nothing is there, the object of another writer was deleted again, or ours never arrived.
       if (ours === null) throw failure ?? new ServiceError({ reason: "a conflict that stays" });
       return ours;
     });
@@ -145,7 +145,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
     async delete(keys, { signal } = {}) {
       keys.forEach(checkKey);
       // One request a key: what a request for many deletes, it deletes in no particular order. And never a second one
-      // where the answer to the first was lost: it could delete what another has created since.
+      // if the answer to the first was lost: it could delete what another writer has created since.
       for (const key of keys) await run(`delete ${key}`, signal, () => service.remove(root + key, signal));
     },
 
@@ -174,7 +174,7 @@ function translate(title: string, operation: string, cause: unknown): SealdexErr
   return new SealdexError("storage_unavailable", message, { cause: failure });
 }
 
-/** Whether what an object store reports may be over soon, and is not for somebody to mend. */
+/** Whether an error of an object store may be over soon, without anybody's intervention. */
 export function isPassing(error: unknown): boolean {
   return error instanceof SealdexError && error.cause instanceof ServiceError && !error.cause.isRefusal;
 }

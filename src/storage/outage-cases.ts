@@ -1,4 +1,4 @@
-/** The cases of the outage suite: what becomes of a driver whose server goes away, one kind of outage a case. */
+/** The cases of the outage suite: how a driver behaves when its server goes away, one kind of outage per case. */
 
 import { ok, strictEqual } from "node:assert";
 import type { BlobStore } from "./blob-store.js";

@@ -15,7 +15,7 @@ import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { loadPackage } from "./peer-package.js";
 
-/** Operations under way at once; a pool of ours has as many connections. */
+/** Operations in progress at once, and connections of a pool that the driver creates. */
 const operationsMax = 10;
 const connectTimeoutMs = 10_000;
 const timeoutMsDefault = 30_000;
@@ -52,7 +52,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   let opening: Promise<{ pool: PostgresPool; close: () => Promise<void> }> | undefined;
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {
-    // Where the time is up, pg gives up the connection with the statement.
+    // On a time-out, pg closes the connection together with the statement.
     return within(timeoutMs + connectTimeoutMs, pool.query({ text, values, query_timeout: timeoutMs }));
   }
 
@@ -156,7 +156,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 /** "seal" in ASCII. */
 const tableLock = 0x7365616c;
 
-/** True, and makes the transaction wait for the disk even where the database is set up not to. */
+/** True, and makes the transaction wait for the disk even if the database is configured not to. */
 const isDurable =
   "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) = 'on' ELSE true END";
 
@@ -191,7 +191,7 @@ function translate(operation: string, error: unknown): SealdexError {
 }
 
 async function createPool(connectionString: string) {
-  // A CommonJS package, whose names not every version tells to import().
+  // A CommonJS package: not every version shows its named exports to import().
   const { Pool } = (await loadPackage("pg", "postgres", () => import("pg"))).default;
   const pool = new Pool({
     connectionString,

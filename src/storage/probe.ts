@@ -15,7 +15,7 @@ const creates = 6;
 /**
  * The same store, whose first `create` probes the location. About 20 small requests in six round trips, once for each
  * store opened; the blobs are deleted again. A location that fails is refused with `not_supported`, always; a probe that
- * could not be finished is tried anew by the next `create`. Reading needs no probe, nor the right to write.
+ * could not be finished is repeated by the next `create`. Reading needs no probe, nor the right to write.
  */
 export function probedBeforeWriting(store: BlobStore, title: string): BlobStore {
   let probed: Promise<void> | undefined;

@@ -5,7 +5,7 @@
  *     redis://host1:7001,host2:7001            several nodes of a cluster, in case one is down
  *
  * That a server belongs to a cluster is found out by asking it. A connection of ours never sends a command
- * twice, and one that breaks rejects what is under way at once and is made anew for what comes next.
+ * twice, and one that breaks rejects what is in progress at once, and the next call opens a new one.
  */
 
 import { SealdexError } from "../errors.js";
@@ -53,7 +53,7 @@ const reconnectDelayMsMax = 1_000;
 
 const evictingPolicy = new RegExp("^maxmemory_policy:(allkeys-\\S+)", "m");
 
-/** Throws `invalid_request`, which does not repeat what came. */
+/** Throws `invalid_request`; the message does not repeat the received value. */
 export function parseRedisAddress(connectionString: unknown): RedisAddress {
   const address = typeof connectionString === "string" ? tryParse(connectionString) : undefined;
   if (address !== undefined) return address;
@@ -87,7 +87,7 @@ function parseNode(text: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
 }
 
-/** The caller's client, which is left as it is: it is neither broken nor closed, and reconnects as it was told to. */
+/** The caller's client, which is left as it is: it is neither interrupted nor closed, and reconnects as configured. */
 export function useClient(client: RedisClient): RedisConnection {
   return {
     client,
@@ -98,7 +98,7 @@ export function useClient(client: RedisClient): RedisConnection {
   };
 }
 
-/** Connects. Rejects with whatever ioredis does, or with `not_supported` if it is not installed. */
+/** Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. */
 export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
   const ioredis = await loadPackage("ioredis", "redis", () => import("ioredis"));
   const { nodes, db, tls, username, password } = address;
@@ -108,7 +108,7 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
     ...(tls && { tls: {} }),
     connectTimeout: connectTimeoutMs,
     keepAlive: 30_000,
-    // A command is sent once: whoever called knows whether it may be sent again.
+    // A command is sent once: the caller knows whether it may be repeated.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   };
@@ -170,7 +170,7 @@ function manage(client: OwnClient): RedisConnection {
       const wasReady = client.status === "ready";
       const ended = new Promise<void>((resolve) => client.once("end", resolve));
       client.disconnect();
-      // Of one that is still being made, no end is told.
+      // A connection that is still being opened does not emit "end".
       if (wasReady) await ended;
     },
   };
@@ -197,7 +197,7 @@ function isCluster(info: string): boolean {
   return /^(redis|server)_mode:cluster\b/m.test(info);
 }
 
-/** What a server says of itself; nothing where that is forbidden. */
+/** What INFO reports about a server; empty if the command is forbidden. */
 async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
   try {
     return await client.info();

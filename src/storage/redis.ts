@@ -7,7 +7,7 @@
  *     sealdex:{<bucket>}:<key>    16 characters that name the create which made it, then the blob
  *     sealdex:{<bucket>}          a sorted set of the bucket's keys, all of score 0 and so in byte order
  *
- * Blob and entry change in one transaction. The 16 characters say who won even if a client of the caller's
+ * Blob and entry change in one transaction. The 16 characters tell which create won even if a client of the caller's
  * sent a create twice, and tell an empty blob from none.
  */
 
@@ -65,7 +65,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     }
   }
 
-  /** One connection for all calls. Where making it failed or it has ended, the next call makes another. */
+  /** One connection for all calls. If opening it failed or it has ended, the next call opens another. */
   async function connected(): Promise<RedisConnection> {
     const current = (opening ??= open());
     const made = await current.catch((error: unknown) => error);
@@ -219,7 +219,7 @@ async function transact(client: RedisClient, commands: unknown[][]): Promise<unk
   });
 }
 
-/** Where a key or, if it has that many parts, a prefix lies: FNV-1a over the first two parts. */
+/** The bucket of a key, or of a prefix that has as many parts: FNV-1a over the first two parts. */
 function bucketOf(key: string): number {
   const [group] = /^[^/]*(\/[^/]*)?/.exec(key) as RegExpExecArray;
   let hash = 0x811c9dc5;
@@ -227,7 +227,7 @@ function bucketOf(key: string): number {
   return (hash >>> 0) % buckets;
 }
 
-/** Buckets in which there may be keys with this prefix: one where its first two parts are whole. */
+/** Buckets that may have keys with this prefix: one if its first two parts are complete. */
 function bucketsOf(prefix: string): number[] {
   if (prefix.split("/").length > 2) return [bucketOf(prefix)];
   return Array.from({ length: buckets }, (_, bucket) => bucket);

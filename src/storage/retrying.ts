@@ -2,11 +2,11 @@
  * A store that tries again: what every operation of a location goes through, so that a dropped connection, a restarting
  * server or a throttled request is waited out instead of reported.
  *
- * An attempt that does not answer in time counts as failed, and its driver is told to stop. Failed attempts are repeated
+ * An attempt that does not answer in time counts as failed, and its driver gets the abort signal. Failed attempts are repeated
  * after a random pause of up to twice the last (exponential backoff with full jitter: Brooker, "Exponential Backoff And
  * Jitter", 2015), until the operation's own time is up. Reads and lists can be repeated as they are. A create that failed
  * may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none, again. A delete that failed
- * may have happened too, and then somebody may have created the blob anew, whose work a second delete would undo: so a
+ * may have happened too, and then another writer may have created the blob again, and a second delete would undo that: so a
  * delete is sent once.
  */
 
@@ -31,7 +31,7 @@ const bytesPerMs = 1024;
 const firstPauseMs = 50;
 const pauseMsMax = 5000;
 
-/** `store` with time-outs, and with retries where they are safe. Closing it closes `store`. */
+/** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
 export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
   const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
 
@@ -109,7 +109,7 @@ export async function holdsBytes(
   return stored && Buffer.compare(stored, bytes) === 0;
 }
 
-/** Errors of attempts that were given up; they are transient whatever the driver's own are. */
+/** Errors of attempts that were given up; they are transient, whatever errors the driver itself reports. */
 const timeouts = new WeakSet<object>();
 
 /** Runs one attempt; gives up when the time is over or the signal aborts. */

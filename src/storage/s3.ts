@@ -17,7 +17,7 @@ import { createObjectStore, type ObjectService, requestsMax, type Signal } from 
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
 
-/** An `S3Client` of `@aws-sdk/client-s3`: as much of it as is needed to be told from anything else. */
+/** An `S3Client` of `@aws-sdk/client-s3`: the members that distinguish it from other values. */
 export interface S3ClientLike {
   send(command: never): Promise<unknown>;
   destroy(): void;
@@ -46,7 +46,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     return { sdk, s3: (client as Sdk.S3Client | undefined) ?? newClient(sdk, location) };
   }
 
-  /** What was sent for, or the error, where it is one of those expected. Throws any other as a ServiceError. */
+  /** The result, or the error if it is one of those expected. Throws any other as a ServiceError. */
   async function request<T>(
     signal: Signal,
     send: (sdk: typeof Sdk, s3: Sdk.S3Client, options: { readonly abortSignal?: AbortSignal }) => Promise<T>,
@@ -192,7 +192,7 @@ function newClient(sdk: typeof Sdk, { region, endpoint, credentials }: BucketLoc
     ...(credentials && {
       credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey },
     }),
-    // The body's hash is signed; the newer checksums beside it are what other services than AWS stumble over.
+    // The body's hash is signed; the newer checksums next to it are not understood by all other services.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     // What may be sent again, and when, is decided in object-store.ts.

@@ -1,6 +1,6 @@
 /** A limit to how many operations run at once, so that ten thousand reads need not open ten thousand files. */
 
-/** What the gate returns settles as the operation does. Operations start in the order they came. */
+/** What the semaphore returns settles as the operation does. Operations start in the order of the calls. */
 export type Semaphore = <T>(operation: () => Promise<T>) => Promise<T>;
 
 export function createSemaphore(runningMax: number): Semaphore {

@@ -8,7 +8,7 @@ import { isMistrust } from "./failure.js";
 export interface Failure {
   /** Words of ours, or a code from outside that went through `codeFrom`. */
   readonly reason: string;
-  /** The status of the HTTP answer, if one came. */
+  /** The status of the HTTP answer, if there was one. */
   readonly status?: number;
   /** Whether the request had no effect and would not have if sent again. */
   readonly isRefusal?: boolean;
@@ -30,7 +30,7 @@ const hints: Record<string, string> = {
 
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  /** What came as the reason. */
+  /** The original error. */
   readonly code: string;
   readonly status: number | undefined;
   readonly isRefusal: boolean;

@@ -1,6 +1,6 @@
 /**
  * The XML of object services' answers: elements and text, with nothing that could refer to anything. Document types,
- * processing instructions, CDATA and entities beyond the five of XML and numbers are refused, and so is whatever is not well formed.
+ * processing instructions, CDATA and entities beyond the five of XML and numbers are refused, and so is XML that is not well formed.
  */
 
 export interface XmlElement {
