@@ -12,6 +12,7 @@ export const common = {
   // The server under test uses the sources, not the build: one copy of every class.
   resolve: {
     alias: {
+      "sealdex-model": fileURLToPath(new URL("model/src/index.ts", import.meta.url)),
       "sealdex/core": source("core.ts"),
       "sealdex/wire": source("wire.ts"),
       ...(otherCore && { "@langchain/core": otherCore }),

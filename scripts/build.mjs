@@ -1,4 +1,4 @@
-// Builds everything: the kernels, the library as ES modules and as CommonJS, the server.
+// Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server.
 
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -14,9 +14,11 @@ function run(...args) {
 }
 
 run("scripts/build-kernels.mjs");
-rmSync(join(root, "dist"), { recursive: true, force: true });
+for (const folder of ["dist", "model/dist", "server/dist"]) {
+  rmSync(join(root, folder), { recursive: true, force: true });
+}
+run(tsc, "-p", "model/tsconfig.json");
 run(tsc, "-p", "tsconfig.json");
 run(tsc, "-p", "tsconfig.cjs.json");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
-rmSync(join(root, "server", "dist"), { recursive: true, force: true });
 run(tsc, "-p", "server/tsconfig.json");

@@ -1,4 +1,4 @@
-// Packs both packages, installs them where nothing else is but @langchain/core, and uses them as their users would: by
+// Packs all packages, installs them where nothing else is but @langchain/core, and uses them as their users would: by
 // import, by require, from TypeScript, and as a command.
 
 import { execFileSync, spawn } from "node:child_process";
@@ -26,16 +26,20 @@ function pack(folder) {
 }
 
 const library = pack(root);
+const model = pack(join(root, "model"));
 const server = pack(join(root, "server"));
-run("npx", ["--no", "publint", "--strict", library], root);
-run("npx", ["--no", "publint", "--strict", server], root);
-run("npx", ["--no", "attw", library, "--profile", "node16"], root);
+for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
+for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const project = join(work, "project");
 mkdirSync(project);
 writeFileSync(join(project, "package.json"), '{ "private": true }\n');
-run(npm, ["install", "--silent", library, `@langchain/core@${devDependencies["@langchain/core"]}`], project);
+run(
+  npm,
+  ["install", "--silent", library, model, `@langchain/core@${devDependencies["@langchain/core"]}`],
+  project,
+);
 
 const installed = JSON.parse(readFileSync(join(project, "node_modules", "sealdex", "package.json"), "utf8"));
 for (const script of ["preinstall", "install", "postinstall"]) {
@@ -44,15 +48,15 @@ for (const script of ["preinstall", "install", "postinstall"]) {
 if (installed.dependencies) throw new Error("sealdex has runtime dependencies");
 
 const use = `
-const store = new EncryptedVectorStore(new LexicalEmbeddings(), {
+const store = new EncryptedVectorStore("default", {
   indexName: "notes", indexKey: generateKey(), indexLocation: { location: "local", path: process.argv[2] },
 });
 const [id] = await store.addTexts(["Keys are rotated every year.", "Salmon swim upstream."], [{ n: 1 }, { n: 2 }]);
-const [[document, score]] = await store.similaritySearchWithScore("key rotation", 1);
+const [[document, score]] = await store.similaritySearchWithScore("How often are passwords changed?", 1);
 if (document.id !== id || document.metadata.n !== 1 || !(score > 0 && score < 1)) throw new Error("wrong answer");
 await store.close();
 `;
-const names = "EncryptedVectorStore, generateKey, LexicalEmbeddings";
+const names = "EncryptedVectorStore, generateKey";
 const programs = {
   "use.mjs": `import { ${names} } from "sealdex";\n${use}console.log("import works");\n`,
   "use.cjs": `const { ${names} } = require("sealdex");\n(async () => {${use}console.log("require works");\n})();\n`,
@@ -67,7 +71,7 @@ for (const [name, program] of Object.entries(programs)) {
 const command = join(work, "command");
 mkdirSync(command);
 writeFileSync(join(command, "package.json"), '{ "private": true }\n');
-run(npm, ["install", "--silent", library, server, "@langchain/core@^1.0.0"], command);
+run(npm, ["install", "--silent", library, model, server, "@langchain/core@^1.0.0"], command);
 const key = output("npx", ["--no", "sealdex-server", "generate-key"], command).trim();
 if (!/^[0-9a-f]{64}$/.test(key)) throw new Error("sealdex-server generate-key printed no key");
 await serveAndAsk();

@@ -182,7 +182,7 @@ export interface CreateIndexOptions extends CallOptions {
   readonly indexConfig?: IndexConfigInput;
   /** Default `euclidean`. */
   readonly metric?: Metric;
-  /** A model the library knows by name, such as `sealdex/lexical-512`. */
+  /** Name of the model that embeds contents and text queries, such as `default`. Default: none, vectors are given. */
   readonly embeddingModel?: string;
 }
 

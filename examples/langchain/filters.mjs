@@ -2,7 +2,7 @@
 //
 // Run: node filters.mjs        Needs: npm install sealdex @langchain/core
 
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 const args = { indexName: "films", indexKey: generateKey(), indexLocation: { location: "memory" } };
 const store = await EncryptedVectorStore.fromTexts(
@@ -13,7 +13,7 @@ const store = await EncryptedVectorStore.fromTexts(
     { year: 2015, genres: ["drama"], director: { name: "Ann" } },
     { year: 2021, genres: [], director: { name: "Eve" } },
   ],
-  new LexicalEmbeddings(),
+  new SealdexEmbeddings(),
   { ...args, ids: ["rivers", "sea", "mountains", "cities"] },
 );
 

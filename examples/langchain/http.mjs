@@ -4,9 +4,9 @@
 //   SEALDEX_API_KEYS=secret SEALDEX_INDEX_LOCATION=file:./data npx sealdex-server serve
 //   SEALDEX_URL=http://127.0.0.1:8000 SEALDEX_API_KEY=secret node http.mjs
 
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
-const store = new EncryptedVectorStore(new LexicalEmbeddings(), {
+const store = new EncryptedVectorStore(new SealdexEmbeddings(), {
   indexName: `notes-${Date.now()}`,
   indexKey: generateKey(),
   baseUrl: process.env.SEALDEX_URL ?? "http://127.0.0.1:8000",

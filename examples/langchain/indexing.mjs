@@ -4,7 +4,7 @@
 
 import { Document } from "@langchain/core/documents";
 import { index, RecordManager } from "@langchain/core/indexing";
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 // What index() remembers of earlier runs. In production: PostgresRecordManager of @langchain/community.
 class MemoryRecordManager extends RecordManager {
@@ -33,7 +33,7 @@ class MemoryRecordManager extends RecordManager {
   }
 }
 
-const vectorStore = new EncryptedVectorStore(new LexicalEmbeddings(), {
+const vectorStore = new EncryptedVectorStore(new SealdexEmbeddings(), {
   indexName: "pages",
   indexKey: generateKey(),
   indexLocation: { location: "memory" },

@@ -4,10 +4,10 @@
 // Needs: npm install sealdex @langchain/core @langchain/langgraph-checkpoint
 
 import { FakeListChatModel } from "@langchain/core/utils/testing";
-import { EncryptedSemanticCache, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedSemanticCache, EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 import { EncryptedStore } from "sealdex/langgraph";
 
-const embeddings = new LexicalEmbeddings();
+const embeddings = new SealdexEmbeddings();
 const indexLocation = { location: "memory" };
 
 const answers = new EncryptedVectorStore(embeddings, {

@@ -2,7 +2,7 @@
 //
 // Run: node mmr.mjs        Needs: npm install sealdex @langchain/core
 
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 const store = await EncryptedVectorStore.fromTexts(
   [
@@ -13,7 +13,7 @@ const store = await EncryptedVectorStore.fromTexts(
     "Keys of the office door hang in the kitchen.",
   ],
   {},
-  new LexicalEmbeddings(),
+  new SealdexEmbeddings(),
   { indexName: "advice", indexKey: generateKey(), indexLocation: { location: "memory" } },
 );
 

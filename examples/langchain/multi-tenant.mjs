@@ -3,10 +3,10 @@
 //
 // Run: node multi-tenant.mjs        Needs: npm install sealdex @langchain/core
 
-import { createClient, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { createClient, EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 const client = createClient({ indexLocation: { location: "memory" } }); // one for all; for example s3 and postgres
-const embeddings = new LexicalEmbeddings();
+const embeddings = new SealdexEmbeddings();
 const keys = new Map(); // in production: a key-management service, or the tenants themselves
 
 function storeOf(tenant) {

@@ -5,10 +5,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 // Any LangChain Embeddings goes here, such as new OpenAIEmbeddings(). This one matches words, and needs no network.
-const embeddings = new LexicalEmbeddings();
+const embeddings = new SealdexEmbeddings();
 const path = await mkdtemp(join(tmpdir(), "sealdex-example-"));
 const args = {
   indexName: "notes",

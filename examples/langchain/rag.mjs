@@ -6,7 +6,7 @@ import { StringOutputParser } from "@langchain/core/output_parsers";
 import { ChatPromptTemplate } from "@langchain/core/prompts";
 import { RunnablePassthrough, RunnableSequence } from "@langchain/core/runnables";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 // Runs without a network. For a real one: const model = new ChatOpenAI({ model: "gpt-5-mini" });
 const model = new FakeListChatModel({ responses: ["Every year.", "In the kitchen.", "Upstream."] });
@@ -18,7 +18,7 @@ const store = await EncryptedVectorStore.fromTexts(
     "Salmon swim upstream in autumn.",
   ],
   {},
-  new LexicalEmbeddings(),
+  new SealdexEmbeddings(),
   { indexName: "handbook", indexKey: generateKey(), indexLocation: { location: "memory" } },
 );
 

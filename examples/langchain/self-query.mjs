@@ -5,7 +5,7 @@
 import { SelfQueryRetriever } from "@langchain/classic/retrievers/self_query";
 import { Comparison, Operation, StructuredQuery } from "@langchain/core/structured_query";
 import { RunnableLambda } from "@langchain/core/runnables";
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings, SealdexTranslator } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings, SealdexTranslator } from "sealdex";
 
 const vectorStore = await EncryptedVectorStore.fromTexts(
   ["a film about rivers", "a film about the sea", "a film about mountains"],
@@ -14,7 +14,7 @@ const vectorStore = await EncryptedVectorStore.fromTexts(
     { title: "The sea", year: 2007, tenant: "ann" },
     { title: "Mountains", year: 2015, tenant: "bob" },
   ],
-  new LexicalEmbeddings(),
+  new SealdexEmbeddings(),
   { indexName: "films", indexKey: generateKey(), indexLocation: { location: "memory" } },
 );
 

@@ -7,10 +7,10 @@
 // %% Setup: a key, an embedding model, a store. Nothing is opened before the first call.
 import { Document } from "@langchain/core/documents";
 import { RecursiveCharacterTextSplitter } from "@langchain/textsplitters";
-import { EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
 const store = new EncryptedVectorStore({
-  embeddings: new LexicalEmbeddings(),
+  embeddings: new SealdexEmbeddings(),
   indexName: "walkthrough",
   indexKey: generateKey(),
   indexLocation: { location: "memory" },

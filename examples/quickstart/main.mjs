@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createClient, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "sealdex";
+import { createClient, EncryptedVectorStore, generateKey } from "sealdex";
 import { passagesOf, textFiles } from "./passages.mjs";
 import { askInNewProcess, searchStoredBytes, tryWrongKey } from "./proof.mjs";
 
@@ -18,17 +18,18 @@ const path = join(project, ".sealdex");
 const keyFile = join(project, ".sealdex.key");
 const defaultQuestion = "How do I keep vectors encrypted in a storage that I do not trust?";
 const answers = 4;
+const model = "default";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { folder: { type: "string", default: project } },
 });
 const folder = resolve(values.folder);
-const indexName = `quickstart-${createHash("sha256").update(folder).digest("hex").slice(0, 8)}`;
+const indexName = `quickstart-${createHash("sha256").update(`${model} ${folder}`).digest("hex").slice(0, 8)}`;
 const indexKey = await readOrMakeKey();
 
 const client = createClient({ indexLocation: { location: "local", path } });
-const store = new EncryptedVectorStore(new LexicalEmbeddings(), { indexName, indexKey, client });
+const store = new EncryptedVectorStore(model, { indexName, indexKey, client });
 const passages = await readPassages();
 await synchronise();
 

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createClient, generateKey, LexicalEmbeddings } from "sealdex";
+import { createClient, generateKey, SealdexEmbeddings } from "sealdex";
 
 const run = promisify(execFile);
 const samplesMax = 100;
@@ -42,7 +42,7 @@ export async function searchStoredBytes(path, passages) {
   const stored = await readFolder(path);
   const step = Math.max(1, Math.floor(passages.length / samplesMax));
   const sample = passages.filter((_, i) => i % step === 0);
-  const vectors = await new LexicalEmbeddings().embedDocuments(sample.map(({ pageContent }) => pageContent));
+  const vectors = await new SealdexEmbeddings().embedDocuments(sample.map(({ pageContent }) => pageContent));
   const needles = sample.flatMap(({ id, pageContent, metadata }, i) => {
     const numbers = Buffer.from(Float32Array.from(vectors[i]).buffer, 0, 64);
     const texts = [id, pageContent.slice(-40), metadata.source, metadata.heading].filter(

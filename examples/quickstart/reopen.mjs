@@ -3,7 +3,7 @@
 import { EncryptedVectorStore } from "sealdex";
 
 const [path, indexName, question, k] = process.argv.slice(2);
-const store = await EncryptedVectorStore.fromExistingIndex("sealdex/lexical-512", {
+const store = await EncryptedVectorStore.fromExistingIndex("default", {
   indexName,
   indexKey: process.env.SEALDEX_QUICKSTART_KEY,
   indexLocation: { location: "local", path },

@@ -70,7 +70,7 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   ...address,
   index_config: optional(indexConfig, "Default: `ivfflat`."),
   metric: optional(metric, "Default: `euclidean`."),
-  embedding_model: optional(Type.String(), "Makes vectors of texts. `sealdex/lexical-512` is built in."),
+  embedding_model: optional(Type.String(), "Makes vectors of texts. `default` is built in."),
 });
 
 export const describeIndex = post(

@@ -1,6 +1,6 @@
 /** What callers say of a new index, checked, with every default filled in. */
 
-import { embedderByName } from "../embedder.js";
+import { embedderByName, modelName } from "../embedding/built-in.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
@@ -24,7 +24,7 @@ export function defineIndex(options: CreateIndexOptions): IndexDefinition {
   checkInteger(nLists, 1, nListsMax, "indexConfig.nLists");
   const dimension = chooseDimension(indexConfig.dimension, embeddingModel);
   const config: IndexConfig = { type, metric, nLists, ...(dimension !== undefined && { dimension }) };
-  const model = embeddingModel !== undefined && { embeddingModel };
+  const model = embeddingModel !== undefined && { embeddingModel: modelName(embeddingModel) };
   if (type !== "ivfpq") return { config, ...model };
 
   const { pqDim = defaultPqDim, pqBits = defaultPqBits } = indexConfig;

@@ -2,7 +2,8 @@
 
 import { inspect } from "node:util";
 import { fingerprint } from "../crypto/keys.js";
-import { type Embedder, embedderByName } from "../embedder.js";
+import { embedderByName } from "../embedding/built-in.js";
+import type { Embedder } from "../embedding/embedder.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";

@@ -1,7 +1,7 @@
 /** Items as callers give them to a batch of rows: everything is checked here, before anything is written. */
 
 import { fingerprint, type IndexKeys } from "../crypto/keys.js";
-import type { Embedder } from "../embedder.js";
+import type { Embedder } from "../embedding/embedder.js";
 import { SealdexError } from "../errors.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { encodeRecord, type Row } from "../segment/row.js";

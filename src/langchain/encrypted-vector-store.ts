@@ -43,7 +43,7 @@ export class EncryptedVectorStore extends VectorStore {
   readonly #matches: Predicate | undefined;
   readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
 
-  /** `embeddings`: an Embeddings object or the name of a model, such as `sealdex/lexical-512`. */
+  /** `embeddings`: an Embeddings object or the name of a model, such as `default`. */
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {

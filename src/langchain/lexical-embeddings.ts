@@ -1,7 +1,8 @@
 /** The built-in lexical embedder as a LangChain `Embeddings` class. */
 
 import { Embeddings } from "@langchain/core/embeddings";
-import { lexicalEmbedder, type NamedEmbedder } from "../embedder.js";
+import { lexicalEmbedder } from "../embedding/built-in.js";
+import type { NamedEmbedder } from "../embedding/embedder.js";
 
 export interface LexicalEmbeddingsParams {
   /** Components of a vector, an integer from 16 to 8,192. Default 512. */

@@ -1,7 +1,7 @@
 /** What an `EncryptedVectorStore` is made with. */
 
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { embedderByName } from "../embedder.js";
+import { embedderByName } from "../embedding/built-in.js";
 import type { IndexType, Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
@@ -39,7 +39,7 @@ export interface StoreOptions {
 export type EncryptedVectorStoreArgs = StoreOptions &
   (EmbeddedClientOptions | HttpClientOptions | { readonly client: Client });
 
-/** An Embeddings object, or the name of a model that Sealdex knows, such as `sealdex/lexical-512`. */
+/** An Embeddings object, or the name of a model that Sealdex knows, such as `default`. */
 export type EmbeddingsInput = EmbeddingsInterface | string;
 
 /** Everything in one object. */

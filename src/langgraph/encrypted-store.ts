@@ -17,7 +17,7 @@ import {
   type SearchItem,
   type SearchOperation,
 } from "@langchain/langgraph-checkpoint";
-import type { Embedder } from "../embedder.js";
+import type { Embedder } from "../embedding/embedder.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
 import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";

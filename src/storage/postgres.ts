@@ -13,7 +13,7 @@ import type { BlobStore } from "./blob-store.js";
 import { codeOf, TimeoutError, unavailable, within } from "./failure.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
-import { loadPackage } from "./peer-package.js";
+import { loadPackage } from "../peer-package.js";
 
 /** Operations in progress at once, and connections of a pool that the driver creates. */
 const operationsMax = 10;
@@ -192,7 +192,7 @@ function translate(operation: string, error: unknown): SealdexError {
 
 async function createPool(connectionString: string) {
   // A CommonJS package: not every version shows its named exports to import().
-  const { Pool } = (await loadPackage("pg", "postgres", () => import("pg"))).default;
+  const { Pool } = (await loadPackage("pg", "storage location postgres", () => import("pg"))).default;
   const pool = new Pool({
     connectionString,
     max: operationsMax,

@@ -10,7 +10,7 @@
 
 import { SealdexError } from "../errors.js";
 import { within } from "./failure.js";
-import { loadPackage } from "./peer-package.js";
+import { loadPackage } from "../peer-package.js";
 
 /** What is used of a client of ioredis, `Redis` or `Cluster`. */
 export interface RedisClient {
@@ -100,7 +100,7 @@ export function useClient(client: RedisClient): RedisConnection {
 
 /** Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. */
 export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
-  const ioredis = await loadPackage("ioredis", "redis", () => import("ioredis"));
+  const ioredis = await loadPackage("ioredis", "storage location redis", () => import("ioredis"));
   const { nodes, db, tls, username, password } = address;
   const options = {
     ...(username !== undefined && { username }),

@@ -63,9 +63,60 @@ const commonWords = new Set(
 );
 const commonLengthMax = 12;
 
+/** Sums by hash, in the order of first occurrence: an open-addressing table that is at most half full. */
+class FeatureSums {
+  size = 0;
+  hashes = new Uint32Array(1024);
+  sums = new Float64Array(1024);
+  /** Positions in `hashes` plus 1; 0 is free. */
+  #slots = new Int32Array(2048);
+
+  clear(): void {
+    // In reverse, so that a slot is never freed before those that were probed past it.
+    for (let i = this.size - 1; i >= 0; i--) this.#slots[this.#slotOf(this.hashes[i])] = 0;
+    this.size = 0;
+  }
+
+  add(hash: number, weight: number): void {
+    let slot = this.#slotOf(hash);
+    if (this.#slots[slot] === 0) {
+      if (this.size === this.hashes.length) {
+        this.#grow();
+        slot = this.#slotOf(hash);
+      }
+      this.hashes[this.size] = hash;
+      this.sums[this.size] = 0;
+      this.#slots[slot] = ++this.size;
+    }
+    this.sums[this.#slots[slot] - 1] += weight;
+  }
+
+  #slotOf(hash: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    while (this.#slots[slot] !== 0 && this.hashes[this.#slots[slot] - 1] !== hash) slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  #grow(): void {
+    const hashes = new Uint32Array(2 * this.size);
+    const sums = new Float64Array(2 * this.size);
+    hashes.set(this.hashes);
+    sums.set(this.sums);
+    this.hashes = hashes;
+    this.sums = sums;
+    this.#slots = new Int32Array(4 * this.size);
+    for (let i = 0; i < this.size; i++) this.#slots[this.#slotOf(hashes[i])] = i + 1;
+  }
+}
+
+/** Of the text at hand: the table outlives it, so that a short text costs no allocation of one. */
+const textFeatures = new FeatureSums();
+
 /** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 if there are no words. */
 export function lexicalVector(text: string, dimension: number): Float32Array {
-  const features = new FeatureSums();
+  const features = textFeatures;
+  features.clear();
   addFeatures(text.normalize("NFKC").toLowerCase(), features);
 
   const components = new Float64Array(dimension);
@@ -172,44 +223,4 @@ function finish(hash: number): number {
   h ^= h >>> 13;
   h = Math.imul(h, 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;
-}
-
-/** Sums by hash, in the order of first occurrence: an open-addressing table that is at most half full. */
-class FeatureSums {
-  size = 0;
-  hashes = new Uint32Array(1024);
-  sums = new Float64Array(1024);
-  /** Positions in `hashes` plus 1; 0 is free. */
-  #slots = new Int32Array(2048);
-
-  add(hash: number, weight: number): void {
-    let slot = this.#slotOf(hash);
-    if (this.#slots[slot] === 0) {
-      if (this.size === this.hashes.length) {
-        this.#grow();
-        slot = this.#slotOf(hash);
-      }
-      this.hashes[this.size] = hash;
-      this.#slots[slot] = ++this.size;
-    }
-    this.sums[this.#slots[slot] - 1] += weight;
-  }
-
-  #slotOf(hash: number): number {
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    while (this.#slots[slot] !== 0 && this.hashes[this.#slots[slot] - 1] !== hash) slot = (slot + 1) & mask;
-    return slot;
-  }
-
-  #grow(): void {
-    const hashes = new Uint32Array(2 * this.size);
-    const sums = new Float64Array(2 * this.size);
-    hashes.set(this.hashes);
-    sums.set(this.sums);
-    this.hashes = hashes;
-    this.sums = sums;
-    this.#slots = new Int32Array(4 * this.size);
-    for (let i = 0; i < this.size; i++) this.#slots[this.#slotOf(hashes[i])] = i + 1;
-  }
 }

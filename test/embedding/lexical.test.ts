@@ -5,10 +5,11 @@ import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings
 import { FakeEmbeddings } from "@langchain/core/utils/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Embedder, embedderByName, lexicalEmbedder } from "../src/embedder.js";
-import { SealdexError } from "../src/errors.js";
-import { LexicalEmbeddings } from "../src/langchain/lexical-embeddings.js";
-import { lexicalVector } from "../src/lexical.js";
+import { embedderByName, lexicalEmbedder } from "../../src/embedding/built-in.js";
+import type { Embedder } from "../../src/embedding/embedder.js";
+import { SealdexError } from "../../src/errors.js";
+import { LexicalEmbeddings } from "../../src/langchain/lexical-embeddings.js";
+import { lexicalVector } from "../../src/embedding/lexical.js";
 
 function norm(vector: ArrayLike<number>): number {
   return Math.sqrt(Array.from(vector).reduce((sum, x) => sum + x * x, 0));
@@ -226,11 +227,18 @@ describe("embedders", () => {
     const more = ["sealdex/lexical-0512", "sealdex/lexical-512 ", "sealdex/lexical-1e3", "BAAI/bge-small-en"];
     for (const name of [...names, ...more]) {
       expect(rejection(() => embedderByName(name))).toBe(
-        "embedding model: expected sealdex/lexical-<d> with d from 16 to 8192, such as sealdex/lexical-512, " +
-          `got "${name}"`,
+        "embedding model: expected default, sealdex/semantic-<d> with d from 272 to 8192, or " +
+          `sealdex/lexical-<d> with d from 16 to 8192, got "${name}"`,
       );
     }
     expect(rejection(() => embedderByName(512 as unknown as string))).toMatch(/got number$/);
+  });
+
+  test("a text after a long one has the vector that it has alone", () => {
+    const short = "Keys are rotated every year.";
+    const alone = lexicalVector(short, 512);
+    lexicalVector(Array.from({ length: 20_000 }, (_, i) => `word${i * i}`).join(" "), 512);
+    expect(lexicalVector(short, 512)).toEqual(alone);
   });
 
   test("dimensions outside 16 to 8,192 are refused", () => {

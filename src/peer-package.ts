@@ -1,16 +1,16 @@
-/** The packages that only some locations need: optional peers, loaded when such a location is first used. */
+/** The packages that only some features need: optional peers, loaded when such a feature is first used. */
 
-import { SealdexError } from "../errors.js";
+import { SealdexError } from "./errors.js";
 
 /** What `load` imports. Throws `not_supported`, with the command to run, if the package is not installed. */
-export async function loadPackage<T>(name: string, location: string, load: () => Promise<T>): Promise<T> {
+export async function loadPackage<T>(name: string, feature: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (cause) {
     if (!isMissing(cause, name)) throw cause;
     throw new SealdexError(
       "not_supported",
-      `storage location ${location}: expected the package ${name} to be installed: npm install ${name}`,
+      `${feature}: expected the package ${name} to be installed: npm install ${name}`,
       { cause },
     );
   }

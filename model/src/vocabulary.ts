@@ -1,0 +1,62 @@
+/** WordPiece: the longest pieces of a vocabulary that make up a word, from its beginning. */
+
+import { wordsOf } from "./words";
+
+/** The id of every word that the vocabulary's pieces do not make up, and its name. */
+export const unknownId = 0;
+const unknownName = "[UNK]";
+const charactersMax = 100;
+/** Words remembered with their pieces. Most texts use few words that are not pieces themselves. */
+const rememberedMax = 20_000;
+
+export class Vocabulary {
+  /** Ids by piece. A piece that goes on a word begins with `##`. */
+  readonly #ids: ReadonlyMap<string, number>;
+  readonly #remembered = new Map<string, readonly number[]>();
+
+  /** `pieces`: the piece of every id, in order. */
+  constructor(pieces: readonly string[]) {
+    this.#ids = new Map(pieces.map((piece, id) => [piece, id]));
+  }
+
+  /** The ids of the text's pieces, in order. */
+  tokenize(text: string): readonly number[] {
+    const ids: number[] = [];
+    // The unknown piece's own name, written out in a text, is that piece and ends the word before it.
+    text.split(unknownName).forEach((part, i) => {
+      if (i > 0) ids.push(unknownId);
+      for (const word of wordsOf(part)) {
+        const id = this.#ids.get(word);
+        if (id === undefined) ids.push(...this.#piecesOf(word));
+        else ids.push(id);
+      }
+    });
+    return ids;
+  }
+
+  #piecesOf(word: string): readonly number[] {
+    const known = this.#remembered.get(word);
+    if (known !== undefined) return known;
+    const pieces = this.#split(word);
+    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
+    this.#remembered.set(word, pieces);
+    return pieces;
+  }
+
+  #split(word: string): readonly number[] {
+    const characters = Array.from(word);
+    if (characters.length > charactersMax) return [unknownId];
+    const pieces: number[] = [];
+    for (let start = 0; start < characters.length;) {
+      let end = characters.length;
+      let id: number | undefined;
+      for (; end > start && id === undefined; end--) {
+        id = this.#ids.get((start > 0 ? "##" : "") + characters.slice(start, end).join(""));
+      }
+      if (id === undefined) return [unknownId];
+      pieces.push(id);
+      start = end + 1;
+    }
+    return pieces;
+  }
+}

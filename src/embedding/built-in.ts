@@ -1,0 +1,96 @@
+/** The embedding models that Sealdex brings along, by name. */
+
+import { SealdexError } from "../errors.js";
+import type { NamedEmbedder } from "./embedder.js";
+import { lexicalVector } from "./lexical.js";
+import { loadSemanticVector, meaningDimension } from "./semantic.js";
+
+/** The model that the name `default` stands for. */
+export const defaultModel = "sealdex/semantic-1024";
+
+const lexicalMin = 16;
+const semanticMin = meaningDimension + lexicalMin;
+const dimensionMax = 8192;
+
+/** Characters embedded before other work gets its turn: about 10 ms. */
+const charactersAtATime = 250_000;
+
+type TextVector = (text: string, dimension: number) => Float32Array;
+
+/** The full name of a model: `default` stands for the built-in one with meaning. */
+export function modelName(name: string): string {
+  return name === "default" ? defaultModel : name;
+}
+
+/**
+ * The embedder of a model name; none of them needs a download.
+ *
+ * - `sealdex/semantic-<d>` with d from 272 to 8,192 matches meaning and wording, in English; `default` is
+ *   `sealdex/semantic-1024`. Its methods throw `not_supported` if the package `sealdex-model` is not installed.
+ * - `sealdex/lexical-<d>` with d from 16 to 8,192 matches wording alone, in all languages.
+ *
+ * Throws `invalid_request` for any other name.
+ */
+export function embedderByName(name: string): NamedEmbedder {
+  const full = modelName(name);
+  const [, kind, digits] = /^sealdex\/(lexical|semantic)-([1-9][0-9]{0,3})$/.exec(full) ?? [];
+  const dimension = Number(digits);
+  if (kind === "lexical" && isDimension(dimension, lexicalMin)) return lexicalEmbedder(dimension);
+  if (kind === "semantic" && isDimension(dimension, semanticMin)) {
+    return textEmbedder(dimension, () => loadSemanticVector(full));
+  }
+  const received = typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : typeof name;
+  throw new SealdexError(
+    "invalid_request",
+    `embedding model: expected default, sealdex/semantic-<d> with d from ${semanticMin} to ${dimensionMax}, or ` +
+      `sealdex/lexical-<d> with d from ${lexicalMin} to ${dimensionMax}, got ${received}`,
+  );
+}
+
+/** The built-in lexical embedder. Throws `invalid_request` unless `dimension` is an integer from 16 to 8,192. */
+export function lexicalEmbedder(dimension: number): NamedEmbedder {
+  if (!isDimension(dimension, lexicalMin)) {
+    const received = typeof dimension === "number" ? dimension : typeof dimension;
+    throw new SealdexError(
+      "invalid_request",
+      `dimension: expected an integer from ${lexicalMin} to ${dimensionMax}, got ${received}`,
+    );
+  }
+  return textEmbedder(dimension, async () => lexicalVector);
+}
+
+function textEmbedder(dimension: number, load: () => Promise<TextVector>): NamedEmbedder {
+  return {
+    dimension,
+    async embedDocuments(texts) {
+      texts.forEach((text, i) => checkText(text, `texts[${i}]`));
+      const vectorOf = await load();
+      const vectors: number[][] = [];
+      let characters = 0;
+      for (const text of texts) {
+        if (characters >= charactersAtATime) {
+          await new Promise((resolve) => setImmediate(resolve));
+          characters = 0;
+        }
+        vectors.push(Array.from(vectorOf(text, dimension)));
+        // A text costs something however short it is: its vector.
+        characters += text.length + dimension;
+      }
+      return vectors;
+    },
+    async embedQuery(text) {
+      checkText(text, "text");
+      return Array.from((await load())(text, dimension));
+    },
+  };
+}
+
+function isDimension(dimension: number, min: number): boolean {
+  return Number.isInteger(dimension) && dimension >= min && dimension <= dimensionMax;
+}
+
+function checkText(text: unknown, where: string): asserts text is string {
+  if (typeof text !== "string") {
+    throw new SealdexError("invalid_request", `${where}: expected a string, got ${typeof text}`);
+  }
+}

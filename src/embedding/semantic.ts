@@ -1,0 +1,37 @@
+/**
+ * Text to vector by meaning and by wording: the 256 components of the package `sealdex-model`, then a lexical vector of
+ * the other components. Both have norm 1 and count the same; what only one of them knows decides alone.
+ */
+
+import { loadPackage } from "../peer-package.js";
+import { lexicalVector } from "./lexical.js";
+
+/** Components that `sealdex-model` fills. */
+export const meaningDimension = 256;
+
+/** The vector of a text: `dimension` components of Euclidean norm 1, or all 0 if the text has no words. */
+export type SemanticVector = (text: string, dimension: number) => Float32Array;
+
+/** Throws `not_supported` if `sealdex-model` is not installed. */
+export async function loadSemanticVector(model: string): Promise<SemanticVector> {
+  const { embed } = await loadPackage(
+    "sealdex-model",
+    `embedding model ${model}`,
+    () => import("sealdex-model"),
+  );
+  return (text, dimension) => {
+    const vector = new Float32Array(dimension);
+    vector.set(embed(text));
+    vector.set(lexicalVector(text, dimension - meaningDimension), meaningDimension);
+    return toUnitLength(vector);
+  };
+}
+
+function toUnitLength(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (let i = 0; i < vector.length; i++) squares += vector[i] * vector[i];
+  if (squares === 0) return vector;
+  const scale = 1 / Math.sqrt(squares);
+  for (let i = 0; i < vector.length; i++) vector[i] *= scale;
+  return vector;
+}
