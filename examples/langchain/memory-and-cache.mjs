@@ -26,7 +26,7 @@ const memory = new EncryptedStore({
   indexName: "memory",
   indexKey: generateKey(),
   indexLocation,
-  index: { dims: 512, embeddings, fields: ["text"] },
+  index: { dims: 1024, embeddings, fields: ["text"] },
 });
 await memory.put(["users", "ann", "memories"], "1", { text: "Ann likes pizza.", kind: "food" });
 await memory.put(["users", "ann", "memories"], "2", { text: "Ann plays football.", kind: "sport" });
