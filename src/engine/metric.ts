@@ -20,7 +20,9 @@ export function distanceOf(metric: Metric, score: number): number {
  */
 export function scoreLowerBound(metric: Metric, dimension: number, distance: number, radius: number): number {
   const direction = metric === "cosine" ? float32Epsilon * Math.sqrt(dimension) : 0;
-  const gap = Math.max(0, distance * (1 - dimension * float32Epsilon) - radius - direction);
+  // Squares below the normal range of float32 are off by up to its smallest number each.
+  const underflow = Math.sqrt(dimension) * 2 ** -74.5;
+  const gap = Math.max(0, distance * (1 - dimension * float32Epsilon) - radius - direction - underflow);
   const floor = metric === "cosine" ? (gap * gap) / 2 : gap * gap;
   // Values beyond float32 leave no bound to rely on: such a list is never skipped.
   return Number.isFinite(floor) ? floor : 0;

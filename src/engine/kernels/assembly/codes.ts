@@ -74,7 +74,9 @@ export function roundTable(entries: usize, groups: u32, low: usize, high: usize,
     widest = max<f32>(widest, largest(at) - least);
     shifts += least;
   }
-  const step: f32 = widest > 0 ? widest / (high ? 65535 : 255) : 1;
+  const rounded: f32 = widest / (high ? 65535 : 255);
+  // A step below the normal range is imprecise or 0: what varies so little counts as constant.
+  const step: f32 = rounded >= f32.MIN_NORMAL_VALUE ? rounded : 1;
   for (let group: u32 = 0; group < groups; group++) {
     const least = smallest(entries + (<usize>group << 6));
     for (let i: usize = 0; i < 16; i += 4) {

@@ -15,6 +15,8 @@ import { acceptedFour, isAccepted, Job, jobAt, offerRow, Query } from "./search"
 /** Beyond so many wanted rows, choosing the most promising ones costs more than it saves. */
 const promisingMax: u32 = 128;
 const float32Epsilon: f64 = 5.9604644775390625e-8;
+/** Rounding of a term below the normal range is at most half of it, whatever the size of the term. */
+const smallestFloat32: f64 = 1.401298464324817e-45;
 
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
@@ -140,8 +142,8 @@ function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32):
   const dimension = query.dimension;
   const vectors = job.block.vectors;
   const rowBytes = <usize>dimension << 2;
-  // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive; for dot products
-  // relative to the product of the norms.
+  // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive, unless they underflow; for
+  // dot products relative to the product of the norms.
   const roundoff = <f64>dimension * float32Epsilon;
   for (let i: u32 = 0; i < count; i += 4) {
     const last = count - 1 - i;
@@ -164,18 +166,19 @@ function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32):
     } else {
       const squares = sumFour(query.vector, at0, at1, at2, at3, dimension, true);
       const scale = 1 + roundoff;
-      offerSquare(query, job, heap, row0, f32x4.extract_lane(squares, 0), scale);
-      if (last >= 1) offerSquare(query, job, heap, row1, f32x4.extract_lane(squares, 1), scale);
-      if (last >= 2) offerSquare(query, job, heap, row2, f32x4.extract_lane(squares, 2), scale);
-      if (last >= 3) offerSquare(query, job, heap, row3, f32x4.extract_lane(squares, 3), scale);
+      const underflow = <f64>dimension * smallestFloat32;
+      offerSquare(query, job, heap, row0, f32x4.extract_lane(squares, 0), scale, underflow);
+      if (last >= 1) offerSquare(query, job, heap, row1, f32x4.extract_lane(squares, 1), scale, underflow);
+      if (last >= 2) offerSquare(query, job, heap, row2, f32x4.extract_lane(squares, 2), scale, underflow);
+      if (last >= 3) offerSquare(query, job, heap, row3, f32x4.extract_lane(squares, 3), scale, underflow);
     }
   }
 }
 
 @inline
-function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, scale: f64): void {
+function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, scale: f64, underflow: f64): void {
   if (query.rough) offerRow(query, job, heap, row, <f64>square);
-  else if (<f64>square <= heap.threshold * scale) scoreRow(query, job, heap, row);
+  else if (<f64>square <= heap.threshold * scale + underflow) scoreRow(query, job, heap, row);
 }
 
 @inline
