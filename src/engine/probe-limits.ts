@@ -12,7 +12,8 @@ const lossShare = 1 / 2;
 
 /** How far a list is from a query: `rank` lists are nearer, and the squared distances are its own and the nearest one's. */
 export function distanceRatio(rank: number, square: number, nearest: number): number {
-  return (Math.sqrt(Math.sqrt(rank + 1)) * square) / nearest;
+  // Lists as near as the nearest one are 1 times as far, even if both distances are 0.
+  return Math.sqrt(Math.sqrt(rank + 1)) * (square > nearest ? square / nearest : 1);
 }
 
 /** The lists of neighbours of held-out queries: their ranks and stretches, each of one neighbour. */
@@ -40,9 +41,10 @@ function stepOf(nProbes: number): number {
   return Math.ceil(2 * Math.log2(nProbes));
 }
 
-/** How many lists, of those at ascending `distances`, are within the limit. The nearest always is. */
+/** How many lists, of those at ascending `distances`, are within the limit. The nearest always is. 0 if there are none. */
 export function likelyLists(distances: readonly number[], limit: number): number {
   let likely = distances.length;
+  if (likely === 0) return 0;
   const nearest = distances[0] ** 2;
   while (likely > 1 && distanceRatio(likely - 1, distances[likely - 1] ** 2, nearest) > limit) likely--;
   return likely;

@@ -114,7 +114,7 @@ function* measureReaches(
       return nearest.map((row) => {
         const list = listOf.get(row) as number;
         const rank = rankOf(toLists, list);
-        return { rank, stretch: rank === 0 ? 1 : distanceRatio(rank, toLists[list], nearestList) };
+        return { rank, stretch: distanceRatio(rank, toLists[list], nearestList) };
       });
     });
   } finally {

@@ -60,11 +60,11 @@ export function plan(scope: TrainedScope, query: QueryVector, { topK, nProbes, g
           countsOf: (list) => listMatches(snapshot, matches, list),
         })
       : quantizer.probe(query, all ? nLists : wanted);
-  const probed = all ? wanted : probes.lists.length;
+  const probed = all ? Math.min(wanted, probes.lists.length) : probes.lists.length;
   // If a filtered query needs more lists than it would with evenly spread matches, the distance ratios of those say little.
   const even = matches ? wanted / Math.sqrt(matches.share) : wanted;
   const limit = probed <= even + 1 ? probeLimit(model.probeLimits, probed) : Infinity;
-  const likely = all ? wanted : likelyLists(probes.distances, limit);
+  const likely = all ? probed : likelyLists(probes.distances, limit);
   return {
     likely: blocksOf(scope, probes, 0, likely),
     unlikely: blocksOf(scope, probes, likely, probed),
@@ -81,7 +81,8 @@ export function furtherListBlocks(
 ): Probed {
   const { quantizer } = scope.trained;
   const { nLists } = quantizer;
-  const { blocks, distances } = blocksOf(scope, quantizer.probe(query, nLists), 0, nLists);
+  const probes = quantizer.probe(query, nLists);
+  const { blocks, distances } = blocksOf(scope, probes, 0, probes.lists.length);
   return {
     blocks: blocks.filter((listBlock) => !scanned.has(listBlock)),
     distances: distances.filter((_, i) => !scanned.has(blocks[i])),

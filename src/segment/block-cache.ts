@@ -54,8 +54,8 @@ export class BlockCache {
   }
 
   /**
-   * The values of these keys, in their order, each pinned once more: call `unpin` with the same keys when
-   * done. `read` is asked once for all keys that are missing; concurrent calls share one read.
+   * The values of these keys, in their order, each pinned once more per occurrence: call `unpin` with the same keys when
+   * done. `read` is called once for all keys that are missing; concurrent calls share one read.
    */
   async pin<T extends CachedBlock>(
     keys: readonly object[],
@@ -66,11 +66,12 @@ export class BlockCache {
     if (known.every((entry) => entry !== undefined)) return known.map((entry) => this.#use(entry) as T);
 
     const values = new Map<object, T>();
+    const distinct = new Set(keys);
     try {
-      while (values.size < keys.length) {
+      while (values.size < distinct.size) {
         const missing: object[] = [];
         const waiting: Promise<unknown>[] = [];
-        for (const key of keys) {
+        for (const key of distinct) {
           if (values.has(key)) continue;
           const entry = this.#entries.get(key);
           const loading = this.#loading.get(key);
@@ -89,7 +90,17 @@ export class BlockCache {
       this.unpin([...values.keys()]);
       throw error;
     }
-    return keys.map((key) => values.get(key) as T);
+    return keys.map((key) => {
+      // The first occurrence is pinned already.
+      if (!distinct.delete(key)) this.#pinAgain(key);
+      return values.get(key) as T;
+    });
+  }
+
+  /** Pins a value that is pinned once more. */
+  #pinAgain(key: object): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) entry.pins++;
   }
 
   /** The value of a key if it is there, not pinned: good for as long as nothing is awaited. */

@@ -111,3 +111,22 @@ describe("the block cache", () => {
     expect(await pin(keys.slice(0, 2))).toHaveLength(2);
   });
 });
+
+test("equal keys are read once, and pinned as often as they are given", async () => {
+  const cache = new BlockCache(0);
+  const key = {};
+  const other = {};
+  let freed = 0;
+  const read = async (missing: readonly object[]) => {
+    expect(missing).toEqual([key, other]);
+    return missing.map((): CachedBlock => ({ bytes: 1, free: () => freed++ }));
+  };
+  const [first, again, , last] = await cache.pin([key, key, other, key], read);
+  expect(again).toBe(first);
+  expect(last).toBe(first);
+  cache.unpin([key, other, key]);
+  expect(freed).toBe(1);
+  cache.unpin([key]);
+  expect(freed).toBe(2);
+  expect(cache.bytes).toBe(0);
+});

@@ -88,9 +88,16 @@ export function searchLists(
 /** As the function of ../../probe-limits.ts. */
 function likelyLists(probes: Heap, limit: f64): u32 {
   let likely = probes.size;
-  const nearest = scoreAt(probes, 0);
-  while (likely > 1 && (sqrt<f64>(sqrt<f64>(<f64>likely)) * scoreAt(probes, likely - 1)) / nearest > limit) likely--;
+  while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;
   return likely;
+}
+
+/** As the function of ../../probe-limits.ts. */
+@inline
+function distanceRatio(probes: Heap, rank: u32): f64 {
+  const nearest = scoreAt(probes, 0);
+  const square = scoreAt(probes, rank);
+  return sqrt<f64>(sqrt<f64>(<f64>(rank + 1))) * (square > nearest ? square / nearest : 1);
 }
 
 function isOpen(table: PartTable, list: u32): bool {
