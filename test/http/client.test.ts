@@ -30,7 +30,7 @@ async function expectRequests(count: number, route: string, work: () => Promise<
   await work();
   // A request is logged once it is answered, which the client may see first.
   const logged = () => log.filter((line) => line.includes(route)).length;
-  await expect.poll(logged, { timeout: 10_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(logged, { timeout: 300_000 }).toBeGreaterThanOrEqual(count);
   expect(logged()).toBe(count);
 }
 

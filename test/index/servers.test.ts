@@ -165,7 +165,7 @@ describe("an index in redis, its configuration in postgres", { skip: !isMixed },
       process.stdout.write(match.id);
     `;
       const command = ["--input-type=module", "-e", program, locations];
-      expect(execFileSync(process.execPath, command, { encoding: "utf8", timeout: 30_000 })).toBe("a");
+      expect(execFileSync(process.execPath, command, { encoding: "utf8", timeout: 600_000 })).toBe("a");
     },
   );
 });

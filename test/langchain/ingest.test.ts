@@ -123,20 +123,28 @@ describe("aborted while a batch is being stored", () => {
   });
 
   test("over HTTP a batch is there whole or not at all", async () => {
-    const { baseUrl, apiKey, close } = await startService();
+    const store = createMemoryStore();
+    let beforeCreate: () => unknown = () => undefined;
+    const create: BlobStore["create"] = (key, bytes, given) => {
+      beforeCreate();
+      return store.create(key, bytes, given);
+    };
+    const { baseUrl, apiKey, close } = await startService({ indexLocation: { ...store, create } });
     const { indexName, indexKey } = args;
-    const store = new EncryptedVectorStore(embeddings, { indexName, indexKey, baseUrl, apiKey });
-    for (const delayMs of [0, 1, 2, 5]) {
+    const remote = new EncryptedVectorStore(embeddings, { indexName, indexKey, baseUrl, apiKey });
+    for (const creates of [1, 2, 3, 4]) {
       const stop = new AbortController();
-      const onProgress = () => void setTimeout(() => stop.abort(new Error("stop")), delayMs);
-      const adding = store.addDocuments(documents(3000), { onProgress, signal: stop.signal });
+      let left = Infinity;
+      const onProgress = () => void (left = Math.min(left, creates));
+      beforeCreate = () => --left === 0 && stop.abort(new Error("stop"));
+      const adding = remote.addDocuments(documents(3000), { onProgress, signal: stop.signal });
       await expect(adding).rejects.toThrow("stop");
-      const count = await countOf(store);
+      const count = await countOf(remote);
       expect(count % 500).toBe(0);
       expect(count).toBeGreaterThanOrEqual(500);
-      await store.delete({ deleteAll: true });
+      await remote.delete({ deleteAll: true });
     }
-    await store.close();
+    await remote.close();
     await close();
   });
 });

@@ -33,7 +33,7 @@ describe.each([
     const item = await store.get(["users", "1"], "prefs");
     expect(item).toMatchObject({ namespace: ["users", "1"], key: "prefs", value });
     expect(item?.createdAt).toEqual(item?.updatedAt);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    while (Date.now() <= (item?.updatedAt.getTime() ?? 0)) await new Promise(setImmediate);
     await store.put(["users", "1"], "prefs", { theme: "light" });
     const later = await store.get(["users", "1"], "prefs");
     expect(later?.value).toEqual({ theme: "light" });

@@ -272,7 +272,7 @@ test("while others write, compact and delete what it copies, the copy is one con
     for (let round = 1; writing; round++) {
       await writer.upsert(stamp(round));
       if (round % 5 === 0) await writer.compact();
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await new Promise(setImmediate);
     }
   })();
   const deleted = new Set<string>();

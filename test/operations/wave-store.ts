@@ -1,5 +1,6 @@
 /** A store that counts how many operations had to wait for one another: its round trips in a row. */
 
+import { setImmediate as turn } from "node:timers/promises";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 
 export interface WaveStore {
@@ -8,21 +9,33 @@ export interface WaveStore {
   measure(work: () => Promise<unknown>): Promise<{ depth: number; operations: string[] }>;
 }
 
-/** Longer than what is computed between two operations that do not wait for each other. */
-const latencyMs = 40;
+/** Turns of the event loop in which nothing was begun, before what was begun goes on. */
+const quietTurns = 50;
 
 /**
- * An operation follows those that had ended when it began: it is one deeper than the deepest of them. Each takes long
- * enough for all that are begun at the same time to begin before one ends.
+ * Operations come in waves: those that were begun go on together, once nothing more is begun without them. Each is one deeper
+ * than the deepest that had ended when it began.
  */
 export function createWaveStore(inner: BlobStore): WaveStore {
   let deepestEnded = 0;
   let operations: string[] = [];
+  let begun = 0;
+  let goOn: Promise<void> | undefined;
+
+  async function untilQuiet(): Promise<void> {
+    for (let turns = 0, seen = begun; turns < quietTurns; turns++) {
+      await turn();
+      if (begun > seen) turns = 0;
+      seen = begun;
+    }
+    goOn = undefined;
+  }
 
   async function wave<T>(name: string, run: () => Promise<T>): Promise<T> {
     const depth = deepestEnded + 1;
     operations.push(`${depth}: ${name.replace(/[0-9a-f]{32}/g, (id) => id.slice(0, 4))}`);
-    await new Promise((resolve) => setTimeout(resolve, latencyMs));
+    begun++;
+    await (goOn ??= untilQuiet());
     try {
       return await run();
     } finally {

@@ -13,7 +13,11 @@ import { mixedLoad } from "./mixed-load.js";
 function behindConnection(store: BlobStore) {
   let connected = true;
   let calls = 0;
-  const cut = () => new SealdexError("storage_unavailable", "test storage: the connection was cut");
+  let failed = 0;
+  const cut = () => {
+    failed++;
+    return new SealdexError("storage_unavailable", "test storage: the connection was cut");
+  };
   async function call<T>(effect: () => Promise<T>): Promise<T> {
     if (!connected) throw cut();
     const isAnswered = calls++ % 2 === 0;
@@ -30,9 +34,10 @@ function behindConnection(store: BlobStore) {
   };
   return {
     store: through,
-    async away(ms: number) {
+    /** Cuts the connection until so many calls have failed. */
+    async away(failures: number) {
       connected = false;
-      await new Promise((resolve) => setTimeout(resolve, ms));
+      for (const first = failed; failed < first + failures;) await new Promise(setImmediate);
       connected = true;
     },
   };
@@ -41,7 +46,7 @@ function behindConnection(store: BlobStore) {
 test("a store that goes away and comes back in the middle of a mixed load loses nothing", async () => {
   const path = await mkdtemp(join(tmpdir(), "sealdex-mixed-"));
   const { store, away } = behindConnection(createLocalStore({ path }));
-  const { acknowledged, reads, failed } = await mixedLoad(store, () => away(500));
+  const { acknowledged, reads, failed } = await mixedLoad(store, () => away(200));
   expect(failed).toBeGreaterThan(0);
   process.stdout.write(
     `mixed load: ${acknowledged} batches, ${reads} reads, ${failed} calls failed, 0 lost\n`,

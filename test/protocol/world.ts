@@ -14,7 +14,7 @@ interface Event {
 }
 
 /** Turns of the event loop in which nothing waits and nobody ends before a run counts as stuck. */
-const idleTurnsMax = 10_000;
+const idleTurnsMax = 10_000_000;
 
 export class World {
   /** Milliseconds since the beginning. */

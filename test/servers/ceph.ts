@@ -30,7 +30,7 @@ export const ceph = {
 };
 
 const programs = ["ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin"];
-const startMsMax = 60_000;
+const startMsMax = 300_000;
 
 export interface Ceph {
   readonly env: Record<string, string>;

@@ -104,7 +104,7 @@ export class ServerProcess {
 
   /** Resolves when `isReady` does to true; rejects with the log if that takes too long. */
   async ready(isReady: () => Promise<boolean>): Promise<this> {
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 300_000;
     for (;;) {
       if (await isReady().catch(() => false)) return this;
       if (this.#shell.exitCode !== null || Date.now() > deadline) {

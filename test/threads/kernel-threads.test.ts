@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { callKernel, type KernelCall } from "../../src/engine/kernels/kernels.js";
 import { allocate, allocatedBytes, bytesAt, floatsAt, free } from "../../src/engine/kernels/memory.js";
 import { trainModel } from "../../src/engine/train.js";
@@ -93,7 +93,7 @@ test("threads that end while they work fail the calls they had, and are replaced
     code: "internal",
     message: "kernel threads: a thread ended while it worked",
   });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  // No answer can have arrived yet: the event loop has not turned.
   await threads.close();
   await ended;
   await threads.run([{ kernel: "halfSquares", args: [at, 1, d, after] }]);
@@ -102,7 +102,8 @@ test("threads that end while they work fail the calls they had, and are replaced
   free(at);
 });
 
-test.each([0, 2])("others have their turn while %i threads work", async (size) => {
+/** Counts turns of the event loop while `work` goes on. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let working = true;
   const turn = () => {
@@ -110,10 +111,42 @@ test.each([0, 2])("others have their turn while %i threads work", async (size) =
     if (working) setImmediate(turn);
   };
   setImmediate(turn);
-  const d = 64;
-  await trainOn(threadsOf(size), clustered(8000, d, 40, 3), d, 200);
+  await work();
   working = false;
-  expect(turns).toBeGreaterThan(10);
+  return turns;
+}
+
+test("without threads the event loop turns between calls, whenever those held it for 5 ms", async () => {
+  const threads = threadsOf(0);
+  const at = allocate(64);
+  const calls = Array.from({ length: 20 }, (): KernelCall => ({
+    kernel: "halfSquares",
+    args: [at, 1, 8, at + 32],
+  }));
+  let ms = 1_000_000;
+  for (const [callMs, turnsMin, turnsMax] of [
+    [6, 19, 21],
+    [2, 5, 7],
+    [0, 0, 1],
+  ]) {
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (ms += callMs));
+    const turns = await turnsDuring(() => threads.run(calls));
+    clock.mockRestore();
+    expect(turns).toBeGreaterThanOrEqual(turnsMin);
+    expect(turns).toBeLessThanOrEqual(turnsMax);
+  }
+  free(at);
+});
+
+test("with threads no call is made on this one, and the event loop turns while they work", async () => {
+  const threads = threadsOf(2);
+  const d = 64;
+  expect(await turnsDuring(() => trainOn(threads, clustered(8000, d, 40, 3), d, 200))).toBeGreaterThan(0);
+  const trap: KernelCall = { kernel: "halfSquares", args: [2 ** 32 - 8, 4, 16, 0] };
+  // An error of another thread arrives as text; one of this thread would be the cause.
+  const failure = await threads.run([trap]).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ message: expect.stringMatching(/a call trapped: RuntimeError/) });
+  expect(failure).toHaveProperty("cause", undefined);
 });
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -124,7 +157,7 @@ function runProgram(extension: string, source: string, flags: string[] = []): st
   try {
     const file = join(folder, `program.${extension}`);
     writeFileSync(file, source);
-    return execFileSync(process.execPath, [...flags, file], { encoding: "utf8", timeout: 50_000 }).trim();
+    return execFileSync(process.execPath, [...flags, file], { encoding: "utf8", timeout: 600_000 }).trim();
   } finally {
     rmSync(folder, { recursive: true });
   }
