@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { createClient } from "../../src/core.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore, OperationOptions } from "../../src/storage/blob-store.js";
@@ -16,6 +16,20 @@ import { withRetries } from "../../src/storage/retrying.js";
 const lost = () => new SealdexError("storage_unavailable", "the connection was lost");
 const never = () => new Promise<never>(() => {});
 const bytes = (text: string) => new Uint8Array(Buffer.from(text));
+
+/** Lets time pass, faster than it does, until the operation has settled. */
+async function whileTimePasses<T>(operation: () => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  let settled = false;
+  const running = operation().finally(() => (settled = true));
+  running.catch(() => undefined);
+  while (!settled) {
+    await new Promise(setImmediate);
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  return running;
+}
+afterEach(() => void vi.useRealTimers());
 
 type Method = "read" | "create" | "list" | "delete";
 
@@ -71,7 +85,7 @@ test("a failure that passes is waited out, one that stays is reported", async ()
     if (broken-- > 0) throw lost();
   });
   const retrying = withRetries(store, { timeoutMs: 1000 });
-  expect(await retrying.read("a")).toEqual(bytes("a"));
+  expect(await whileTimePasses(() => retrying.read("a"))).toEqual(bytes("a"));
   expect(calls.read).toBe(4);
   broken = Infinity;
   for (const operation of [
@@ -80,12 +94,12 @@ test("a failure that passes is waited out, one that stays is reported", async ()
     () => retrying.list(""),
     () => retrying.delete(["a"]),
   ]) {
-    await expect(operation()).rejects.toMatchObject({
+    await expect(whileTimePasses<unknown>(operation)).rejects.toMatchObject({
       code: "storage_unavailable",
     });
   }
   expect(calls.list).toBeGreaterThan(2);
-}, 30_000);
+});
 
 test("a delete is sent once: a second one could undo what somebody created in between", async () => {
   const memory = createMemoryStore();
@@ -105,8 +119,8 @@ test("where time runs out in an attempt, the failure of the one before is report
     if (call > 1) return never();
     throw lost();
   });
-  const reading = withRetries(store, { timeoutMs: 300 }).read("a");
-  await expect(reading).rejects.toThrow("the connection was lost");
+  const reading = () => withRetries(store, { timeoutMs: 300 }).read("a");
+  await expect(whileTimePasses(reading)).rejects.toThrow("the connection was lost");
 });
 
 test("what is no transient failure is reported at once, as it came", async () => {
@@ -125,9 +139,10 @@ test("a create whose acknowledgement is lost was won, or lost to another, and is
     if (method === "create" && call % 2 === 1) throw lost();
   });
   const retrying = withRetries(store);
-  expect(await retrying.create("mine", bytes("mine"))).toBe(true);
+  const create = (key: string) => whileTimePasses(() => retrying.create(key, bytes("mine")));
+  expect(await create("mine")).toBe(true);
   await memory.create("theirs", bytes("theirs"));
-  expect(await retrying.create("theirs", bytes("mine"))).toBe(false);
+  expect(await create("theirs")).toBe(false);
   // Without a failure in between, equal bytes are no excuse.
   expect(await withRetries(memory).create("mine", bytes("mine"))).toBe(false);
 });
@@ -147,7 +162,8 @@ test("a create that lands late, behind its own repetition, was won all the same"
       return never();
     },
   };
-  expect(await withRetries(slow, { timeoutMs: 200 }).create("a", bytes("a"))).toBe(true);
+  const create = () => withRetries(slow, { timeoutMs: 200 }).create("a", bytes("a"));
+  expect(await whileTimePasses(create)).toBe(true);
 });
 
 test("an attempt without an answer is given up, its driver is told, and the next one may succeed", async () => {
@@ -163,17 +179,21 @@ test("an attempt without an answer is given up, its driver is told, and the next
       return never();
     },
   };
-  expect(await withRetries(hanging, { timeoutMs: 200 }).read("a")).toEqual(bytes("a"));
+  const read = () => withRetries(hanging, { timeoutMs: 200 }).read("a");
+  expect(await whileTimePasses(read)).toEqual(bytes("a"));
   expect(aborted).toEqual([expect.objectContaining({ code: "storage_unavailable" })]);
 });
 
 test("a store that never answers is reported when the time is up", async () => {
   const dead: BlobStore = { read: never, create: never, list: never, delete: never, close: async () => {} };
-  const started = performance.now();
-  await expect(withRetries(dead, { timeoutMs: 300 }).list("")).rejects.toThrow(
-    "storage: list  had no answer in",
-  );
+  let started = 0;
+  const list = () => {
+    started = performance.now();
+    return withRetries(dead, { timeoutMs: 300 }).list("");
+  };
+  await expect(whileTimePasses(list)).rejects.toThrow("storage: list  had no answer in");
   expect(performance.now() - started).toBeGreaterThan(150);
+  expect(performance.now() - started).toBeLessThan(310);
 });
 
 test("an aborted operation rejects with the signal's reason, in an attempt and in a pause", async () => {
@@ -186,16 +206,18 @@ test("an aborted operation rejects with the signal's reason, in an attempt and i
   for (const store of stores) {
     const before = AbortSignal.abort(reason);
     const during = new AbortController();
-    setTimeout(() => during.abort(reason), 100);
     for (const signal of [before, during.signal]) {
-      const operations = [
+      const results = Promise.allSettled([
         store.read("a", undefined, { signal }),
         store.create("a", bytes("a"), { signal }),
         store.list("", { signal }),
         // Without a second attempt there is no pause.
         ...(store === stores[0] ? [store.delete(["a"], { signal })] : []),
-      ];
-      for (const result of await Promise.allSettled(operations)) {
+      ]);
+      // By then each waits for an answer, or in a pause.
+      await new Promise(setImmediate);
+      during.abort(reason);
+      for (const result of await results) {
         expect(result).toEqual({ status: "rejected", reason });
       }
     }
@@ -208,9 +230,10 @@ test("the local store's lasting failures are not repeated", async () => {
   await file.create("a", bytes("a"));
   // A file where a folder is expected.
   const store = openLocation({ location: "local", path: join(folder, "a") }, 60_000);
-  const started = performance.now();
+  // The clock stands: a pause would never end.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   await expect(store.create("b", bytes("b"))).rejects.toMatchObject({ code: "storage_unavailable" });
-  expect(performance.now() - started).toBeLessThan(10_000);
+  vi.useRealTimers();
   await store.close();
   await rm(folder, { recursive: true });
 });
