@@ -15,7 +15,7 @@ import { createConfirmed } from "./create-confirmed.js";
 import { historyMs, advanceWatermark, uploadMs } from "./retention.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, openManifest, type SealedManifest, sealManifest } from "./manifest.js";
-import { manifestName, manifestPrefix, numberOf } from "./object-names.js";
+import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
 
 /** Manifests read at once when catching up: 1, 2, 4, … and then the list is asked. */
 const aheadMax = 16;
@@ -234,7 +234,7 @@ export class ManifestLog {
   async #locate(before?: Tail): Promise<Tail> {
     for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
       const at = instant(this.#clock);
-      const [name] = await this.store.list(manifestPrefix(this.#indexId), { limit: 1 });
+      const name = await this.#newestName();
       if (name === undefined) break;
       const sealed = await this.#read(numberOf(name));
       // Deleted since it was listed: then there is a newer one.
@@ -243,6 +243,14 @@ export class ManifestLog {
       return { sealed, at };
     }
     throw new SealdexError("missing_object", `index "${this.#indexName}": its manifests are gone`);
+  }
+
+  async #newestName(): Promise<string | undefined> {
+    const prefix = manifestPrefix(this.#indexId);
+    const [first] = await this.store.list(prefix, { limit: 1 });
+    if (first === undefined || isNumbered(first, prefix)) return first;
+    // What others put there is passed over.
+    return (await this.store.list(prefix)).find((name) => isNumbered(name, prefix));
   }
 
   #isFresh({ at }: Tail): boolean {

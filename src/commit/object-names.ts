@@ -24,16 +24,19 @@ export function checkIndexName(name: unknown): asserts name is string {
   if (typeof name !== "string") {
     throw new SealdexError("invalid_request", `indexName: expected a string, got ${typeof name}`);
   }
+  if (isIndexName(name)) return;
   const bytes = Buffer.byteLength(name, "utf8");
-  if (bytes === 0 || bytes > indexNameBytesMax) {
-    throw new SealdexError(
-      "invalid_request",
-      `indexName: expected 1 to ${indexNameBytesMax} bytes, got ${bytes}`,
-    );
-  }
-  if (/[\p{Cc}\p{Cs}]/u.test(name)) {
-    throw new SealdexError("invalid_request", "indexName: expected no control characters or lone surrogates");
-  }
+  throw new SealdexError(
+    "invalid_request",
+    bytes === 0 || bytes > indexNameBytesMax
+      ? `indexName: expected 1 to ${indexNameBytesMax} bytes, got ${bytes}`
+      : "indexName: expected no control characters or lone surrogates",
+  );
+}
+
+function isIndexName(name: string): boolean {
+  const bytes = Buffer.byteLength(name, "utf8");
+  return bytes > 0 && bytes <= indexNameBytesMax && !/[\p{Cc}\p{Cs}]/u.test(name);
 }
 
 /** The prefix of an index's records: its name in base32 (RFC 4648, lower case, unpadded). */
@@ -45,9 +48,13 @@ export function recordName(indexName: string, version: number): string {
   return recordPrefix(indexName) + countDown(version);
 }
 
-/** The index name in a record's key. */
-export function indexNameOf(recordKey: string): string {
-  return decodeBase32(recordKey.split("/")[1]).toString("utf8");
+/** The index name in a record's key; undefined for what else lies among the records and is not ours. */
+export function indexNameOf(key: string): string | undefined {
+  const [, encoded] = /^names\/([a-z2-7]+)\/\d{16}$/.exec(key) ?? [];
+  if (encoded === undefined) return undefined;
+  const indexName = decodeBase32(encoded).toString("utf8");
+  // Bytes that are not UTF-8, and bits left over, do not survive the way there and back.
+  return isIndexName(indexName) && key.startsWith(recordPrefix(indexName)) ? indexName : undefined;
 }
 
 export function indexPrefix(indexId: Uint8Array): string {
@@ -57,14 +64,15 @@ export function indexPrefix(indexId: Uint8Array): string {
 /** What every key of every index begins with. */
 export const indexesPrefix = "index/";
 
-/** The id of the index that a key belongs to. */
-export function indexIdIn(key: string): Uint8Array {
-  return Buffer.from(key.split("/")[1], "hex");
+/** The id of the index that a key belongs to; undefined for what else lies there and is not ours. */
+export function indexIdIn(key: string): Uint8Array | undefined {
+  const [, id] = /^index\/([0-9a-f]{32})\//.exec(key) ?? [];
+  return id === undefined ? undefined : Buffer.from(id, "hex");
 }
 
-/** After every key of this index and before every key of others: "0" is what comes after "/". */
-export function afterIndex(indexId: Uint8Array): string {
-  return `${indexPrefix(indexId).slice(0, -1)}0`;
+/** After every key in the folder of this key below `index/`, and before all others: "0" is what comes after "/". */
+export function afterFolder(key: string): string {
+  return `${indexesPrefix}${key.split("/")[1]}0`;
 }
 
 /** What is left of an index without a record is marked with the time at which that was first seen. */
@@ -105,6 +113,11 @@ export function newObjectName(indexId: Uint8Array, kind: ObjectKind, born: numbe
 export function bornAt(objectName: string): number {
   const start = objectName.lastIndexOf("/") + 1;
   return Number(objectName.slice(start, start + numberDigits));
+}
+
+/** Whether a key below a prefix of records or manifests is one of theirs, and nothing that others put there. */
+export function isNumbered(key: string, prefix: string): boolean {
+  return key.startsWith(prefix) && /^\d{16}$/.test(key.slice(prefix.length));
 }
 
 /** The number that ends a record's or manifest's key. */

@@ -12,6 +12,7 @@ import { historyMs, isDue, advanceWatermark, uploadMs } from "../commit/retentio
 import { type Manifest, namedObjects } from "../commit/manifest.js";
 import {
   bornAt,
+  isNumbered,
   manifestName,
   manifestPrefix,
   numberOf,
@@ -121,8 +122,8 @@ async function deleteHistory(
 ): Promise<GcResult> {
   const named = namedObjects(floor);
   const prefix = manifestPrefix(index.indexId);
-  const names = await index.log.store.list(prefix, { after: manifestName(index.indexId, floor.version) });
-  names.reverse();
+  const listed = await index.log.store.list(prefix, { after: manifestName(index.indexId, floor.version) });
+  const names = listed.filter((name) => isNumbered(name, prefix)).reverse();
   let objects = 0;
   let manifests = 0;
   while (manifests < names.length) {

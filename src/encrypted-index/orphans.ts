@@ -12,7 +12,7 @@ import {
   orphanName,
   orphanPrefix,
   orphanedSince,
-  afterIndex,
+  afterFolder,
   indexesPrefix,
   indexIdIn,
   indexNameOf,
@@ -60,18 +60,21 @@ async function readMarks(
   for (let after = indexesPrefix; ;) {
     const [key] = await configStore.list(indexesPrefix, { limit: 1, after });
     if (key === undefined) return found;
+    after = afterFolder(key);
     const indexId = indexIdIn(key);
+    if (indexId === undefined) continue;
     const [mark] = await configStore.list(orphanPrefix(indexId), { limit: 1 });
     found.push({ indexId, ...(mark !== undefined && { since: orphanedSince(mark) }) });
-    after = afterIndex(indexId);
   }
 }
 
 async function recordedIds(configStore: BlobStore): Promise<Set<string>> {
   const names = await configStore.list(namesPrefix);
   const ids = names.map(async (name) => {
-    const bytes = await configStore.read(name);
-    return bytes === null ? [] : [Buffer.from(indexIdOf(indexNameOf(name), bytes)).toString("hex")];
+    const indexName = indexNameOf(name);
+    const bytes = indexName === undefined ? null : await configStore.read(name);
+    if (indexName === undefined || bytes === null) return [];
+    return [Buffer.from(indexIdOf(indexName, bytes)).toString("hex")];
   });
   return new Set((await Promise.all(ids)).flat());
 }

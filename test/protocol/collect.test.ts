@@ -1,7 +1,7 @@
 /** Collection: what is deleted, when, and by whom; and that nobody is disturbed by it. */
 
 import { expect, test } from "vitest";
-import { collectGarbage, generateKey } from "../../src/core.js";
+import { collectGarbage, createClient, generateKey } from "../../src/core.js";
 import { collectOrphans } from "../../src/encrypted-index/orphans.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
@@ -37,6 +37,44 @@ async function unnamed(store: BlobStore, { inner }: Opened): Promise<string[]> {
   const objects = [...(await matching(store, "/segment/")), ...(await matching(store, "/model/"))];
   return objects.filter((name) => !named.has(name));
 }
+
+test("what others put among the records and the objects of indexes is passed over and left alone", async () => {
+  const store = createMemoryStore();
+  const client = createClient({ indexLocation: store });
+  const kept = await client.createIndex(options);
+  await kept.upsert([{ id: "a", vector: [1] }]);
+  const [record] = await store.list("names/");
+  const [manifest] = await matching(store, "/manifest/");
+  const folderOf = (key: string) => key.slice(0, key.lastIndexOf("/"));
+  const foreign = [
+    "names/readme",
+    "names/aaaa/0000000000000001",
+    "names/aeaq/0000000000000001",
+    "names/readme/0000000000000001",
+    `${folderOf(record)}/0`,
+    `${folderOf(record)}/readme`,
+    `${folderOf(manifest)}/0`,
+    `${folderOf(manifest)}/zz`,
+    "index/readme",
+    "index/zz/manifest/0000000000000001",
+    "index/ab1/x",
+  ];
+  for (const key of foreign) await store.create(key, Buffer.from("not ours"));
+  expect(await client.listIndexes()).toEqual(["collected"]);
+  expect(await collectGarbage(client)).toBe(0);
+  const again = createClient({ indexLocation: store });
+  const index = await again.loadIndex(options);
+  await index.upsert([{ id: "b", vector: [2] }]);
+  await index.compact();
+  expect(await index.listIds()).toEqual(["a", "b"]);
+  await again.deleteIndex(options);
+  expect(await again.listIndexes()).toEqual([]);
+  for (const key of foreign.filter((name) => !name.startsWith(folderOf(folderOf(manifest))))) {
+    expect(await store.read(key), key).not.toBeNull();
+  }
+  await client.close();
+  await again.close();
+});
 
 test("without grace everything is collected that the newest manifest does not name", async () => {
   const { store, open } = await newIndex();
