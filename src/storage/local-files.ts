@@ -1,11 +1,37 @@
 /** What the local store asks of the file system, and what the file system's answers mean. */
 
-import { type FileHandle, link, open, readdir, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { type FileHandle, link, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { ByteRange } from "./blob-store.js";
 
 const abandonedMs = 60 * 60 * 1000;
+
+/**
+ * Makes a folder and those above it that are missing, for their owner only. Returns the first that was made, or
+ * undefined. Node's own `recursive` never returns for a folder that cannot be made, such as one below /proc.
+ */
+export async function makeFolders(folder: string): Promise<string | undefined> {
+  try {
+    return (await makeFolder(folder)) ? folder : undefined;
+  } catch (error) {
+    if (!hasCode(error, "ENOENT") || dirname(folder) === folder) throw error;
+  }
+  const first = await makeFolders(dirname(folder));
+  const made = await makeFolder(folder);
+  return first ?? (made ? folder : undefined);
+}
+
+/** False if something of that name is there. */
+async function makeFolder(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
+}
 
 /** Writes a new file, readable by its owner only, and syncs it. */
 export async function writeFile(name: string, bytes: Uint8Array): Promise<void> {

@@ -13,7 +13,7 @@
 
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
-import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
+import { type FileHandle, open, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
@@ -24,6 +24,7 @@ import {
   deleteAbandoned,
   hasCode,
   linkUnlessTaken,
+  makeFolders,
   readRange,
   unlessAbsent,
   walk,
@@ -78,7 +79,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
   }
 
   async function prepare(folder: string): Promise<void> {
-    const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+    const first = await makeFolders(folder);
     if (first === undefined && durable.has(folder)) return;
     // Also what was there before: another process may have made it and not have synced it yet.
     const top = dirname(first !== undefined && first.length < root.length ? first : root);

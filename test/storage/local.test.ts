@@ -43,6 +43,14 @@ async function temporaryFiles(folder: string): Promise<string[]> {
   return names.filter((name) => name.includes("."));
 }
 
+test.skipIf(process.platform !== "linux").each(["/proc/x", "/proc/x/y", "/dev/null/x"])(
+  "the folder %s, which cannot be made, is refused, and not tried for ever",
+  async (path) => {
+    const creating = createLocalStore({ path }).create("a/b", Uint8Array.of(1));
+    await expect(creating).rejects.toMatchObject({ code: "storage_unavailable" });
+  },
+);
+
 test("of 32 creates from two processes exactly one wins, for each of 30 keys", async () => {
   const path = await newFolder();
   await raceTwoProcesses({ location: "local", path }, createLocalStore({ path }));
