@@ -50,6 +50,31 @@ export function losslessJson(value: unknown, where: string): string {
   }
 }
 
+/** The value as JSON text. Throws `invalid_request` for what has none: a bigint, a cycle. `where`: for messages. */
+export function jsonText(value: unknown, where: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new SealdexError("invalid_request", `${where}: expected JSON values`, { cause });
+  }
+}
+
+/**
+ * The options of a call, which may be left out. Throws `invalid_request` unless they are an object. `where`: their name,
+ * for messages.
+ */
+export function optionsOf<T extends object>(options: T | undefined, where = "options"): Partial<T> {
+  if (options === undefined) return {};
+  if (typeof options === "object" && options !== null) return options;
+  throw invalid(`${where}: expected an object, got ${typeName(options)}`);
+}
+
+/** As `optionsOf`, for options that cannot be left out. */
+export function checkOptions(options: unknown, where = "options"): asserts options is object {
+  if (typeof options === "object" && options !== null) return;
+  throw invalid(`${where}: expected an object, got ${typeName(options)}`);
+}
+
 /** What a value is, for messages. */
 export function typeName(value: unknown): string {
   if (value === null) return "null";

@@ -4,10 +4,12 @@
  * @module sealdex/core
  */
 
+import { checkOptions } from "./check-input.js";
 import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
 import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
+export { checkLocations } from "./encrypted-index/check-locations.js";
 export { collectGarbage } from "./encrypted-index/collect-garbage.js";
 export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
 export type { CopyProgress } from "./encrypted-index/copy-objects.js";
@@ -53,5 +55,6 @@ export type {
  * interface. Nothing is read or connected to before the first call.
  */
 export function createClient(options: EmbeddedClientOptions | HttpClientOptions): Client {
+  checkOptions(options);
   return "baseUrl" in options ? createHttpClient(options) : new EmbeddedClient(options);
 }

@@ -156,7 +156,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
 
 function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
   if (!Array.isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
-  return vectors.map((vector, i) => encodeVector(vector, `queryVectors[${i}]`));
+  return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
 }
 
 export function decodeQuery(body: QueryBody): Query {

@@ -1,8 +1,8 @@
 // The same store on a Sealdex service: { baseUrl, apiKey } in place of locations.
 //
 // Run: node http.mjs        Needs: npm install sealdex @langchain/core, and a service:
-//   SEALDEX_API_KEYS=secret SEALDEX_INDEX_LOCATION=file:./data npx sealdex-server serve
-//   SEALDEX_URL=http://127.0.0.1:8000 SEALDEX_API_KEY=secret node http.mjs
+//   SEALDEX_API_KEYS=at-least-16-letters SEALDEX_INDEX_LOCATION=file:./data npx sealdex-server serve
+//   SEALDEX_URL=http://127.0.0.1:8000 SEALDEX_API_KEY=at-least-16-letters node http.mjs
 
 import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
@@ -10,7 +10,7 @@ const store = new EncryptedVectorStore(new SealdexEmbeddings(), {
   indexName: `notes-${Date.now()}`,
   indexKey: generateKey(),
   baseUrl: process.env.SEALDEX_URL ?? "http://127.0.0.1:8000",
-  apiKey: process.env.SEALDEX_API_KEY ?? "secret",
+  apiKey: process.env.SEALDEX_API_KEY ?? "at-least-16-letters",
 });
 await store.addTexts(["Keys are rotated every year.", "Salmon swim upstream."], [{ page: 1 }, { page: 2 }]);
 const [[document, score]] = await store.similaritySearchWithScore("How often are keys rotated?", 1);

@@ -12,6 +12,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
+import { checkOptions, optionsOf } from "../check-input.js";
 import { decodeNames, encodeAddress, encodeCreateIndex } from "../wire.js";
 import { Connection } from "./connection.js";
 import { RemoteIndex } from "./remote-index.js";
@@ -52,6 +53,7 @@ export type {
  * Nothing is connected to before the first call.
  */
 export function createClient(options: HttpClientOptions): Client {
+  checkOptions(options);
   return new RemoteClient(new Connection(options));
 }
 
@@ -63,6 +65,7 @@ class RemoteClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
+    checkOptions(options);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), options.signal),
@@ -71,18 +74,21 @@ class RemoteClient implements Client {
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
+    checkOptions(options);
     const index = new RemoteIndex(this.#connection, options);
     await index.describe(options);
     return index;
   }
 
-  listIndexes({ signal }: CallOptions = {}): Promise<string[]> {
+  async listIndexes(options?: CallOptions): Promise<string[]> {
+    const { signal } = optionsOf(options);
     return this.#connection.calls.change(signal, async () =>
       decodeNames(await this.#connection.get("/v1/indexes/list", signal), "indexes"),
     );
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
+    checkOptions(options);
     await this.#connection.calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/delete", encodeAddress(options), options.signal),
     );

@@ -6,7 +6,7 @@
 
 import { Calls } from "../calls.js";
 import { SealdexError } from "../errors.js";
-import { invalid } from "../check-input.js";
+import { invalid, jsonText } from "../check-input.js";
 import type { HttpClientOptions } from "../vector-index.js";
 import { decodeError } from "../wire.js";
 
@@ -42,8 +42,8 @@ export class Connection {
   }
 
   /** `body`: JSON text, or a value to make it from. */
-  post(path: string, body: object | string, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#send("POST", path, signal, typeof body === "string" ? body : JSON.stringify(body));
+  async post(path: string, body: object | string, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#send("POST", path, signal, typeof body === "string" ? body : jsonText(body, "request"));
   }
 
   async #send(

@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Filter } from "../filter.js";
-import { invalid } from "../check-input.js";
+import { checkOptions, invalid, jsonText, optionsOf } from "../check-input.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -59,7 +59,8 @@ export class RemoteIndex implements VectorIndex {
    * stored whole or not at all: where one fails, those before it stay. What can be checked without the service is
    * checked of all items before the first request.
    */
-  upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
+  async upsert(items: readonly Item[], options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
     return this.#connection.calls.change(signal, () => this.#upsert(items, signal));
   }
 
@@ -71,7 +72,7 @@ export class RemoteIndex implements VectorIndex {
     let texts: string[] = [];
     let bytes = 0;
     for (const [i, item] of encoded.entries()) {
-      const text = JSON.stringify(item);
+      const text = jsonText(item, `items[${i}]`);
       const length = utf8Length(text) + ",".length;
       if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
         await this.#upsertPart(open, texts, i - texts.length, signal);
@@ -104,7 +105,7 @@ export class RemoteIndex implements VectorIndex {
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
-    if (typeof request !== "object" || request === null) throw invalid("query: expected an object");
+    checkOptions(request, "query");
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
@@ -140,8 +141,9 @@ export class RemoteIndex implements VectorIndex {
     );
   }
 
-  get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
-    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
+  async get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]> {
+    const given = optionsOf(options);
+    return this.#connection.calls.change(given.signal, () => this.#get(ids, given));
   }
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
@@ -154,7 +156,8 @@ export class RemoteIndex implements VectorIndex {
   }
 
   /** As the interface says, up to 10,000 ids; more are sent as several requests. */
-  delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
+  async delete(selection: Selection, options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
     return this.#connection.calls.change(signal, () => this.#delete(selection, signal));
   }
 
@@ -172,31 +175,32 @@ export class RemoteIndex implements VectorIndex {
     }
   }
 
-  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
-    const body = encodePage(this.#address, options);
+  async listIds(options?: ListIdsOptions): Promise<string[]> {
+    const body = encodePage(this.#address, optionsOf(options));
     return decodeNames(await this.#call("/v1/vectors/list_ids", body, options), "ids");
   }
 
-  async count(options: CallOptions = {}): Promise<number> {
+  async count(options?: CallOptions): Promise<number> {
     return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeAddress(this.#address), options));
   }
 
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
-  async train(options: TrainOptions = {}): Promise<void> {
-    await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
+  async train(options?: TrainOptions): Promise<void> {
+    await this.#call("/v1/indexes/train", encodeTrain(this.#address, optionsOf(options)), options);
   }
 
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
-  async compact(options: CallOptions = {}): Promise<void> {
+  async compact(options?: CallOptions): Promise<void> {
     await this.#call("/v1/indexes/compact", encodeAddress(this.#address), options);
   }
 
-  async describe(options: CallOptions = {}): Promise<IndexDescription> {
+  async describe(options?: CallOptions): Promise<IndexDescription> {
     return decodeDescription(await this.#call("/v1/indexes/describe", encodeAddress(this.#address), options));
   }
 
   /** A call that is one request. */
-  #call(path: string, body: object, { signal }: CallOptions): Promise<unknown> {
+  #call(path: string, body: object, options: CallOptions | undefined): Promise<unknown> {
+    const { signal } = optionsOf(options);
     return this.#connection.calls.change(signal, () => this.#connection.post(path, body, signal));
   }
 }

@@ -46,7 +46,10 @@ export function parseIndexKey(key: unknown): KeyObject {
   if (typeof key === "string") {
     if (!/^[0-9a-fA-F]{64}$/.test(key)) {
       const received = key.length === 64 ? "64 characters, not all hexadecimal" : `${key.length} characters`;
-      throw new SealdexError("invalid_request", `index key: expected 64 hexadecimal characters, got ${received}`);
+      throw new SealdexError(
+        "invalid_request",
+        `index key: expected 64 hexadecimal characters, got ${received}`,
+      );
     }
     return secretKey(Buffer.from(key, "hex"));
   }

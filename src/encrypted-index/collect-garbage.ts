@@ -1,5 +1,6 @@
 /** Collection of a whole place on demand: what belongs to no index that is there. */
 
+import { optionsOf } from "../check-input.js";
 import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
 import { collectOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
@@ -13,8 +14,9 @@ import { atLocation } from "./at-location.js";
  */
 export async function collectGarbage(
   place: Client | EmbeddedClientOptions,
-  { signal }: CallOptions = {},
+  options?: CallOptions,
 ): Promise<number> {
+  const { signal } = optionsOf(options);
   return atLocation(place, "collectGarbage", signal, async (client) => {
     const { indexStore, configStore } = client.place;
     const deleted = await collectOrphans(indexStore, configStore, client.clock, signal);

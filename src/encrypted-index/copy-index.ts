@@ -6,6 +6,7 @@
  * copy is no index yet, and the next attempt goes on with what is there.
  */
 
+import { checkOptions } from "../check-input.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
@@ -41,6 +42,7 @@ export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
  * damaged. After a failure or an interruption, the same call goes on with what was copied before.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
+  checkOptions(options);
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   const key = parseIndexKey(indexKey);
@@ -70,7 +72,8 @@ async function checkPlace(
   { indexStore, configStore }: Place,
   newName: string,
 ): Promise<number | undefined> {
-  const keys = await configStore.list(namesPrefix);
+  const listed = await configStore.list(namesPrefix);
+  const keys = listed.filter((key) => indexNameOf(key) !== undefined);
   const named = keys.filter((key) => indexNameOf(key) === newName);
   const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   // Only a place that has something of the index can have it under another name.

@@ -79,7 +79,7 @@ function checkOneOf<T extends string>(
   where: string,
 ): asserts value is T {
   if (!(allowed as readonly unknown[]).includes(value)) {
-    const came = typeof value === "string" ? `"${value}"` : typeof value;
+    const came = typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : typeof value;
     throw invalid(`${where}: expected one of ${allowed.join(", ")}, got ${came}`);
   }
 }

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { Calls } from "../calls.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import { invalid, typeName } from "../check-input.js";
+import { checkOptions, invalid, optionsOf, typeName } from "../check-input.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
@@ -30,6 +30,7 @@ import { createRecord, openRecord } from "./index-record.js";
 import {
   checkIndexName,
   indexNameOf,
+  isNumbered,
   manifestName,
   manifestPrefix,
   namesPrefix,
@@ -83,6 +84,7 @@ export class EmbeddedClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
+    checkOptions(options);
     return this.#calls.change(options.signal, () => this.#create(options));
   }
 
@@ -116,6 +118,7 @@ export class EmbeddedClient implements Client {
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
+    checkOptions(options);
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
       await index.log.newest();
@@ -123,14 +126,17 @@ export class EmbeddedClient implements Client {
     });
   }
 
-  async listIndexes({ signal }: CallOptions = {}): Promise<string[]> {
+  async listIndexes(options?: CallOptions): Promise<string[]> {
+    const { signal } = optionsOf(options);
     return this.#calls.look(signal, async () => {
       const keys = await this.#configStore.list(namesPrefix, { signal });
-      return [...new Set(keys.map(indexNameOf))].sort();
+      const names = keys.map(indexNameOf).filter((name) => name !== undefined);
+      return [...new Set(names)].sort();
     });
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
+    checkOptions(options);
     await this.#calls.change(options.signal, () => this.#delete(options));
   }
 
@@ -213,7 +219,8 @@ export class EmbeddedClient implements Client {
   }
 
   /** Keys of an index's records, newest first. */
-  #records(indexName: string): Promise<string[]> {
-    return this.#configStore.list(recordPrefix(indexName));
+  async #records(indexName: string): Promise<string[]> {
+    const prefix = recordPrefix(indexName);
+    return (await this.#configStore.list(prefix)).filter((key) => isNumbered(key, prefix));
   }
 }

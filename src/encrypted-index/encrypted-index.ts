@@ -7,7 +7,7 @@ import type { Embedder } from "../embedding/embedder.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter } from "../filter.js";
-import { checkVectorShape, invalid, typeName } from "../check-input.js";
+import { checkVectorShape, invalid, optionsOf, typeName } from "../check-input.js";
 import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
@@ -65,7 +65,8 @@ export class EncryptedIndex implements VectorIndex {
     this.#training = training;
   }
 
-  async upsert(items: readonly Item[], { signal }: CallOptions = {}): Promise<void> {
+  async upsert(items: readonly Item[], options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       const dimension = dimensionOf(index, await index.log.recent());
@@ -86,15 +87,14 @@ export class EncryptedIndex implements VectorIndex {
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
-    if (typeof request !== "object" || request === null) throw invalid("query: expected an object");
-    const { queryVector, queryVectors, queryContents } = request as Partial<
-      SingleQuery & TextQuery & BatchQuery
-    >;
+    const asked: Partial<SingleQuery & TextQuery & BatchQuery> = optionsOf(request, "query");
+    const { queryVector, queryVectors, queryContents } = asked;
     const given = (value: unknown) => value !== undefined && value !== null;
     const count = Number(given(queryVector)) + Number(given(queryVectors)) + Number(given(queryContents));
     if (count !== 1) {
-      const asked = Object.entries({ queryVector, queryVectors, queryContents });
-      const names = asked.filter(([, value]) => given(value)).map(([name]) => name);
+      const names = Object.entries({ queryVector, queryVectors, queryContents })
+        .filter(([, value]) => given(value))
+        .map(([name]) => name);
       const came = count === 0 ? "none" : names.join(" and ");
       throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
     }
@@ -114,9 +114,9 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+  async get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]> {
     checkIds(ids, "ids");
-    const given = options.include;
+    const { include: given, signal } = optionsOf(options);
     const asked = checkInclude(given ?? itemFields, allItemFields);
     const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
     const work = async (snapshot: Snapshot) => {
@@ -129,10 +129,11 @@ export class EncryptedIndex implements VectorIndex {
         include,
       );
     };
-    return this.#calls.look(options.signal, () => this.#index.snapshots.read(work));
+    return this.#calls.look(signal, () => this.#index.snapshots.read(work));
   }
 
-  async delete(selection: Selection, { signal }: CallOptions = {}): Promise<void> {
+  async delete(selection: Selection, options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
     const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
     if ((ids === undefined) === (filter === undefined)) {
       throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
@@ -150,17 +151,19 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async listIds(options?: ListIdsOptions): Promise<string[]> {
-    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options ?? {};
+    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = optionsOf(options);
     checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
     if (after !== undefined) checkIdText(after, "after");
     return this.#calls.look(signal, () => listIds(this.#index, limit, after, signal));
   }
 
-  count({ signal }: CallOptions = {}): Promise<number> {
+  async count(options?: CallOptions): Promise<number> {
+    const { signal } = optionsOf(options);
     return this.#calls.look(signal, () => this.#index.snapshots.read((snapshot) => snapshot.count()));
   }
 
-  async train({ nLists, onProgress, signal }: TrainOptions = {}): Promise<void> {
+  async train(options?: TrainOptions): Promise<void> {
+    const { nLists, onProgress, signal } = optionsOf(options);
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
     if (onProgress !== undefined && typeof onProgress !== "function") {
       throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
@@ -172,14 +175,16 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  async compact({ signal }: CallOptions = {}): Promise<void> {
+  async compact(options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
       await gc(this.#index, signal === undefined ? {} : { signal });
     });
   }
 
-  describe({ signal }: CallOptions = {}): Promise<IndexDescription> {
+  async describe(options?: CallOptions): Promise<IndexDescription> {
+    const { signal } = optionsOf(options);
     return this.#calls.look(signal, () => this.#describe());
   }
 
@@ -235,7 +240,8 @@ export class EncryptedIndex implements VectorIndex {
     where: (i: number) => string,
     options: CheckedQuery,
   ): Promise<Match[][]> {
-    vectors.forEach((vector, i) => checkVectorShape(vector, where(i)));
+    // Not forEach, which passes over the holes of a sparse array.
+    for (const [i, vector] of vectors.entries()) checkVectorShape(vector, where(i));
     return this.#index.snapshots.read(async (snapshot) => {
       const dimension = dimensionOf(this.#index, snapshot.manifest);
       // No vector has been stored yet, so any dimension may ask and nothing is near.
@@ -281,7 +287,8 @@ function checkInclude<F extends string>(include: readonly F[], allowed: readonly
   if (!Array.isArray(include)) throw invalid("include: expected an array");
   for (const field of include) {
     if (!allowed.includes(field)) {
-      throw invalid(`include: expected ${allowed.join(", ")}, got ${JSON.stringify(field)}`);
+      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
+      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
     }
   }
   return new Set(include);
@@ -289,5 +296,5 @@ function checkInclude<F extends string>(include: readonly F[], allowed: readonly
 
 function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
   if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
-  ids.forEach((id, i) => checkIdText(id, `${where}[${i}]`));
+  for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
 }

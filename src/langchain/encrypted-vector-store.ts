@@ -10,7 +10,7 @@ import type { Document, DocumentInterface } from "@langchain/core/documents";
 import { type MaxMarginalRelevanceSearchOptions, VectorStore } from "@langchain/core/vectorstores";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, type Predicate } from "../filter.js";
-import { invalid } from "../check-input.js";
+import { checkOptions, invalid } from "../check-input.js";
 import type { Match, MatchField, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { toDocument, toDocuments } from "./documents.js";
@@ -47,7 +47,8 @@ export class EncryptedVectorStore extends VectorStore {
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {
-    const args = second ?? (first as EncryptedVectorStoreFields);
+    const args = second === undefined ? (first as EncryptedVectorStoreFields) : second;
+    checkOptions(args, "args");
     const embeddings =
       second === undefined ? (first as EncryptedVectorStoreFields).embeddings : (first as EmbeddingsInput);
     // LangChain keeps what super() is given in a public field: the key must not be in it.

@@ -37,7 +37,11 @@ export function probedBeforeWriting(store: BlobStore, title: string): BlobStore 
   };
 }
 
-async function probe(store: BlobStore, title: string): Promise<void> {
+/**
+ * Writes, reads, lists and deletes two small blobs. `title`: of the location, for messages. Throws `not_supported` for a
+ * location that cannot hold an index safely, or what the store throws.
+ */
+export async function probe(store: BlobStore, title: string): Promise<void> {
   const prefix = `probe/${randomBytes(16).toString("hex")}`;
   const keys = [`${prefix}/a`, `${prefix}/b`];
   const [key, later] = keys;

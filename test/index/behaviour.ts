@@ -52,6 +52,64 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       return { index, options };
     }
 
+    test("options that are no object are refused by every method, and change nothing", async () => {
+      const { index, options } = await newIndex(three);
+      const { client } = service;
+      for (const odd of [null, 5, "x", true] as never[]) {
+        const calls = [
+          () => client.createIndex(odd),
+          () => client.loadIndex(odd),
+          () => client.deleteIndex(odd),
+          () => client.listIndexes(odd),
+          () => index.upsert([{ id: "d", vector: [1, 2] }], odd),
+          () => index.query(odd),
+          () => index.get(["a"], odd),
+          () => index.delete({ ids: ["a"] }, odd),
+          () => index.delete(odd),
+          () => index.listIds(odd),
+          () => index.count(odd),
+          () => index.train(odd),
+          () => index.compact(odd),
+          () => index.describe(odd),
+        ];
+        for (const call of calls) {
+          // A method that threw, and did not reject, would fail here too.
+          await expect(call(), String(call)).rejects.toMatchObject({ code: "invalid_request" });
+        }
+      }
+      expect(await (await client.loadIndex(options)).listIds()).toEqual(["a", "b", "c"]);
+    });
+
+    test("arrays with holes and values of no JSON type are refused, naming the place", async () => {
+      const { index } = await newIndex(three);
+      const holes = Array.from({ length: 2 });
+      delete holes[0];
+      holes[1] = "a";
+      const odd = holes as never;
+      for (const [call, place] of [
+        [() => index.upsert(odd), /^items\[0\]/],
+        [() => index.upsert([{ id: "d", vector: odd }]), /^items\[0\]\.vector/],
+        [() => index.upsert([{ id: "d", vector: [1, 2], metadata: { a: odd } }]), /^items\[0\]\.metadata/],
+        [() => index.get(odd), /^ids\[0\]/],
+        [() => index.get(["a"], { include: odd }), /^include/],
+        [() => index.get(["a"], { include: [1n] as never }), /^(include|request)/],
+        [() => index.upsert([{ id: 1n as never, vector: [1, 2] }]), /^items\[0\]/],
+        [() => index.delete({ ids: odd }), /^ids\[0\]/],
+        [() => index.query({ queryVector: odd }), /^queryVector\[0\]/],
+        [() => index.query({ queryVectors: odd }), /^queryVectors\[0\]/],
+        [() => index.query({ queryVector: [1, 2], include: odd }), /^include/],
+        [() => index.query({ queryVector: [1, 2], filters: { a: { $in: odd } } }), /^filters\.a\.\$in\[0\]/],
+        [() => index.query({ queryVector: [1, 2], filters: { $and: odd } }), /^filters\.\$and\[0\]/],
+        [() => index.query({ queryVector: [1, 2], topK: 5n as never }), /^topK/],
+      ] as const) {
+        await expect(call(), String(call)).rejects.toMatchObject({
+          code: "invalid_request",
+          message: expect.stringMatching(place),
+        });
+      }
+      expect(await index.listIds()).toEqual(["a", "b", "c"]);
+    });
+
     const three: Item[] = [
       { id: "a", vector: [1, 0], contents: "first", metadata: { year: 2020, tags: ["x", "y"] } },
       { id: "b", vector: [0, 1], contents: "second", metadata: { year: 2021, author: { name: "Åsa" } } },

@@ -1,0 +1,24 @@
+/** Checks that storage locations can hold indexes, before anything depends on it. */
+
+import { optionsOf } from "../check-input.js";
+import { probe } from "../storage/probe.js";
+import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
+import { atLocation } from "./at-location.js";
+
+/**
+ * Writes, reads, lists and deletes a few small blobs in each location. `place`: locations, or an embedded client.
+ * Throws `storage_unavailable` for a location that does not respond or may not be written to, within the time that the
+ * client gives storage; `not_supported` for one that cannot hold an index safely.
+ */
+export async function checkLocations(
+  place: Client | EmbeddedClientOptions,
+  options?: CallOptions,
+): Promise<void> {
+  const { signal } = optionsOf(options);
+  await atLocation(place, "checkLocations", signal, async (client) => {
+    const { indexStore, configStore } = client.place;
+    await probe(indexStore, "index location");
+    signal?.throwIfAborted();
+    if (configStore !== indexStore) await probe(configStore, "config location");
+  });
+}
