@@ -1,14 +1,27 @@
-/** Whatever goes wrong, as an answer of one shape: status, code, detail. */
+/** Every error as an answer of one shape: status, code, detail. */
 
-import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { SealdexError } from "sealdex/core";
+import type { Socket } from "node:net";
+import { STATUS_CODES } from "node:http";
+import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { type ErrorCode, SealdexError } from "sealdex/core";
 import { bodyBytesMax, encodeError, statusOfCode } from "sealdex/wire";
 
 type Thrown = FastifyError | SealdexError;
 
+/** Details of server errors. Messages of the library name stored objects and system codes; those are for the log. */
+const serverFaults = new Map<ErrorCode, string>([
+  ["corrupt", "stored data was modified or is damaged"],
+  ["missing_object", "stored data is missing"],
+  ["rollback_detected", "stored data was rolled back to an older state"],
+  ["storage_unavailable", "the storage did not respond"],
+]);
+
 export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply) {
   const [error, status] = translate(thrown);
-  if (status >= 500) request.log.error({ fault: faultOf(thrown) }, "request failed");
+  // Nobody reads the answer to a request that its client gave up; the log line of the request says so.
+  if (status >= 500 && !isGone(request, reply)) {
+    request.log.error({ fault: faultOf(thrown) }, "request failed");
+  }
   return reply.code(status).send(encodeError(error, status));
 }
 
@@ -18,16 +31,56 @@ export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
   return replyWithError(error, request, reply);
 }
 
+/** For URLs that cannot be decoded: no hook runs for them. */
+export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  reply.header("X-Request-Id", request.id);
+  const error = new SealdexError("not_found", "the path is not a valid one: expected percent-encoded UTF-8");
+  return replyWithError(error, request, reply);
+}
+
+/** For bytes that are not HTTP, and clients that are too slow: there is no request, only a connection. */
+export function replyToParserError(error: ConnectionError, socket: Socket): void {
+  if (error.code !== "ECONNRESET" && socket.writable) {
+    const [status, detail] = parserFault(error.code);
+    const body = JSON.stringify(encodeError(invalid(detail), status));
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  }
+  socket.destroy();
+}
+
+function parserFault(code: string): [number, string] {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "request: it was not received in time"];
+    case "HPE_HEADER_OVERFLOW":
+      return [431, "request: expected shorter headers"];
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "request: expected shorter chunk extensions"];
+    default:
+      return [400, "request: expected HTTP/1.1"];
+  }
+}
+
 /** What to answer. Only the framework's own errors may choose a status and show their message. */
 function translate(thrown: Thrown): [SealdexError, number] {
-  if (thrown instanceof SealdexError) return [thrown, statusOfCode(thrown.code)];
+  if (thrown instanceof SealdexError) {
+    const status = statusOfCode(thrown.code);
+    return [status < 500 ? thrown : fault(thrown.code), status];
+  }
   const { code, statusCode = 500, message } = thrown;
   if (typeof code !== "string" || !code.startsWith("FST_") || statusCode >= 500) {
-    return [new SealdexError("internal", "the service failed; its log says more"), 500];
+    return [fault("internal"), 500];
   }
   if (statusCode === 413) return [invalid(`body: expected at most ${bodyBytesMax} bytes`), 413];
   if (statusCode === 415) return [invalid("Content-Type: expected application/json"), 415];
   return [invalid(message), statusCode];
+}
+
+function fault(code: ErrorCode): SealdexError {
+  return new SealdexError(code, `${serverFaults.get(code) ?? "the service failed"}; its log says more`);
 }
 
 /** What the log may know of an error: messages of foreign errors may quote values, so they are left out. */
@@ -42,6 +95,10 @@ function faultOf(error: Thrown): object {
     frames,
     ...(cause instanceof Error && { cause: faultOf(cause as FastifyError) }),
   };
+}
+
+function isGone(request: FastifyRequest, reply: FastifyReply): boolean {
+  return request.raw.socket.destroyed || reply.raw.destroyed;
 }
 
 function invalid(message: string): SealdexError {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { createClient, generateKey, SealdexError } from "sealdex/core";
+import { checkLocations, createClient, generateKey, SealdexError } from "sealdex/core";
 import { createApp } from "./app.js";
 import { readSettings } from "./settings.js";
 
@@ -41,16 +41,32 @@ async function serve(): Promise<void> {
     automaticTraining,
     ...(configLocation && { configLocation }),
   });
-  // A location that cannot be read is found out now, not by the first request.
-  await client.listIndexes();
+  // A location that cannot hold indexes is found out now, not by the first request.
+  await checkLocations(client);
   const app = await createApp({ client, apiKeys, version, log: process.stdout });
-  const stop = async () => {
-    // Requests under way are finished; a second signal ends the process at once.
-    for (const signal of signals) process.removeAllListeners(signal);
-    await app.close();
-    await client.close();
-  };
   const signals = ["SIGINT", "SIGTERM"] as const;
-  for (const signal of signals) process.once(signal, stop);
+  const stop = async (signal: NodeJS.Signals) => {
+    // A second signal ends the process at once.
+    for (const name of signals) process.removeAllListeners(name);
+    app.log.info(`${signal}: stopping once the requests under way are answered`);
+    try {
+      await app.close();
+      await client.close();
+      app.log.info("stopped");
+    } catch {
+      app.log.error("stopping failed");
+      process.exitCode = 1;
+    }
+  };
+  for (const signal of signals) process.once(signal, (name) => void stop(name));
+  if (!isLoopback(host)) {
+    app.log.warn(
+      "API keys and index keys travel unencrypted to this address: put a proxy with TLS before it",
+    );
+  }
   await app.listen({ host, port });
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }

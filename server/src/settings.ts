@@ -12,6 +12,9 @@ export interface Settings {
   readonly automaticTraining: boolean;
 }
 
+/** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
+const apiKeyLengthMin = 16;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws `invalid_request`. An empty variable counts as unset. */
@@ -49,7 +52,7 @@ function parseSwitch(text: string, name: string): boolean {
   return text === "on";
 }
 
-/** There is no service without keys: whoever reaches it could delete indexes and try index keys. */
+/** Keys are required: without them, anyone who reaches the service could delete indexes and try index keys. */
 function parseApiKeys(text: string): string[] {
   const keys = text
     .split(",")
@@ -63,6 +66,12 @@ function parseApiKeys(text: string): string[] {
   }
   if (!keys.every((key) => /^[\x21-\x7e]+$/.test(key))) {
     throw invalid("SEALDEX_API_KEYS: expected keys of printable ASCII characters without spaces");
+  }
+  if (keys.some((key) => key.length < apiKeyLengthMin)) {
+    throw invalid(
+      `SEALDEX_API_KEYS: expected keys of at least ${apiKeyLengthMin} characters; ` +
+        "`sealdex-server generate-key` makes one",
+    );
   }
   return keys;
 }

@@ -1,8 +1,9 @@
 /** `sealdex-server` as its users run it: a process of its own, settings in the environment, signals. Needs a build. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,6 +17,8 @@ const run = promisify(execFile);
 
 let folder: string;
 let running: ChildProcess | undefined;
+/** What it has written. */
+let output: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sealdex-command-"));
 });
@@ -34,7 +37,7 @@ function serve(environment: Record<string, string>): Promise<string> {
   });
   running = child;
   return new Promise((resolve, reject) => {
-    let output = "";
+    output = "";
     const read = (chunk: Buffer) => {
       output += chunk.toString();
       const [, url] = /listening at (http:\/\/[\d.:]+)/.exec(output) ?? [];
@@ -48,7 +51,8 @@ function serve(environment: Record<string, string>): Promise<string> {
 
 function stop(signal: NodeJS.Signals): Promise<number | null> {
   const child = running as ChildProcess;
-  const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  // Not "exit", which may come before the last of the output.
+  const exit = new Promise<number | null>((resolve) => child.once("close", resolve));
   child.kill(signal);
   return exit;
 }
@@ -62,7 +66,10 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   "serve keeps what it is given, and %s ends it cleanly",
   async (signal) => {
     const apiKey = generateKey();
-    const environment = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_API_KEYS: `other,${apiKey}` };
+    const environment = {
+      SEALDEX_INDEX_LOCATION: "file:./data",
+      SEALDEX_API_KEYS: `another-of-many-letters,${apiKey}`,
+    };
     const options = { indexName: "kept", indexKey: generateKey() };
     const first = createClient({ baseUrl: await serve(environment), apiKey });
     const index = await first.createIndex(options);
@@ -81,11 +88,53 @@ test.each(["SIGTERM", "SIGINT"] as const)(
 
 test.each<[string, Record<string, string>, RegExp]>([
   ["API keys", { SEALDEX_INDEX_LOCATION: "memory:" }, /^error: SEALDEX_API_KEYS: expected .*generate-key/],
-  ["a location", { SEALDEX_API_KEYS: "x" }, /^error: SEALDEX_INDEX_LOCATION: expected where to keep/],
+  [
+    "a location",
+    { SEALDEX_API_KEYS: "x".repeat(16) },
+    /^error: SEALDEX_INDEX_LOCATION: expected where to keep/,
+  ],
 ])("serve does not start without %s, and says in one line what it needs", async (_, environment, message) => {
   const attempt = run(process.execPath, [program, "serve"], { cwd: folder, env: environment });
   await expect(attempt).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
   await expect(attempt).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
+});
+
+test.each(["file:/proc/x", "file:/proc/x/y/z", "file:/dev/null/x", "file:/etc/hostname"])(
+  "serve refuses the location %s, which cannot hold an index, and says so in one line",
+  async (location) => {
+    const env = { SEALDEX_PORT: "0", SEALDEX_INDEX_LOCATION: location, SEALDEX_API_KEYS: "x".repeat(16) };
+    await expect(run(process.execPath, [program, "serve"], { env })).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^error: local storage: [^\n]+\n$/),
+    });
+  },
+);
+
+test("SIGTERM ends a service on whose connections nothing is asked, and the log says so", async () => {
+  const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "x".repeat(16) };
+  const { port } = new URL(await serve(environment));
+  const [silent, slow, idle] = await Promise.all(
+    ["", "GET /v1/health HTTP/1.1\r\nX-Y: ", "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"].map(
+      async (bytes) => {
+        const socket = connect(Number(port), "127.0.0.1");
+        await once(socket, "connect");
+        socket.write(bytes);
+        return socket;
+      },
+    ),
+  );
+  await once(idle, "data");
+  const closed = [silent, slow, idle].map((socket) => once(socket.resume(), "close"));
+  expect(await stop("SIGTERM")).toBe(0);
+  await Promise.all(closed);
+  expect(output).toMatch(/"SIGTERM: stopping once the requests under way are answered".*"stopped"/s);
+});
+
+test("a service that others can reach without TLS says so when it starts", async () => {
+  const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "x".repeat(16) };
+  await serve({ ...environment, SEALDEX_HOST: "0.0.0.0" });
+  expect(output).toMatch(/"level":40.*TLS/);
 });
 
 test("serve says in one line that its port is taken", async () => {
@@ -95,7 +144,7 @@ test("serve says in one line that its port is taken", async () => {
   const env = {
     SEALDEX_PORT: `${address.port}`,
     SEALDEX_INDEX_LOCATION: "memory:",
-    SEALDEX_API_KEYS: "x",
+    SEALDEX_API_KEYS: "x".repeat(16),
   };
   await expect(run(process.execPath, [program, "serve"], { env })).rejects.toMatchObject({
     code: 1,

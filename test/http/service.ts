@@ -1,7 +1,7 @@
 /** A real service on a port of its own, and plain requests to it. */
 
 import { createClient, type EmbeddedClientOptions, generateKey } from "../../src/core.js";
-import { createApp } from "../../server/src/app.js";
+import { type AppOptions, createApp } from "../../server/src/app.js";
 
 export interface Answer {
   readonly status: number;
@@ -19,12 +19,10 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
-const closeMsMax = 500;
-
 export async function startService(
-  options: Partial<EmbeddedClientOptions> & { log?: { write(line: string): void } } = {},
+  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits"> = {},
 ): Promise<RunningService> {
-  const { log, ...locations } = options;
+  const { log, limits, ...locations } = options;
   const apiKey = generateKey();
   const client = createClient({ indexLocation: { location: "memory" }, ...locations });
   const app = await createApp({
@@ -32,6 +30,7 @@ export async function startService(
     apiKeys: [generateKey(), apiKey],
     version: "1.2.3",
     ...(log && { log }),
+    ...(limits && { limits }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
   let made = 0;
@@ -58,10 +57,7 @@ export async function startService(
       return address;
     },
     close: async () => {
-      // A connection on which nothing was asked yet is not idle to Node, which would wait for it for seconds.
-      const cut = setTimeout(() => app.server.closeAllConnections(), closeMsMax);
       await app.close();
-      clearTimeout(cut);
       await client.close();
     },
   };

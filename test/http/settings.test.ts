@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { readSettings } from "../../server/src/settings.js";
 
-const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one" };
+const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
 const locationOf = (text: string) =>
   readSettings({ ...required, SEALDEX_INDEX_LOCATION: text }).indexLocation;
 
@@ -12,7 +12,7 @@ test("two settings are needed, the others have defaults", () => {
     host: "127.0.0.1",
     port: 8000,
     indexLocation: { location: "memory" },
-    apiKeys: ["one"],
+    apiKeys: ["one-of-16-letters"],
     automaticTraining: true,
   });
   const all = {
@@ -20,7 +20,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_PORT: "0",
     SEALDEX_INDEX_LOCATION: "file:./data",
     SEALDEX_CONFIG_LOCATION: "file:///var/lib/sealdex",
-    SEALDEX_API_KEYS: " one, two,,three ",
+    SEALDEX_API_KEYS: " one-of-16-letters, two-of-16-letters,,three-of-16-letters ",
     SEALDEX_AUTOMATIC_TRAINING: "off",
   };
   expect(readSettings(all)).toEqual({
@@ -28,7 +28,7 @@ test("two settings are needed, the others have defaults", () => {
     port: 0,
     indexLocation: { location: "local", path: "./data" },
     configLocation: { location: "local", path: "/var/lib/sealdex" },
-    apiKeys: ["one", "two", "three"],
+    apiKeys: ["one-of-16-letters", "two-of-16-letters", "three-of-16-letters"],
     automaticTraining: false,
   });
 });
@@ -128,8 +128,10 @@ test.each([
   ["SEALDEX_INDEX_LOCATION", ""],
   ["SEALDEX_API_KEYS", undefined],
   ["SEALDEX_API_KEYS", " , "],
-  ["SEALDEX_API_KEYS", "saf fron"],
-  ["SEALDEX_API_KEYS", "säffron"],
+  ["SEALDEX_API_KEYS", "saf fron saf fron saf fron"],
+  ["SEALDEX_API_KEYS", "säffron-säffron-säffron"],
+  ["SEALDEX_API_KEYS", "saffronsaffrons"],
+  ["SEALDEX_API_KEYS", "one-of-16-letters,saffron"],
   ["SEALDEX_PORT", "65536"],
   ["SEALDEX_PORT", "-1"],
   ["SEALDEX_PORT", "80.5"],

@@ -2,11 +2,11 @@
 
 import type { Client } from "sealdex/core";
 import { decodeAddress, decodeCreateIndex, decodeTrain, encodeDescription } from "sealdex/wire";
-import type { App } from "../app.js";
+import type { Server } from "../http-server.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
 
-export function addIndexRoutes(app: App, client: Client, indexes: OpenIndexes): void {
+export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes): void {
   app.post("/v1/indexes/create", { schema: schemas.createIndex }, async ({ body }) => {
     const options = decodeCreateIndex(body);
     await client.createIndex(options);

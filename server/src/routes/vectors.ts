@@ -8,12 +8,12 @@ import {
   encodeMatches,
   encodeStoredItem,
 } from "sealdex/wire";
-import type { App } from "../app.js";
 import { untilDisconnected } from "../disconnected.js";
+import type { Server } from "../http-server.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
 
-export function addVectorRoutes(app: App, indexes: OpenIndexes): void {
+export function addVectorRoutes(app: Server, indexes: OpenIndexes): void {
   app.post("/v1/vectors/query", { schema: schemas.query }, async ({ body }, reply) => {
     const query = decodeQuery(body);
     const signal = untilDisconnected(reply);

@@ -1,0 +1,72 @@
+/** The HTTP server that the service's routes are added to: time-outs, parser errors, log, request ids. */
+
+import { randomUUID } from "node:crypto";
+import type { Server as NodeServer } from "node:http";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import {
+  fastify,
+  type FastifyHttpOptions,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
+import { bodyBytesMax } from "sealdex/wire";
+import { replyToBadUrl, replyToParserError } from "./error-reply.js";
+import type { Limits } from "./limits.js";
+import { shapeError } from "./shape-error.js";
+
+/** Takes the log, one line of JSON per request: its method, route, status and time. */
+export interface Log {
+  write(line: string): void;
+}
+
+/** How often the server looks for clients that take too long to send, at least. */
+const stalledCheckMs = 1000;
+
+export function newServer({ headersMsMax, requestMsMax, connectionsMax }: Limits, log: Log | undefined) {
+  const options: FastifyHttpOptions<NodeServer> = {
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestMsMax,
+    http: {
+      headersTimeout: headersMsMax,
+      connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
+    },
+    // Types are never converted: `"5"` is not 5. Unknown properties pass.
+    ajv: {
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        useDefaults: false,
+        verbose: true,
+      },
+    },
+    schemaErrorFormatter: shapeError,
+    // What arrives on open connections while the service stops is still served.
+    return503OnClosing: false,
+    frameworkErrors: replyToBadUrl,
+    clientErrorHandler: replyToParserError,
+    genReqId: () => randomUUID(),
+    // Fastify's own lines would hold URLs and headers; ours is written by a hook below.
+    logController: new LogController({ disableRequestLogging: true }),
+    ...(log !== undefined && { logger: { level: "info", stream: log } }),
+  };
+  const server = fastify(options).withTypeProvider<TypeBoxTypeProvider>();
+  server.server.maxConnections = connectionsMax;
+  server.addHook("onRequest", async (request, reply) => {
+    reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
+  });
+  server.addHook("onRequest", async (request, reply) => {
+    // Not onResponse, which is not called for a client that left before it was answered.
+    reply.raw.once("close", () => logRequest(request, reply));
+  });
+  return server;
+}
+
+function logRequest({ method, routeOptions, log }: FastifyRequest, reply: FastifyReply): void {
+  const aborted = !reply.raw.writableFinished;
+  const fields = { method, route: routeOptions.url, ms: Math.round(reply.elapsedTime) };
+  log.info({ ...fields, ...(aborted ? { aborted } : { status: reply.statusCode }) }, "request");
+}
+
+/** What routes are added to. */
+export type Server = ReturnType<typeof newServer>;

@@ -1,0 +1,135 @@
+/** What goes wrong between a client and the service: bytes that are no request, clients that leave, storage that fails. */
+
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { SealdexError } from "../../src/errors.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { type RunningService, startService } from "./service.js";
+
+let service: RunningService;
+afterEach(() => service.close());
+
+/** Sends bytes as they are, and resolves to everything that comes back until the connection ends. */
+async function exchange(bytes: string): Promise<{ head: string; body: unknown }> {
+  const socket = open(bytes);
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await once(socket, "close");
+  const [head, body] = text.split("\r\n\r\n");
+  return { head, body: JSON.parse(body) as unknown };
+}
+
+function open(bytes: string): Socket {
+  const socket = connect(Number(new URL(service.baseUrl).port), "127.0.0.1");
+  socket.on("error", () => socket.destroy());
+  socket.write(bytes);
+  return socket;
+}
+
+test.each([
+  ["GET /v1/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, "not_found"],
+  ["GET /%ff%fe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, "not_found"],
+  ["nonsense\r\n\r\n", 400, "invalid_request"],
+  ["POST /v1/vectors/query HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", 400, "invalid_request"],
+  [
+    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+    400,
+    "invalid_request",
+  ],
+  [`GET /v1/health HTTP/1.1\r\nHost: x\r\nX-Y: ${"y".repeat(20_000)}\r\n\r\n`, 431, "invalid_request"],
+  [`GET /${"y".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, "invalid_request"],
+])("what is not a request is answered in the documented shape (%#)", async (bytes, status, code) => {
+  service = await startService();
+  const { head, body } = await exchange(bytes);
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(head).toMatch(/content-type: application\/json/i);
+  expect(body).toEqual({ status_code: status, code, detail: expect.stringMatching(/expected|is nothing/) });
+});
+
+test.each([
+  ["headers", "POST /v1/vectors/query HTTP/1.1\r\nHost: x\r\nX-Y: "],
+  [
+    "bodies",
+    "POST /v1/vectors/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n",
+  ],
+])("stalled %s are closed", async (_, bytes) => {
+  service = await startService({ limits: { headersMsMax: 50, requestMsMax: 50 } });
+  const { head, body } = await exchange(
+    bytes.endsWith("9\r\n") ? `${bytes}X-API-Key: ${service.apiKey}\r\n\r\n{` : bytes,
+  );
+  expect(head).toMatch(/^HTTP\/1.1 408 /);
+  expect(body).toEqual({
+    status_code: 408,
+    code: "invalid_request",
+    detail: expect.stringMatching(/in time/),
+  });
+});
+
+test("a client that leaves, whatever it was doing, is no error of the service", async () => {
+  const log: string[] = [];
+  let reached = () => {};
+  let fail = () => {};
+  const slow = {
+    ...createMemoryStore(),
+    list: () =>
+      new Promise<never>((_, reject) => {
+        fail = () => reject(new SealdexError("storage_unavailable", "nobody waits for it"));
+        reached();
+      }),
+  };
+  service = await startService({ indexLocation: slow, log: { write: (line) => log.push(line) } });
+  const head = (length: number) =>
+    `POST /v1/vectors/query HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+  const body = JSON.stringify({ index_name: "x", index_key: "0".repeat(64), query_vectors: [1] });
+  const atStorage = new Promise<void>((resolve) => (reached = resolve));
+  const inBody = open(`${head(1000)}{"index`);
+  const inWork = open(head(body.length) + body);
+  await atStorage;
+  for (const socket of [inBody, inWork]) {
+    socket.resetAndDestroy();
+    await once(socket, "close");
+  }
+  fail();
+  while (log.filter((line) => line.includes('"aborted":true')).length < 2) await new Promise(setImmediate);
+  await service.get("/v1/health");
+  expect(log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50)).toEqual([]);
+});
+
+test.each([
+  ["storage_unavailable", 503, "the storage did not respond; its log says more"],
+  ["corrupt", 500, "stored data was modified or is damaged; its log says more"],
+  ["missing_object", 500, "stored data is missing; its log says more"],
+  ["rollback_detected", 500, "stored data was rolled back to an older state; its log says more"],
+  ["internal", 500, "the service failed; its log says more"],
+] as const)(
+  "answers to %s name neither objects nor system codes; the log does",
+  async (code, status, detail) => {
+    const log: string[] = [];
+    const canary = "names/saffron failed with ENOTDIR";
+    const list = () => Promise.reject(new SealdexError(code, canary));
+    const store = { ...createMemoryStore(), list };
+    service = await startService({ indexLocation: store, log: { write: (line) => log.push(line) } });
+    expect(await service.get("/v1/indexes/list")).toEqual({
+      status,
+      body: { status_code: status, code, detail },
+    });
+    expect(log.join("")).toContain(canary);
+  },
+);
+
+test("pages and answers carry headers that keep browsers from running or framing what is not ours", async () => {
+  service = await startService();
+  for (const path of ["/docs/", "/docs/static/index.html", "/docs/static/swagger-ui-bundle.js"]) {
+    const response = await fetch(service.baseUrl + path);
+    const { status, headers } = response;
+    await response.arrayBuffer();
+    expect([path, status]).toEqual([path, 200]);
+    expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*script-src 'self';/);
+    expect(headers.get("content-security-policy")).toMatch(/frame-ancestors 'none'/);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  }
+  const { headers } = await fetch(`${service.baseUrl}/v1/openapi.json`, { method: "HEAD" });
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+});
