@@ -8,7 +8,10 @@ import type { Filter } from "./filter.js";
 import type { BlobStore } from "./storage/blob-store.js";
 import type { StorageLocation } from "./storage/location.js";
 
-/** A vector of `dimension` numbers, each finite as float32. */
+/**
+ * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
+ * most 1e15. What goes beyond is refused with `invalid_request`, in items and in queries.
+ */
 export type Vector = readonly number[] | Float32Array;
 
 /** JSON values under string keys, stored and returned verbatim. */

@@ -70,7 +70,12 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       const dimension = dimensionOf(index, await index.log.recent());
-      const packing = packItems(items, index.keys, dimension, this.#embedder());
+      const packing = packItems(items, {
+        keys: index.keys,
+        metric: index.config.metric,
+        dimension,
+        embedder: this.#embedder(),
+      });
       const packed = await packing.catch(async (error: unknown) => {
         // What is known here may be behind: that the index was deleted is the better answer.
         await index.log.newest();
@@ -247,7 +252,10 @@ export class EncryptedIndex implements VectorIndex {
       // No vector has been stored yet, so any dimension may ask and nothing is near.
       if (dimension === undefined) return vectors.map(() => []);
       const packed = new Float32Array(vectors.length * dimension);
-      vectors.forEach((vector, i) => copyVector(vector, packed, i * dimension, dimension, where(i)));
+      vectors.forEach((vector, i) => {
+        const to = packed.subarray(i * dimension, (i + 1) * dimension);
+        copyVector(vector, to, this.#index.config.metric, where(i));
+      });
       if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
       return query(this.#index.searcher, snapshot, packed, dimension, options);
     });

@@ -3,6 +3,7 @@
 import { fingerprint, type IndexKeys } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { SealdexError } from "../errors.js";
+import { type Metric, normMax } from "../engine/config.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
@@ -19,16 +20,22 @@ export interface PackedItems {
   readonly dimension: number;
 }
 
+/** What items are packed for. */
+export interface Packing {
+  readonly keys: IndexKeys;
+  readonly metric: Metric;
+  /** The index's; undefined to take the first vector's. */
+  readonly dimension: number | undefined;
+  readonly embedder: Embedder | undefined;
+}
+
 /**
  * Packs the items, embedding the contents of those without a vector. Of equal ids the last stays.
- * `dimension`: the index's, or undefined to take the first vector's. Throws `invalid_request` or
- * `dimension_mismatch`, naming the item by its position.
+ * Throws `invalid_request` or `dimension_mismatch`, naming the item by its position.
  */
 export async function packItems(
   items: readonly Item[],
-  keys: IndexKeys,
-  dimension: number | undefined,
-  embedder: Embedder | undefined,
+  { keys, metric, dimension, embedder }: Packing,
 ): Promise<PackedItems> {
   if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
   // The array is the caller's, who may change it while the event loop turns.
@@ -52,34 +59,37 @@ export async function packItems(
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
   await forEachYielding(all.length, (at) =>
-    copyVector(all[at], vectors, at * size, size, `items[${kept[at]}].vector`),
+    copyVector(all[at], vectors.subarray(at * size, (at + 1) * size), metric, `items[${kept[at]}].vector`),
   );
   return { rows, vectors, dimension: size };
 }
 
-/** Copies a vector to `offset`, checking its length and each component. */
-export function copyVector(
-  vector: Vector,
-  to: Float32Array,
-  offset: number,
-  dimension: number,
-  where: string,
-): void {
-  if (vector.length !== dimension) {
+/**
+ * Copies a vector to `to`, which has the length of the index's vectors. Throws `dimension_mismatch` if the lengths differ,
+ * `invalid_request` for a component that is not finite as float32, or a norm beyond what the metric can compute with.
+ */
+export function copyVector(vector: Vector, to: Float32Array, metric: Metric, where: string): void {
+  const { length } = to;
+  if (vector.length !== length) {
     throw new SealdexError(
       "dimension_mismatch",
-      `${where}: expected ${dimension} numbers, got ${vector.length}`,
+      `${where}: expected ${length} numbers, got ${vector.length}`,
     );
   }
-  // Most vectors are as they should be: what is wrong with one is looked for once something is.
-  let sound = true;
-  for (let i = 0; i < dimension && sound; i++) {
+  let squares = 0;
+  for (let i = 0; i < length; i++) {
     const value: unknown = vector[i];
     const rounded = Math.fround(typeof value === "number" ? value : Number.NaN);
-    to[offset + i] = rounded;
-    sound = rounded - rounded === 0;
+    to[i] = rounded;
+    squares += rounded * rounded;
   }
-  if (!sound) for (let i = 0; i < dimension; i++) checkFloat32(vector[i], where, i);
+  // Squares of finite float32 have a finite sum in float64: only if it is not, some component is invalid.
+  if (!(squares < Infinity)) for (let i = 0; i < length; i++) checkFloat32(vector[i], where, i);
+  if (metric !== "cosine" && Math.sqrt(squares) > normMax) {
+    throw invalid(
+      `${where}: expected a Euclidean norm of at most ${normMax} under ${metric}, got a greater one`,
+    );
+  }
 }
 
 export function checkIdText(id: unknown, where: string): asserts id is string {

@@ -9,6 +9,12 @@ export type IndexType = (typeof indexTypes)[number];
 /** Largest accepted dimension; memory for one block of vectors stays within a few megabytes. */
 export const dimensionMax = 8192;
 
+/**
+ * Largest Euclidean norm of a vector unless the metric is `cosine`, which compares directions alone. Up to it, every float32
+ * result of the engine is finite: distances of codes, the largest of them, reach about 6,000 times its square.
+ */
+export const normMax = 1e15;
+
 /** A checked configuration with every default filled in. */
 export interface IndexConfig {
   readonly type: IndexType;

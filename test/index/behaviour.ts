@@ -195,10 +195,11 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
 
     test("get returns items in the order asked for, bit-equal, without the unknown ones", async () => {
       const vector = Float32Array.of(0.1, -0, 3.4e38, 1e-45, -7.25);
-      const { index } = await newIndex([
+      const stored = [
         { id: "x", vector },
         { id: "y", vector: vector.map((value) => -value) },
-      ]);
+      ];
+      const { index } = await newIndex(stored, "cosine");
       const items = await index.get(["y", "nobody", "x", "y"]);
       expect(items.map(({ id }) => id)).toEqual(["y", "x", "y"]);
       expect(Buffer.from((items[1].vector as Float32Array).buffer)).toEqual(Buffer.from(vector.buffer));
