@@ -163,6 +163,15 @@ export interface VectorIndex {
    * less. Writers do the same bit by bit; after a large ingest or deletion this does all of it.
    */
   compact(options?: CallOptions): Promise<void>;
+  /**
+   * Changes the index key: a small record and a commit, whatever the size of the index. From then on the old key opens
+   * nothing, and processes that opened the index with it get `wrong_index_key` (after `maxStalenessMs` at most); this object
+   * goes on. Whoever kept both the old key and an old copy of the record can still derive the data keys: docs/operations.md.
+   *
+   * Throws `invalid_request` if `newKey` is not a key, `wrong_index_key` if the key was rotated elsewhere. After
+   * `storage_unavailable` either key may be the right one: repeat the call.
+   */
+  rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
   describe(options?: CallOptions): Promise<IndexDescription>;
 }
 

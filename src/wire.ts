@@ -17,6 +17,7 @@ import type {
   BatchQuery,
   CreateIndexOptions,
   IndexConfigInput,
+  IndexKey,
   Item,
   MatchField,
   Metadata,
@@ -55,6 +56,18 @@ export function encodeAddress({ indexName, indexKey }: OpenIndexOptions): Addres
 
 export function decodeAddress(body: AddressBody): { indexName: string; indexKey: string } {
   return { indexName: body.index_name, indexKey: body.index_key };
+}
+
+export interface RotateKeyBody extends AddressBody {
+  readonly new_index_key: string;
+}
+
+export function encodeRotateKey(address: OpenIndexOptions, newKey: IndexKey): RotateKeyBody {
+  return { ...encodeAddress(address), new_index_key: encodeKey(newKey) };
+}
+
+export function decodeRotateKey(body: RotateKeyBody): { newKey: string } {
+  return { newKey: body.new_index_key };
 }
 
 interface IndexConfigBody {

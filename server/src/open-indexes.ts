@@ -51,6 +51,15 @@ export class OpenIndexes {
     return work(await this.#load(fingerprint, address));
   }
 
+  /** Rotates the key and forgets the index under its old one. Throws as `VectorIndex.rotateKey` does. */
+  async rotateKey(address: Address, newKey: string): Promise<void> {
+    try {
+      await this.use(address, (index) => index.rotateKey(newKey));
+    } finally {
+      this.#open.delete(this.#fingerprint(address));
+    }
+  }
+
   close(): void {
     clearInterval(this.#sweeping);
     this.#open.clear();

@@ -37,12 +37,14 @@ const failed = Type.Object({
   detail: Type.String({ description: "What was expected, what came, and where." }),
 });
 
+const indexKey = Type.String({
+  pattern: "^[0-9a-fA-F]{64}$",
+  description: "An encryption key: 32 bytes as 64 hexadecimal characters.",
+});
+
 const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
-  index_key: Type.String({
-    pattern: "^[0-9a-fA-F]{64}$",
-    description: "The index's encryption key: 32 bytes as 64 hexadecimal characters.",
-  }),
+  index_key: indexKey,
 };
 
 const indexConfig = Type.Object({
@@ -115,6 +117,13 @@ export const trainIndex = post("indexes", "Clusters the items into inverted list
   ...address,
   n_lists: optional(Type.Integer()),
 });
+
+export const rotateKey = post(
+  "indexes",
+  "Changes the key of an index. The old key opens nothing afterwards.",
+  done,
+  { ...address, new_index_key: indexKey },
+);
 
 export const compactIndex = post(
   "indexes",

@@ -8,6 +8,7 @@ import type {
   CallOptions,
   GetOptions,
   IndexDescription,
+  IndexKey,
   Item,
   ItemField,
   ListIdsOptions,
@@ -33,6 +34,7 @@ import {
   encodeItem,
   encodePage,
   encodeQuery,
+  encodeRotateKey,
   encodeSelection,
   encodeTrain,
   itemsMax,
@@ -44,7 +46,7 @@ const idsPerGet = 1000;
 
 export class RemoteIndex implements VectorIndex {
   readonly indexName: string;
-  readonly #address: OpenIndexOptions;
+  #address: OpenIndexOptions;
   readonly #connection: Connection;
 
   constructor(connection: Connection, options: OpenIndexOptions) {
@@ -192,6 +194,13 @@ export class RemoteIndex implements VectorIndex {
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
   async compact(options?: CallOptions): Promise<void> {
     await this.#call("/v1/indexes/compact", encodeAddress(this.#address), options);
+  }
+
+  /** As the interface says. */
+  async rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void> {
+    const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
+    await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
+    this.#address = next;
   }
 
   async describe(options?: CallOptions): Promise<IndexDescription> {

@@ -32,9 +32,19 @@ interface Tail {
   readonly at: Instant;
 }
 
+/** Whose manifests they are, and with which key they were opened. */
+export interface IndexIdentity {
+  readonly indexName: string;
+  readonly indexId: Uint8Array;
+  readonly keys: IndexKeys;
+  readonly keyGeneration: number;
+}
+
 export class ManifestLog {
   /** Where the manifests are. */
   readonly store: BlobStore;
+  /** The generation of the key that the index was opened with. */
+  keyGeneration: number;
   readonly #keys: IndexKeys;
   readonly #indexId: Uint8Array;
   readonly #indexName: string;
@@ -44,8 +54,9 @@ export class ManifestLog {
   #committing = false;
   #raised = false;
 
-  constructor(store: BlobStore, keys: IndexKeys, indexId: Uint8Array, indexName: string, clock: Clock) {
+  constructor(store: BlobStore, { indexName, indexId, keys, keyGeneration }: IndexIdentity, clock: Clock) {
     this.store = store;
+    this.keyGeneration = keyGeneration;
     this.#keys = keys;
     this.#indexId = indexId;
     this.#indexName = indexName;
@@ -273,6 +284,9 @@ export class ManifestLog {
 
   #live({ sealed: { manifest } }: Tail): Manifest {
     if (manifest.dropped) throw new SealdexError("not_found", `index "${this.#indexName}": it was deleted`);
+    if (manifest.keyGeneration > this.keyGeneration) {
+      throw new SealdexError("wrong_index_key", `index "${this.#indexName}": its key was rotated`);
+    }
     return manifest;
   }
 

@@ -45,6 +45,8 @@ export interface Manifest {
   readonly version: number;
   /** SHA-256 of the sealed manifest before this one, hexadecimal; empty for version 1. */
   readonly previous: string;
+  /** The generation of the index key (see index-record.ts): processes with an older key go no further. */
+  readonly keyGeneration: number;
   /** The index was deleted: nothing it held exists any more. */
   readonly dropped: boolean;
   /** Undefined until the first vector decides it. */
@@ -68,6 +70,7 @@ export function emptyManifest(now: number): Manifest {
   return {
     version: 1,
     previous: "",
+    keyGeneration: 1,
     dropped: false,
     segments: [],
     garbage: [],
@@ -119,7 +122,7 @@ export function openManifest(
   const plaintext = openObject(keys.data, manifestContext(indexId, version), bytes);
   const manifest = JSON.parse(Buffer.from(plaintext).toString("utf8")) as Manifest;
   if (manifest.version !== version) {
-    throw new SealdexError("internal", `manifest ${version}: it says to be version ${manifest.version}`);
+    throw new SealdexError("internal", `manifest ${version}: it declares version ${manifest.version}`);
   }
   return { manifest, bytes, digest: digestOf(bytes) };
 }

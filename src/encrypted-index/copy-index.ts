@@ -55,7 +55,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
       signal?.throwIfAborted();
       const renamed = recordName(newName, 1);
       const isSame = newName === indexName;
-      const bytes = isSame ? record : renameRecord(key, name, indexName, record, renamed);
+      const bytes = isSame ? record : renameRecord(key, { indexName, name, bytes: record }, renamed);
       if (await to.place.configStore.create(isSame ? name : renamed, bytes)) return;
       // Another copy, or an attempt whose end was not heard of, was first.
       await checkPlace(index, to.place, newName);
@@ -98,7 +98,8 @@ async function checkPlace(
   if (newest === undefined) return undefined;
   if (named.length > 0) return numberOf(newest);
   // The index was there before and was deleted: its last manifests, which say so, have had their time.
-  const log = new ManifestLog(configStore, index.keys, index.indexId, newName, index.clock);
+  const { keyGeneration } = index.log;
+  const log = new ManifestLog(configStore, { ...index, indexName: newName, keyGeneration }, index.clock);
   const { manifest } = await log.newestSealed();
   if (manifest.dropped) await deleteOrphan(indexStore, configStore, index.indexId);
   return undefined;

@@ -121,7 +121,8 @@ export class EmbeddedClient implements Client {
     checkOptions(options);
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
-      await index.log.newest();
+      if (await index.access.isRotationUnfinished())
+        this.#background.start(() => index.access.finishRotation());
       return new EncryptedIndex(index, this.#calls, this.#background, this.#training);
     });
   }
@@ -206,7 +207,7 @@ export class EmbeddedClient implements Client {
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const index = this.#open(indexName, openRecord(key, name, indexName, bytes));
+    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }));
     return { index, record: bytes, name };
   }
 

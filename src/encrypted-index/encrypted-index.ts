@@ -1,7 +1,7 @@
 /** The embedded index: checks what callers say, and hands clean values to one verb each. */
 
 import { inspect } from "node:util";
-import { fingerprint } from "../crypto/keys.js";
+import { fingerprint, parseIndexKey } from "../crypto/keys.js";
 import { embedderByName } from "../embedding/built-in.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { listCount } from "../engine/model.js";
@@ -14,6 +14,7 @@ import type {
   CallOptions,
   GetOptions,
   IndexDescription,
+  IndexKey,
   ItemField,
   Item,
   ListIdsOptions,
@@ -185,6 +186,15 @@ export class EncryptedIndex implements VectorIndex {
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
       await gc(this.#index, signal === undefined ? {} : { signal });
+    });
+  }
+
+  async rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void> {
+    const { signal } = optionsOf(options);
+    const key = parseIndexKey(newKey);
+    await this.#calls.change(signal, async () => {
+      signal?.throwIfAborted();
+      await this.#index.access.rotate(key);
     });
   }
 

@@ -29,8 +29,19 @@ export interface IndexDefinition {
 /** An index whose key was accepted. */
 export interface OpenedRecord {
   readonly indexId: Uint8Array;
+  /** The caller's key. */
+  readonly indexKey: KeyObject;
   readonly keys: IndexKeys;
   readonly definition: IndexDefinition;
+  /** 1 at creation, one more with each rotation of the index key. */
+  readonly keyGeneration: number;
+}
+
+/** A record as stored: under which name, and of which index. */
+export interface StoredRecord {
+  readonly indexName: string;
+  readonly name: string;
+  readonly bytes: Uint8Array;
 }
 
 const magic = Buffer.from("SLDXREC\u0001", "latin1");
@@ -48,24 +59,19 @@ export function createRecord(
 ): { bytes: Uint8Array; opened: OpenedRecord } {
   const indexId = randomBytes(idBytes);
   const rootSecret = randomBytes(keyBytes);
-  // Bytes, not text: only bytes can be zeroed once they are used.
-  const plaintext = Buffer.concat([rootSecret, Buffer.from(JSON.stringify(definition), "utf8")]);
+  const plaintext = keysetPlaintext(rootSecret, { ...definition, keyGeneration: 1 });
   const bytes = sealRecord(indexKey, indexId, name, plaintext);
-  return { bytes, opened: { indexId, keys: deriveIndexKeys(rootSecret, indexId), definition } };
+  const keys = deriveIndexKeys(rootSecret, indexId);
+  return { bytes, opened: { indexId, indexKey, keys, definition, keyGeneration: 1 } };
 }
 
-/** Throws `corrupt` where the record is damaged, `wrong_index_key` where the key is another. */
-export function openRecord(
-  indexKey: KeyObject,
-  name: string,
-  indexName: string,
-  bytes: Uint8Array,
-): OpenedRecord {
-  const { indexId, plaintext } = unsealRecord(indexKey, name, indexName, bytes);
-  const json = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
+/** Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is another. */
+export function openRecord(indexKey: KeyObject, record: StoredRecord): OpenedRecord {
+  const { indexId, plaintext } = unsealRecord(indexKey, record);
+  const { keyGeneration, ...definition } = keysetOf(plaintext);
   // Zeroes the secret, which is all of the plaintext that must not stay.
   const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
-  return { indexId, keys, definition: JSON.parse(json) as IndexDefinition };
+  return { indexId, indexKey, keys, definition, keyGeneration };
 }
 
 /** The id of the index that a record belongs to: no key is needed to know it. Throws `corrupt`. */
@@ -74,15 +80,25 @@ export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
 }
 
 /** The record of the same index, to be stored under `newName`. Throws as `openRecord`. */
-export function renameRecord(
-  indexKey: KeyObject,
-  name: string,
-  indexName: string,
-  bytes: Uint8Array,
-  newName: string,
-): Uint8Array {
-  const { indexId, plaintext } = unsealRecord(indexKey, name, indexName, bytes);
+export function renameRecord(indexKey: KeyObject, record: StoredRecord, newName: string): Uint8Array {
+  const { indexId, plaintext } = unsealRecord(indexKey, record);
   return sealRecord(indexKey, indexId, newName, plaintext);
+}
+
+/** The record of the same index under another key, of the next generation. Throws as `openRecord`. */
+export function rekeyRecord(
+  indexKey: KeyObject,
+  record: StoredRecord,
+  newKey: KeyObject,
+  newName: string,
+): { bytes: Uint8Array; keyGeneration: number } {
+  const { indexId, plaintext } = unsealRecord(indexKey, record);
+  const keyset = keysetOf(plaintext);
+  const keyGeneration = keyset.keyGeneration + 1;
+  const rootSecret = plaintext.subarray(0, keyBytes);
+  const next = keysetPlaintext(rootSecret, { ...keyset, keyGeneration });
+  rootSecret.fill(0);
+  return { bytes: sealRecord(newKey, indexId, newName, next), keyGeneration };
 }
 
 /** The id of the index whose record this is; not authenticated. Undefined where the record is damaged. */
@@ -105,11 +121,21 @@ function sealRecord(
   return Buffer.concat([body, checksum(body)]);
 }
 
+/** The sealed part of a record, after the root secret. */
+type Keyset = IndexDefinition & { readonly keyGeneration: number };
+
+/** Bytes, not text: only bytes can be zeroed after use. */
+function keysetPlaintext(rootSecret: Uint8Array, keyset: Keyset): Uint8Array {
+  return Buffer.concat([rootSecret, Buffer.from(JSON.stringify(keyset), "utf8")]);
+}
+
+function keysetOf(plaintext: Uint8Array): Keyset {
+  return JSON.parse(Buffer.from(plaintext.subarray(keyBytes)).toString("utf8")) as Keyset;
+}
+
 function unsealRecord(
   indexKey: KeyObject,
-  name: string,
-  indexName: string,
-  bytes: Uint8Array,
+  { indexName, name, bytes }: StoredRecord,
 ): { indexId: Uint8Array; plaintext: Uint8Array } {
   const body = checkedBody(indexName, bytes);
   const indexId = body.slice(magic.length, saltAt);
@@ -136,10 +162,7 @@ function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
 
 function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {
   if (!equalInConstantTime(caller.keyCheck, keyCheck)) {
-    throw new SealdexError(
-      "wrong_index_key",
-      `index "${indexName}": the given index key is not the one it was created with`,
-    );
+    throw new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
   }
 }
 

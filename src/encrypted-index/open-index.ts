@@ -11,6 +11,7 @@ import { Snapshots } from "../search/snapshots.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { OpenedRecord } from "./index-record.js";
+import { IndexAccess } from "./index-access.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
@@ -22,6 +23,7 @@ export interface OpenIndex {
   readonly embeddingModel?: string;
   readonly clock: Clock;
   readonly log: ManifestLog;
+  readonly access: IndexAccess;
   /** Where segments and models are. */
   readonly store: BlobStore;
   readonly writer: ObjectWriter;
@@ -49,9 +51,9 @@ export function openIndex(
   { indexStore, configStore }: Place,
   { cache, clock, maxStalenessMs }: ClientResources,
 ): OpenIndex {
-  const { indexId, keys, definition } = record;
+  const { indexId, keys, definition, keyGeneration } = record;
   const { config, embeddingModel } = definition;
-  const log = new ManifestLog(configStore, keys, indexId, indexName, clock);
+  const log = new ManifestLog(configStore, { indexName, indexId, keys, keyGeneration }, clock);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, cache);
   return {
     indexName,
@@ -61,6 +63,7 @@ export function openIndex(
     ...(embeddingModel !== undefined && { embeddingModel }),
     clock,
     log,
+    access: new IndexAccess(indexName, record, configStore, log),
     store: indexStore,
     writer: new ObjectWriter(record, indexStore, log),
     snapshots: new Snapshots(log, objects, maxStalenessMs),

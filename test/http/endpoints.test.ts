@@ -188,7 +188,9 @@ describe("vectors", () => {
 
 describe("all endpoints", () => {
   const paths = [
-    ...["create", "describe", "delete", "train", "compact"].map((verb) => `/v1/indexes/${verb}`),
+    ...["create", "describe", "delete", "train", "compact", "rotate_key"].map(
+      (verb) => `/v1/indexes/${verb}`,
+    ),
     ...["query", "upsert", "get", "delete", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),
   ];
 

@@ -119,7 +119,11 @@ async function startProcess(store: BlobStore, at: number): Promise<Process & { e
       const name = recordName(options.indexName, 1);
       const bytes = await store.read(name);
       if (bytes === null) throw new SealdexError("not_found", "there is no such index");
-      const record = openRecord(parseIndexKey(options.indexKey), name, options.indexName, bytes);
+      const record = openRecord(parseIndexKey(options.indexKey), {
+        indexName: options.indexName,
+        name,
+        bytes,
+      });
       const one = openIndex(record, store, clock);
       opened.push(one);
       return one;

@@ -1,6 +1,6 @@
 /** An index, opened as the client opens it, with a clock given from outside and with all that maintenance works on in reach. */
 
-import { deriveIndexKeys } from "../../src/crypto/keys.js";
+import { deriveIndexKeys, parseIndexKey } from "../../src/crypto/keys.js";
 import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
@@ -22,7 +22,9 @@ export interface Opened {
 export function fixedRecord(): OpenedRecord {
   const indexId = new Uint8Array(16).fill(7);
   const keys = deriveIndexKeys(new Uint8Array(32).fill(42), indexId);
-  return { indexId, keys, definition: { config: { type: "ivfflat", metric: "euclidean", nLists: 1024 } } };
+  const indexKey = parseIndexKey(new Uint8Array(32).fill(1));
+  const config = { type: "ivfflat", metric: "euclidean", nLists: 1024 } as const;
+  return { indexId, indexKey, keys, definition: { config }, keyGeneration: 1 };
 }
 
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {

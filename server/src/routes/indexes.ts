@@ -1,7 +1,13 @@
 /** `/v1/indexes/*`: creating, describing, training, listing and deleting indexes. */
 
 import type { Client } from "sealdex/core";
-import { decodeAddress, decodeCreateIndex, decodeTrain, encodeDescription } from "sealdex/wire";
+import {
+  decodeAddress,
+  decodeCreateIndex,
+  decodeRotateKey,
+  decodeTrain,
+  encodeDescription,
+} from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
@@ -27,6 +33,12 @@ export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes
     const address = decodeAddress(body);
     await indexes.use(address, (index) => index.compact());
     return { status: "success", message: `Index '${address.indexName}' compacted successfully` };
+  });
+
+  app.post("/v1/indexes/rotate_key", { schema: schemas.rotateKey }, async ({ body }) => {
+    const address = decodeAddress(body);
+    await indexes.rotateKey(address, decodeRotateKey(body).newKey);
+    return { status: "success", message: `Key of index '${address.indexName}' rotated successfully` };
   });
 
   app.post("/v1/indexes/delete", { schema: schemas.deleteIndex }, async ({ body }) => {
