@@ -43,6 +43,10 @@ export function positionOf(part: string): number | undefined {
   return /^(?:0|[1-9][0-9]{0,14})$/.test(part) ? Number(part) : undefined;
 }
 
+export function isPresent(value: unknown): boolean {
+  return value !== undefined;
+}
+
 /**
  * Whether a value is equal to one of `values`. Objects and arrays are held as JSON text, which is equal exactly
  * when they are, key order included.

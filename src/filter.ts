@@ -1,11 +1,12 @@
 /**
- * Metadata filters: a MongoDB query document with ten operators, checked once and compiled to a predicate.
+ * Metadata filters: a MongoDB query document with eleven operators, checked once and compiled to a predicate.
  *
  * Semantics are the MongoDB server's:
  * - `{ field: value }` and `$eq` match the value, or an array that holds it; null also matches a missing field.
  * - `$gt`, `$gte`, `$lt`, `$lte` compare only values of one type, strings by code point; of an array, each element and
  *   the whole. `$gte` and `$lte` of null match null and missing fields.
  * - `$ne` and `$nin` match exactly what `$eq` and `$in` do not, so also documents without the field.
+ * - `$exists: true` matches if the path reaches a value, null and empty arrays included; `$exists: false` matches if not.
  * - `a.b` reaches into objects, into the objects of an array, and with a number into a position of an array; an array
  *   directly inside an array is entered by position only.
  * - Objects are equal when keys, values and the order of keys are; they and arrays are ordered as BSON orders them.
@@ -15,16 +16,26 @@
  * /reference/bson-type-comparison-order; the server's `src/mongo/db/matcher/path_test.cpp` for paths.
  */
 
-import { SealdexError } from "./errors.js";
 import {
   isObjectLike,
   isOneOf,
   isOrdered,
+  isPresent,
   type JsonObject,
   positionOf,
   someValue,
   type Test,
 } from "./filter-match.js";
+import {
+  checkList,
+  checkValue,
+  hasOperators,
+  invalid,
+  isPlainObject,
+  member,
+  typeName,
+  type ValueCount,
+} from "./filter-operand.js";
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -37,6 +48,7 @@ interface FieldOperators {
   readonly $lte?: Json;
   readonly $in?: readonly Json[];
   readonly $nin?: readonly Json[];
+  readonly $exists?: boolean;
 }
 
 /** JSON without `$` keys: an operator in the wrong place, or one that does not exist, fails to compile. */
@@ -57,7 +69,7 @@ interface Fields {
   readonly [path: string]: Literal | FieldOperators | readonly Filter[];
 }
 
-type ElsewhereOperator = "$nor" | "$not" | "$exists" | "$regex" | "$text" | "$where" | "$expr";
+type ElsewhereOperator = "$nor" | "$not" | "$regex" | "$text" | "$where" | "$expr";
 /** No value is of this type; it is not `never`, so that a filter can still be spread into another. */
 type NoOtherOperators = {
   readonly [operator in keyof FieldOperators | ElsewhereOperator]?: readonly Filter[] & "$and or $or";
@@ -66,7 +78,8 @@ type NoOtherOperators = {
 /**
  * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 }, "author.name": "Ann" }`. `{}`
  * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
- * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in `$in` and `$nin`.
+ * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in each `$in` and `$nin`, 100,000 in all, paths of
+ * 100 parts and, together, 65,536 characters.
  */
 export type Filter = LogicalOperators & Fields & NoOtherOperators;
 
@@ -81,15 +94,17 @@ export type FilterNode =
 export interface FieldCondition {
   readonly kind: "field";
   readonly path: readonly string[];
-  /** How many parts of the path precede each of its parts, the first excepted, that is a position of an array. */
+  /** The first part of the path, the first two, and so on to the whole, joined by dots. */
+  readonly prefixes: readonly string[];
+  /** Of `prefixes`, the numbers of those after which the next part can be a position of an array. */
   readonly positions: readonly number[];
   /** What one of the values that the path reaches must pass; if `negated`, what none may pass. */
   readonly test: Test;
   readonly negated: boolean;
   /** What the values are compared with, as far as it is text. */
   readonly texts: readonly string[];
-  /** Whether they are also compared with an object or an array. */
-  readonly structured: boolean;
+  /** Whether objects and arrays pass; undefined if that depends on what is in them. */
+  readonly structures: boolean | undefined;
 }
 
 /** A filter, checked and compiled. Equal texts: equal filters. */
@@ -101,11 +116,11 @@ export interface CompiledFilter {
 
 const depthMax = 10;
 const nodesMax = 256;
-const listValuesMax = 10_000;
-/** Nesting of a value to compare with: as deep as metadata may be. */
-const valueDepthMax = 32;
+/** What a condition costs grows with both, even if no item has such a path. */
+const pathPartsMax = 100;
+const pathCharactersMax = 65_536;
 
-const operators = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin"] as const;
+const operators = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists"] as const;
 type Operator = (typeof operators)[number];
 
 /**
@@ -114,7 +129,7 @@ type Operator = (typeof operators)[number];
  * in the filter the offending part is.
  */
 export function compileFilter(filter: unknown): CompiledFilter {
-  const root = compileObject(filter, "filters", 1, { nodes: 0 });
+  const root = compileObject(filter, "filters", 1, { nodes: 0, values: 0, pathCharacters: 0 });
   return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
 }
 
@@ -130,9 +145,11 @@ function predicateOf(node: FilterNode): Predicate {
     : (metadata) => parts.some((part) => part(metadata));
 }
 
-interface Tally {
+interface Tally extends ValueCount {
   /** Conditions, `$and`, `$or` and empty objects so far. */
   nodes: number;
+  /** Of the paths of all conditions. */
+  pathCharacters: number;
 }
 
 function compileObject(filter: unknown, where: string, depth: number, tally: Tally): FilterNode {
@@ -155,22 +172,32 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
   if (key.startsWith("$")) {
     throw invalid(where, "unknown operator; expected $and, $or or the path of a field");
   }
-  const path = key.split(".");
-  if (!hasOperators(value)) {
-    count(tally, where);
-    return compileCondition(path, "$eq", value, where);
-  }
+  const path = splitPath(key, where);
+  const condition = (name: Operator, operand: unknown, at: string) => {
+    count(tally, at);
+    tally.pathCharacters += key.length;
+    if (tally.pathCharacters > pathCharactersMax) {
+      throw invalid(where, `expected at most ${pathCharactersMax} characters of paths in all`);
+    }
+    return compileCondition(path, name, operand, at, tally);
+  };
+  if (!hasOperators(value)) return condition("$eq", value, where);
   return allOf(
     Object.keys(value).map((name) => {
       const at = member(where, name);
-      count(tally, at);
       if (!isOperator(name)) {
         const what = name.startsWith("$") ? "unknown operator" : "a plain key beside operators";
         throw invalid(at, `${what}; expected one of ${operators.join(", ")}`);
       }
-      return compileCondition(path, name, value[name], at);
+      return condition(name, value[name], at);
     }),
   );
+}
+
+function splitPath(key: string, where: string): readonly string[] {
+  const path = key.split(".", pathPartsMax + 1);
+  if (path.length > pathPartsMax) throw invalid(where, `expected a path of at most ${pathPartsMax} parts`);
+  return path;
 }
 
 function compileCondition(
@@ -178,24 +205,33 @@ function compileCondition(
   operator: Operator,
   operand: unknown,
   where: string,
+  tally: Tally,
 ): FieldCondition {
-  const listed = operator === "$in" || operator === "$nin";
-  if (listed) checkList(operand, where);
-  else checkValue(operand, where);
-  const operands = listed ? (operand as readonly unknown[]) : [operand];
-  return {
+  const place = {
     kind: "field",
     path,
-    positions: [...path.keys()].filter((at) => at > 0 && positionOf(path[at]) !== undefined),
+    prefixes: path.map((_, i) => path.slice(0, i + 1).join(".")),
+    positions: [...path.keys()].filter((i) => positionOf(path[i + 1]) !== undefined),
+  } as const;
+  if (operator === "$exists") {
+    if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
+    return { ...place, test: isPresent, negated: !operand, texts: [], structures: true };
+  }
+  const listed = operator === "$in" || operator === "$nin";
+  if (listed) checkList(operand, where, tally);
+  else checkValue(operand, where, tally);
+  const operands = listed ? (operand as readonly unknown[]) : [operand];
+  return {
+    ...place,
     test: testFor(operator, operand),
     negated: operator === "$ne" || operator === "$nin",
     texts: operands.filter((value) => typeof value === "string"),
-    structured: operands.some(isObjectLike),
+    structures: operands.some(isObjectLike) ? undefined : false,
   };
 }
 
 /** What one of the reached values must be; for `$ne` and `$nin`, what none must be. */
-function testFor(operator: Operator, operand: unknown): Test {
+function testFor(operator: Exclude<Operator, "$exists">, operand: unknown): Test {
   if (operator === "$eq" || operator === "$ne") return isOneOf([operand]);
   if (operator === "$in" || operator === "$nin") return isOneOf(operand as unknown[]);
   // A copy: later changes of the caller's object must change nothing.
@@ -206,46 +242,6 @@ function testFor(operator: Operator, operand: unknown): Test {
   return isOrdered(bound, (order) => order <= 0);
 }
 
-/** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would never do what it seems to say. */
-function checkList(list: unknown, where: string): void {
-  if (!Array.isArray(list)) throw invalid(where, `expected an array, got ${typeName(list)}`);
-  if (list.length > listValuesMax) {
-    throw invalid(where, `expected at most ${listValuesMax} values, got ${list.length}`);
-  }
-  for (let i = 0; i < list.length; i++) {
-    if (hasOperators(list[i])) {
-      throw invalid(`${where}[${i}]`, "expected a value, got an object with operators");
-    }
-  }
-  checkValue(list, where);
-}
-
-function checkValue(value: unknown, where: string): void {
-  const fault = faultOf(value, 0);
-  if (fault !== null) throw new SealdexError("invalid_request", where + fault);
-}
-
-/** Where inside `value`, and why, it is not a JSON value; or null. */
-function faultOf(value: unknown, depth: number): string | null {
-  if (depth > valueDepthMax) return `: expected values at most ${valueDepthMax} deep`;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const fault = faultOf(value[i], depth + 1);
-      if (fault !== null) return `[${i}]${fault}`;
-    }
-    return null;
-  }
-  if (isPlainObject(value)) {
-    for (const key of Object.keys(value)) {
-      const fault = faultOf(value[key], depth + 1);
-      if (fault !== null) return member("", key) + fault;
-    }
-    return null;
-  }
-  const isScalar = value === null || typeof value === "string" || typeof value === "boolean";
-  return isScalar || Number.isFinite(value) ? null : `: expected a JSON value, got ${typeName(value)}`;
-}
-
 function count(tally: Tally, where: string): void {
   if (++tally.nodes > nodesMax) throw invalid(where, `expected at most ${nodesMax} conditions in all`);
 }
@@ -254,34 +250,6 @@ function allOf(parts: readonly FilterNode[]): FilterNode {
   return parts.length === 1 ? parts[0] : { kind: "and", parts };
 }
 
-function hasOperators(value: unknown): value is JsonObject {
-  return isPlainObject(value) && Object.keys(value).some((key) => key.startsWith("$"));
-}
-
 function isOperator(name: string): name is Operator {
   return (operators as readonly string[]).includes(name);
-}
-
-/** An object literal or its like, of any realm; no Date, Map or instance of a class. */
-function isPlainObject(value: unknown): value is JsonObject {
-  if (!isObjectLike(value) || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function member(where: string, key: string): string {
-  return /^[\p{L}\p{N}_$.-]{1,100}$/u.test(key)
-    ? `${where}.${key}`
-    : `${where}[${JSON.stringify(key.slice(0, 100))}]`;
-}
-
-function typeName(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
-  if (isObjectLike(value) && !isPlainObject(value)) return "an instance of a class";
-  return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
-}
-
-function invalid(where: string, message: string): SealdexError {
-  return new SealdexError("invalid_request", `${where}: ${message}`);
 }

@@ -46,10 +46,11 @@ describe("compared with mingo", () => {
   const path = fc.constantFrom("a", "b", "a.a", "a.b", "b.a", "a.b.a", "a.0", "a.1", "b.0.a", "a.b.1");
   const operand = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: value });
   const operandOf = (name: string): fc.Arbitrary<unknown> => {
+    if (name === "$exists") return fc.boolean();
     if (name === "$in" || name === "$nin") return fc.array(operand, { maxLength: 4 });
     return name === "$eq" || name === "$ne" ? operand : fc.oneof({ weight: 9, arbitrary: bound }, operand);
   };
-  const operator = fc.constantFrom("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin");
+  const operator = fc.constantFrom("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists");
   const operators = fc
     .uniqueArray(operator, { minLength: 1, maxLength: 2 })
     .chain((names) =>
@@ -118,6 +119,12 @@ describe("compared with mingo", () => {
     ["arrays within arrays are not entered by key", { a: [[1]] }, { "a.b": 1 }, false],
     ["nor at the end of a path", { a: { b: [[1]] } }, { "a.b": 1 }, false],
     ["what a position holds is not opened", { a: [[1, 2]] }, { "a.0": 1 }, false],
+    [
+      "an empty array has no field to look for a position in",
+      { a: [] },
+      { "a.b.1": { $exists: true } },
+      false,
+    ],
     ["a position past the end is not missing", { a: [] }, { "a.0": null }, false],
     ["a number is also a key of the elements", { a: [{ 0: "x" }] }, { "a.0": "x" }, true],
     ["only canonical numbers are positions", { a: [1] }, { "a.00": 1 }, false],
@@ -153,6 +160,7 @@ function agrees(metadata: Metadata, { path, operator, operands }: Condition): bo
   if (isRange && (isObject(operands[0]) || operands[0] === null)) return false;
   const { crossed, nested } = arraysOn(path.split("."), metadata, false);
   if (!path.includes(".")) return true;
+  if (operator === "$exists" && crossed && path.split(".").length > 2) return false;
   return (
     !nested && (!crossed || operands.every((operand) => operand !== null && typeof operand !== "object"))
   );
@@ -203,6 +211,30 @@ describe("values", () => {
     ["$nin with null needs the field", { a: { $nin: [null, 1] } }, [{ a: 2 }], [{}, { a: null }, { a: 1 }]],
     ["$in of nothing matches nothing", { a: { $in: [] } }, [], [{}, { a: null }, { a: [] }]],
     ["$nin of nothing matches everything", { a: { $nin: [] } }, [{}, { a: 1 }], []],
+    [
+      "$exists sees null and empty",
+      { a: { $exists: true } },
+      [{ a: null }, { a: [] }, { a: {} }, { a: "" }],
+      [{}, { b: 1 }],
+    ],
+    [
+      "$exists: false is missing",
+      { a: { $exists: false } },
+      [{}, { b: 1 }],
+      [{ a: null }, { a: [] }, { a: 0 }],
+    ],
+    [
+      "$exists of a path asks for one element that has it",
+      { "a.b": { $exists: true } },
+      [{ a: { b: null } }, { a: [{}, { b: [] }] }, { a: [{ b: 1 }] }],
+      [{}, { a: 1 }, { a: {} }, { a: [] }, { a: [4] }, { a: [[{ b: 1 }]] }],
+    ],
+    [
+      "$exists of a position",
+      { "a.1": { $exists: true } },
+      [{ a: [1, null] }, { a: { 1: 0 } }],
+      [{ a: [1] }, { a: "xy" }],
+    ],
     ["types differ", { a: 1 }, [{ a: 1 }], [{ a: "1" }, { a: true }, { a: { 0: 1 } }]],
     ["false is not null", { a: false }, [{ a: false }], [{}, { a: null }, { a: 0 }]],
     ["minus zero is zero", { a: -0 }, [{ a: 0 }, { a: -0 }], []],
@@ -360,7 +392,7 @@ describe("what is refused", () => {
   test("the message names the place, and what was expected", () => {
     expect(rejection({ $and: [{ a: 1 }, { year: { $regex: "^2" } }] })).toBe(
       "filters.$and[1].year.$regex: unknown operator; " +
-        "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin",
+        "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists",
     );
     expect(rejection({ a: { $in: ["ok", { b: [undefined] }] } })).toBe(
       "filters.a.$in[1].b[0]: expected a JSON value, got undefined",
@@ -396,6 +428,7 @@ describe("what is refused", () => {
     ["a bigint", { a: 1n }, /^filters\.a: expected a JSON value, got bigint/],
     ["a function", { a: () => true }, /^filters\.a: expected a JSON value, got function/],
     ["a regular expression", { a: /x/ }, /^filters\.a: expected a JSON value, got an instance/],
+    ["$exists of no boolean", { a: { $exists: 1 } }, /^filters\.a\.\$exists: expected a boolean, got number/],
     ["a hole in an array", { a: [1, , 2] }, /^filters\.a\[1\]: expected a JSON value, got undefined/], // oxlint-disable-line no-sparse-arrays
   ])("%s", (_, filter, message) => {
     expect(rejection(filter)).toMatch(message);
@@ -429,6 +462,29 @@ describe("what is refused", () => {
     );
   });
 
+  test("values are at most 100,000 in all, and no more are looked at", () => {
+    const lists = (n: number) => ({
+      $or: Array.from({ length: n }, () => ({ a: { $in: Array(9999).fill("x") } })),
+    });
+    expect(rejection(lists(10))).toBe("accepted");
+    expect(rejection(lists(11))).toMatch(/expected at most 100000 values in all$/);
+    let seen = 0;
+    const endless = new Proxy([], { get: (_, name) => (name === "length" ? 1e9 : (seen++, 0)) });
+    expect(rejection({ a: { $eq: endless } })).toMatch(/expected at most 100000 values in all$/);
+    expect(seen).toBeLessThanOrEqual(100_000);
+  });
+
+  test("paths have at most 100 parts and 65,536 characters in all", () => {
+    const parts = (n: number) => ({ [Array(n).fill("a").join(".")]: 1 });
+    expect(rejection(parts(100))).toBe("accepted");
+    expect(rejection(parts(101))).toMatch(/expected a path of at most 100 parts$/);
+    const long = "k".repeat(65_536);
+    expect(rejection({ [long]: 1 })).toBe("accepted");
+    expect(rejection({ [long]: 1, a: 1 })).toMatch(/expected at most 65536 characters of paths in all$/);
+    expect(rejection({ [`${long}k`]: 1 })).toMatch(/expected at most 65536 characters/);
+    expect(rejection({ [long]: 1 }).length).toBeLessThan(300);
+  });
+
   test("values are at most 32 deep, so a cycle is an error", () => {
     const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
     expect(rejection({ a: nested(32) })).toBe("accepted");
@@ -446,7 +502,9 @@ test("what the type refuses is refused at run time too", () => {
     // @ts-expect-error: no such operator, beside one that exists
     { title: { $gt: "a", $regex: "x" } },
     // @ts-expect-error: no such operator, deeper
-    { $and: [{ title: { $exists: true } }] },
+    { $and: [{ title: { $size: 1 } }] },
+    // @ts-expect-error: a boolean
+    { title: { $exists: 1 } },
     // @ts-expect-error: operators and plain keys
     { title: { $gt: 1, text: "x" } },
     // @ts-expect-error: a list

@@ -6,6 +6,7 @@
  * them. What columns hold, and what they leave open, is in segment/column.ts.
  */
 
+import type { Work } from "../engine/work.js";
 import type { FieldCondition, FilterNode } from "../filter.js";
 import {
   arraySet,
@@ -14,6 +15,7 @@ import {
   isScalar,
   objectSet,
   openSet,
+  textMax,
   valueSet,
 } from "../segment/column.js";
 import type { ColumnsOfGroup } from "../segment/column-reader.js";
@@ -30,19 +32,24 @@ export function pathsOf(node: FilterNode): Set<string | null> {
   const paths = new Set<string | null>([null]);
   const visit = (part: FilterNode) => {
     if (part.kind !== "field") part.parts.forEach(visit);
-    else for (let length = 1; length <= part.path.length; length++) paths.add(prefix(part, length));
+    else for (const path of part.prefixes) paths.add(path);
   };
   visit(node);
   return paths;
 }
 
-export function evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows: number): Outcome {
-  if (node.kind === "field") return evaluateField(node, columns, rows);
+/** Pauses after each condition, which takes up to some milliseconds. */
+export function* evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows: number): Work<Outcome> {
+  if (node.kind === "field") {
+    const outcome = evaluateField(node, columns, rows);
+    yield;
+    return outcome;
+  }
   const combine = node.kind === "and" ? keepRows : addRows;
   const neutral = node.kind === "and" ? allRows : noRows;
   const outcome = { certain: neutral(rows), possible: neutral(rows) };
   for (const part of node.parts) {
-    const { certain, possible } = evaluateColumns(part, columns, rows);
+    const { certain, possible } = yield* evaluateColumns(part, columns, rows);
     combine(outcome.certain, certain);
     combine(outcome.possible, possible);
   }
@@ -50,32 +57,33 @@ export function evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows:
 }
 
 function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows: number): Outcome {
+  const { test, prefixes, positions, structures } = condition;
   const certain = noRows(rows);
   const possible = noRows(rows);
   const rest = columns.get(null)?.();
-  const column = columns.get(prefix(condition, condition.path.length))?.();
+  const column = columns.get(prefixes[prefixes.length - 1])?.();
   if (column !== undefined) {
+    const passes = valueTest(condition);
     column.values.forEach((value, i) => {
-      const passes = passesValue(condition, value);
-      if (passes === true) column.addTo(certain, valueSet(i));
-      else if (passes === undefined) column.addTo(possible, valueSet(i));
+      const passed = passes(value);
+      if (passed !== false) column.addTo(passed === true ? certain : possible, valueSet(i));
     });
     column.addTo(possible, openSet);
-    if (condition.structured) for (const set of [arraySet, objectSet]) column.addTo(possible, set);
+    if (structures !== false) {
+      for (const set of [arraySet, objectSet]) column.addTo(structures === true ? certain : possible, set);
+    }
   } else rest?.addTo(possible, objectSet);
   rest?.addTo(possible, openSet);
 
   // A position is entered in arrays only, and columns do not hold what is at it.
-  for (const length of condition.positions) addArrays(possible, columns, prefix(condition, length));
+  for (const i of positions) addArrays(possible, columns, prefixes[i]);
 
-  if (condition.test(null)) {
+  if (test(undefined)) {
     const missing = allRows(rows);
     if (column !== undefined) removeRows(missing, members(column, rows));
     const unclear = possible.slice();
-    // Where an array is on the way, some of its elements may have the field and others not, or it has none.
-    for (let length = 1; length < condition.path.length; length++) {
-      addArrays(unclear, columns, prefix(condition, length));
-    }
+    // If an array is on the way, some of its elements may have the field and others not, or it has none.
+    for (const path of prefixes.slice(0, -1)) addArrays(unclear, columns, path);
     addRows(possible, missing);
     addRows(possible, unclear);
     removeRows(missing, unclear);
@@ -86,18 +94,17 @@ function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows:
   return { certain: complement(possible, rows), possible: complement(certain, rows) };
 }
 
-/** The path of the first `length` parts. */
-function prefix({ path }: FieldCondition, length: number): string {
-  return path.slice(0, length).join(".");
-}
-
-/** Whether a value passes; undefined where too little of it is known. */
-function passesValue({ test, texts }: FieldCondition, value: ColumnValue): boolean | undefined {
-  if (isScalar(value)) return test(value);
-  const [beginning] = value;
-  if (texts.some((text) => text.length > beginning.length && text.startsWith(beginning))) return undefined;
-  // Whatever follows: texts that part before the beginning's end compare alike, and shorter ones come first.
-  return test(`${beginning} `);
+/** What tells whether a column's value passes; undefined if too little of the value is known. */
+function valueTest({ test, texts }: FieldCondition): (value: ColumnValue) => boolean | undefined {
+  const beginnings = new Set<string>();
+  for (const text of texts) if (text.length > textMax) beginnings.add(text.slice(0, textMax));
+  return (value) => {
+    if (isScalar(value)) return test(value);
+    const [beginning] = value;
+    if (beginnings.has(beginning)) return undefined;
+    // Whatever follows: texts that part before the beginning's end compare alike, and shorter ones come first.
+    return test(`${beginning} `);
+  };
 }
 
 /** Adds the rows that have an array at this path, or may have one. */

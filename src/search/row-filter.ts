@@ -10,7 +10,7 @@ import type { CodeBlock } from "../segment/directory.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { memoize } from "../memoize.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
 
@@ -24,11 +24,8 @@ export interface MatchingRows {
 
 /** Filters that are kept for each segment, the least recently used go first. A filter takes a bit for each row. */
 const filtersKept = 32;
-/** Records that are looked at in one piece of work. */
+/** Records that are held at a time. */
 const recordsTogether = 1024;
-/** Sets of columns that are evaluated in one piece of work, and what a group counts for beside its sets. */
-const setsTogether = 16_384;
-const setsPerGroup = 1024;
 
 export class RowFilters {
   readonly #known = new WeakMap<SegmentReader, Map<string, Promise<MatchingRows>>>();
@@ -48,10 +45,10 @@ async function findMatching(reader: SegmentReader, { root, matches }: CompiledFi
   for (let start = 0; start < undecided.length; start += recordsTogether) {
     const piece = undecided.slice(start, start + recordsTogether);
     const records = await reader.records(piece);
-    piece.forEach((row, i) => {
+    for (const [i, row] of piece.entries()) {
+      await yieldIfDue();
       if (matches(recordMetadata(records[i]))) addRow(bits, row);
-    });
-    await yieldToEventLoop();
+    }
   }
   const blocks = new Map<CodeBlock, number>();
   for (const block of codes) {
@@ -64,22 +61,17 @@ async function findMatching(reader: SegmentReader, { root, matches }: CompiledFi
 /** The outcome for all rows of a segment, group by group. */
 async function evaluate(reader: SegmentReader, root: FilterNode) {
   const { rows } = reader.directory;
-  const paths = pathsOf(root);
-  const groups = await readColumns(reader, paths);
+  const groups = await readColumns(reader, pathsOf(root));
   const certain = noRows(rows);
   const possible = noRows(rows);
-  let work = 0;
   for (let firstRow = 0; firstRow < rows; firstRow += rowsPerColumnGroup) {
     const size = Math.min(rowsPerColumnGroup, rows - firstRow);
     const columns: ColumnsOfGroup = groups.get(firstRow) ?? new Map();
-    const group = evaluateColumns(root, columns, size);
-    certain.set(group.certain, firstRow / 32);
-    possible.set(group.possible, firstRow / 32);
-    for (const path of paths) work += columns.get(path)?.().sets ?? 0;
-    work += setsPerGroup;
-    if (work < setsTogether) continue;
-    work = 0;
-    await yieldToEventLoop();
+    const work = evaluateColumns(root, columns, size);
+    let step = work.next();
+    for (; !step.done; step = work.next()) await yieldIfDue();
+    certain.set(step.value.certain, firstRow / 32);
+    possible.set(step.value.possible, firstRow / 32);
   }
   return { certain, possible };
 }

@@ -17,6 +17,9 @@ export type ColumnValue = Scalar | readonly [string];
 /** Rows that one column block covers: bounds the memory of writing and of reading one. */
 export const rowsPerColumnGroup = 16_384;
 
+/** Texts of more UTF-16 units are held by their first ones, so many. */
+export const textMax = 96;
+
 /** Sets that every column has, before the ones of its values. */
 export const arraySet = 0;
 /** Rows that reach an object. */
@@ -149,7 +152,11 @@ function decodeValues(text: Uint8Array): readonly ColumnValue[] {
     throw corrupt("its values are no JSON");
   }
   const valid = (value: unknown): value is ColumnValue =>
-    isScalar(value) || (Array.isArray(value) && value.length === 1 && typeof value[0] === "string");
+    isScalar(value) ||
+    (Array.isArray(value) &&
+      value.length === 1 &&
+      typeof value[0] === "string" &&
+      value[0].length === textMax);
   if (!Array.isArray(values) || !values.every(valid)) throw corrupt("its values are none");
   return values;
 }

@@ -9,6 +9,7 @@ import {
   openSet,
   rowsPerColumnGroup,
   type Scalar,
+  textMax,
   valueSet,
 } from "./column.js";
 import { addRow, noRows, rowsIn } from "./row-bits.js";
@@ -33,8 +34,6 @@ const newPathsPerRowMax = 64;
 const valuesPerRowMax = 64;
 /** Values of one row in all. */
 const visitsPerRowMax = 4096;
-/** Texts beyond so many UTF-16 units are held by their beginning. */
-const textMax = 96;
 /** Bytes of records that are read in one piece of work, of one or two milliseconds. */
 const pieceBytes = 64 * 1024;
 

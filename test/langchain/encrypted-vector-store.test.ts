@@ -285,6 +285,8 @@ test("the store's own filter hides a document whose metadata have more keys than
   expect(await found(limited)).toEqual(["a", "b"]);
   expect(await found(limited, { team: null })).toEqual([]);
   expect(await found(everything, { classified: true })).toEqual(["s"]);
+  expect(await found(everything, { classified: { $exists: false } })).toEqual([]);
+  expect(await found(everything, { team: { $exists: false } })).toEqual(["s"]);
   await limited.delete({ filter: { k1: 1 } });
   await limited.delete({ deleteAll: true });
   expect(await found(everything)).toEqual(["s"]);

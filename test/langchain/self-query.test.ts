@@ -94,6 +94,9 @@ describe("the default filter", () => {
     ]);
     const forced = { filter: tenant, mergeFiltersOperator: "replace", forceDefaultFilter: true } as const;
     expect(await found(code, forced)).toEqual(["one"]);
+    const complete = { $and: [tenant, { title: { $exists: true }, nobody: { $exists: false } }] };
+    expect(await found(code, { filter: complete })).toEqual(["one"]);
+    expect(await found(code, { filter: { nobody: { $exists: true } } })).toEqual([]);
   });
 
   test("gives way only to who asks for it", async () => {

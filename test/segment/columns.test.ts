@@ -9,6 +9,7 @@ import { Column, encodeColumn, rowsPerColumnGroup } from "../../src/segment/colu
 import { gatherColumns } from "../../src/segment/gather-columns.js";
 import { countRows, hasRow } from "../../src/segment/row-bits.js";
 import { encodeRecord } from "../../src/segment/row.js";
+import { finish } from "../engine/finish.js";
 
 type Metadata = Record<string, unknown>;
 
@@ -27,7 +28,7 @@ function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Colu
 /** How many rows the columns decide; fails where they decide wrongly. */
 function decided(filter: unknown, metadatas: readonly unknown[]): number {
   const { root, matches } = compileFilter(filter);
-  const { certain, possible } = evaluateColumns(root, columnsOf(metadatas), metadatas.length);
+  const { certain, possible } = finish(evaluateColumns(root, columnsOf(metadatas), metadatas.length));
   let count = 0;
   metadatas.forEach((metadata, row) => {
     const stored = JSON.parse(JSON.stringify(metadata)) as Metadata;
@@ -92,6 +93,7 @@ const operators = fc.oneof(
   fc
     .tuple(fc.constantFrom("$in", "$nin"), fc.array(operand, { maxLength: 4 }))
     .map(([name, given]) => Object.fromEntries([[name, given]]) as unknown),
+  fc.boolean().map((present) => ({ $exists: present })),
 );
 const field = fc.tuple(path, operators).map((entry) => Object.fromEntries([entry]) as Metadata);
 const { tree } = fc.letrec<{ tree: Metadata }>((tie) => {
@@ -141,17 +143,15 @@ describe("compared with the metadata themselves", () => {
       fc
         .tuple(fc.constantFrom("$in", "$nin"), fc.array(fc.oneof(bound, fc.constant(null))))
         .map(([name, given]) => ({ [name]: given })),
+      fc.boolean().map((present) => ({ $exists: present })),
     );
     const filters = fc.record(
       { a: condition, b: condition, $or: fc.array(fc.record({ a: condition }), { minLength: 1 }) },
       { requiredKeys: [] },
     );
     const property = fc.property(filters, fc.array(plain, { maxLength: 40 }), (filter, metadatas) => {
-      const { certain, possible } = evaluateColumns(
-        compileFilter(filter).root,
-        columnsOf(metadatas),
-        metadatas.length,
-      );
+      const { root } = compileFilter(filter);
+      const { certain, possible } = finish(evaluateColumns(root, columnsOf(metadatas), metadatas.length));
       const query = new Query(filter as ConstructorParameters<typeof Query>[0]);
       metadatas.forEach((one, row) => {
         const expected = query.test(one as Metadata);
@@ -182,6 +182,18 @@ describe("compared with the metadata themselves", () => {
       1,
     ],
     ["and compared where the beginnings differ", { a: { $lt: "y" } }, [{ a: long }, { a: `y${long}` }], 2],
+    [
+      "presence needs no values",
+      { a: { $exists: true } },
+      [{ a: [] }, { a: {} }, { a: null }, { a: long }, {}],
+      5,
+    ],
+    [
+      "absence neither",
+      { "a.b": { $exists: false } },
+      [{ a: [] }, { a: [{ b: [] }, {}] }, { a: { b: null } }, {}],
+      4,
+    ],
     ["a dot in a key is no path", { "a.b": 1 }, [{ "a.b": 1 }, { a: { b: 1 } }], 2],
   ])("%s", (_, filter, metadatas, expected) => {
     expect(decided(filter, metadatas)).toBe(expected);

@@ -67,8 +67,11 @@ export async function use(embeddings: Embeddings): Promise<void> {
   await store.similaritySearchWithScore("a", 4, { year: { $in: 2000 } });
   // @ts-expect-error operators are not nested
   await store.similaritySearchVectorWithScore([1], 4, { year: { $eq: 1, $not: { $gt: 1 } } });
-  // @ts-expect-error $exists is not an operator
   store.asRetriever({ filter: { year: { $exists: true } } });
+  // @ts-expect-error $exists takes a boolean
+  store.asRetriever({ filter: { year: { $exists: 1 } } });
+  // @ts-expect-error $size is not an operator
+  store.asRetriever({ filter: { year: { $size: 1 } } });
   // @ts-expect-error $like is not an operator
   await store.maxMarginalRelevanceSearch("a", { k: 1, filter: { year: { $like: "2" } } });
   // @ts-expect-error $near is not an operator

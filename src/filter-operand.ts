@@ -1,0 +1,84 @@
+/** Checks of the values that filters compare with, and the parts of messages that name them. */
+
+import { SealdexError } from "./errors.js";
+import { isObjectLike, type JsonObject } from "./filter-match.js";
+
+const listValuesMax = 10_000;
+/** Values in all conditions of a filter, those inside arrays and objects included. */
+const valuesMax = 100_000;
+/** Nesting of a value to compare with. */
+const valueDepthMax = 32;
+
+/** How many values of a filter were checked so far. */
+export interface ValueCount {
+  values: number;
+}
+
+/** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would never do what it seems to say. */
+export function checkList(list: unknown, where: string, count: ValueCount): void {
+  if (!Array.isArray(list)) throw invalid(where, `expected an array, got ${typeName(list)}`);
+  if (list.length > listValuesMax) {
+    throw invalid(where, `expected at most ${listValuesMax} values, got ${list.length}`);
+  }
+  for (let i = 0; i < list.length; i++) {
+    if (hasOperators(list[i])) {
+      throw invalid(`${where}[${i}]`, "expected a value, got an object with operators");
+    }
+  }
+  checkValue(list, where, count);
+}
+
+export function checkValue(value: unknown, where: string, count: ValueCount): void {
+  const fault = faultOf(value, 0, count);
+  if (fault !== null) throw new SealdexError("invalid_request", where + fault);
+}
+
+/** Where inside `value`, and why, it is not a JSON value; or null. Looks at no more values than a filter may have. */
+function faultOf(value: unknown, depth: number, count: ValueCount): string | null {
+  if (depth > valueDepthMax) return `: expected values at most ${valueDepthMax} deep`;
+  if (++count.values > valuesMax) return `: expected at most ${valuesMax} values in all`;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const fault = faultOf(value[i], depth + 1, count);
+      if (fault !== null) return `[${i}]${fault}`;
+    }
+    return null;
+  }
+  if (isPlainObject(value)) {
+    for (const key of Object.keys(value)) {
+      const fault = faultOf(value[key], depth + 1, count);
+      if (fault !== null) return member("", key) + fault;
+    }
+    return null;
+  }
+  const isScalar = value === null || typeof value === "string" || typeof value === "boolean";
+  return isScalar || Number.isFinite(value) ? null : `: expected a JSON value, got ${typeName(value)}`;
+}
+
+export function hasOperators(value: unknown): value is JsonObject {
+  return isPlainObject(value) && Object.keys(value).some((key) => key.startsWith("$"));
+}
+
+/** An object literal or its like, of any realm; no Date, Map or instance of a class. */
+export function isPlainObject(value: unknown): value is JsonObject {
+  if (!isObjectLike(value) || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+export function member(where: string, key: string): string {
+  return /^[\p{L}\p{N}_$.-]{1,100}$/u.test(key)
+    ? `${where}.${key}`
+    : `${where}[${JSON.stringify(key.slice(0, 100))}]`;
+}
+
+export function typeName(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
+  if (isObjectLike(value) && !isPlainObject(value)) return "an instance of a class";
+  return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
+}
+
+export function invalid(where: string, message: string): SealdexError {
+  return new SealdexError("invalid_request", `${where}: ${message}`);
+}
