@@ -5,10 +5,12 @@
 
 import { dimensionMax } from "./engine/config.js";
 import { SealdexError } from "./errors.js";
-import type { Vector } from "./vector-index.js";
 
 /** Throws `invalid_request` unless `vector` is one, or `dimension_mismatch` for a length that no index has. */
-export function checkVectorShape(vector: unknown, where: string): asserts vector is Vector {
+export function checkVectorShape(
+  vector: unknown,
+  where: string,
+): asserts vector is readonly number[] | Float32Array {
   if (!Array.isArray(vector) && !(vector instanceof Float32Array)) {
     throw invalid(`${where}: expected an array of numbers or a Float32Array, got ${typeName(vector)}`);
   }
@@ -57,22 +59,6 @@ export function jsonText(value: unknown, where: string): string {
   } catch (cause) {
     throw new SealdexError("invalid_request", `${where}: expected JSON values`, { cause });
   }
-}
-
-/**
- * The options of a call, which may be left out. Throws `invalid_request` unless they are an object. `where`: their name,
- * for messages.
- */
-export function optionsOf<T extends object>(options: T | undefined, where = "options"): Partial<T> {
-  if (options === undefined) return {};
-  if (typeof options === "object" && options !== null) return options;
-  throw invalid(`${where}: expected an object, got ${typeName(options)}`);
-}
-
-/** As `optionsOf`, for options that cannot be left out. */
-export function checkOptions(options: unknown, where = "options"): asserts options is object {
-  if (typeof options === "object" && options !== null) return;
-  throw invalid(`${where}: expected an object, got ${typeName(options)}`);
 }
 
 /** What a value is, for messages. */

@@ -4,7 +4,7 @@
  * @module sealdex/core
  */
 
-import { checkOptions } from "./check-input.js";
+import { invalid, typeName } from "./check-input.js";
 import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
 import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
@@ -18,7 +18,7 @@ export type { IndexType, Metric } from "./engine/config.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
 export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
-export type { StorageLocation } from "./storage/location.js";
+export type { StorageLocation } from "./storage/storage-location.js";
 export { type RetryOptions, withRetries } from "./storage/retrying.js";
 export type {
   BatchQuery,
@@ -55,6 +55,8 @@ export type {
  * interface. Nothing is read or connected to before the first call.
  */
 export function createClient(options: EmbeddedClientOptions | HttpClientOptions): Client {
-  checkOptions(options);
+  if (typeof options !== "object" || options === null) {
+    throw invalid(`createClient: expected an object, got ${typeName(options)}`);
+  }
   return "baseUrl" in options ? createHttpClient(options) : new EmbeddedClient(options);
 }

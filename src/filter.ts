@@ -101,6 +101,8 @@ export interface FieldCondition {
   /** What one of the values that the path reaches must pass; if `negated`, what none may pass. */
   readonly test: Test;
   readonly negated: boolean;
+  /** Whether no value passes the test: `$in` and `$nin` of an empty array. */
+  readonly impossible: boolean;
   /** What the values are compared with, as far as it is text. */
   readonly texts: readonly string[];
   /** Whether objects and arrays pass; undefined if that depends on what is in them. */
@@ -129,8 +131,14 @@ type Operator = (typeof operators)[number];
  * in the filter the offending part is.
  */
 export function compileFilter(filter: unknown): CompiledFilter {
-  const root = compileObject(filter, "filters", 1, { nodes: 0, values: 0, pathCharacters: 0 });
+  const root = compileObject(filter, "filter", 1, { nodes: 0, values: 0, pathCharacters: 0 });
   return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
+}
+
+/** Whether every item matches, whatever its metadata. */
+export function matchesEverything(node: FilterNode): boolean {
+  if (node.kind === "field") return node.negated && node.impossible;
+  return node.kind === "and" ? node.parts.every(matchesEverything) : node.parts.some(matchesEverything);
 }
 
 function predicateOf(node: FilterNode): Predicate {
@@ -215,7 +223,7 @@ function compileCondition(
   } as const;
   if (operator === "$exists") {
     if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
-    return { ...place, test: isPresent, negated: !operand, texts: [], structures: true };
+    return { ...place, test: isPresent, negated: !operand, impossible: false, texts: [], structures: true };
   }
   const listed = operator === "$in" || operator === "$nin";
   if (listed) checkList(operand, where, tally);
@@ -225,6 +233,7 @@ function compileCondition(
     ...place,
     test: testFor(operator, operand),
     negated: operator === "$ne" || operator === "$nin",
+    impossible: operands.length === 0,
     texts: operands.filter((value) => typeof value === "string"),
     structures: operands.some(isObjectLike) ? undefined : false,
   };

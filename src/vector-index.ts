@@ -6,7 +6,7 @@
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
 import type { BlobStore } from "./storage/blob-store.js";
-import type { StorageLocation } from "./storage/location.js";
+import type { StorageLocation } from "./storage/storage-location.js";
 
 /**
  * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
@@ -65,6 +65,8 @@ export interface QueryOptions extends CallOptions {
   /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
   readonly greedy?: boolean;
   /** Only items whose metadata match are considered. */
+  readonly filter?: Filter;
+  /** The specification's name of `filter`. Giving both is an error. */
   readonly filters?: Filter;
   /** Fields of each match beside `id`. Default `["distance"]`. `vector`: `ivfflat` only, once trained; see `decoded`. */
   readonly include?: readonly MatchField[];
@@ -87,8 +89,14 @@ export interface GetOptions extends CallOptions {
   readonly include?: readonly ItemField[];
 }
 
-/** What to delete: the items with these ids, or those whose metadata match. */
-export type Selection = { readonly ids: readonly string[] } | { readonly filter: Filter };
+/**
+ * What to delete: the items with these ids; those whose metadata match a filter, which must not be one that matches
+ * everything; or all items.
+ */
+export type Selection =
+  | { readonly ids: readonly string[]; readonly filter?: never; readonly deleteAll?: never }
+  | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
+  | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
 
 export interface ListIdsOptions extends CallOptions {
   readonly limit?: number;
@@ -140,7 +148,8 @@ export interface TrainOptions extends CallOptions {
 }
 
 /**
- * One open index. Every method rejects with a `SealdexError`; a rejected change leaves the index as it was.
+ * One open index. Every method rejects with a `SealdexError`; a rejected change leaves the index as it was. An option that
+ * a method does not take is `invalid_request`.
  */
 export interface VectorIndex {
   readonly indexName: string;
@@ -151,7 +160,7 @@ export interface VectorIndex {
   query(query: BatchQuery): Promise<Match[][]>;
   /** The items with these ids, in the order asked for; unknown ids are left out. Default: all but `decoded`. */
   get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]>;
-  /** Deletes by id (unknown ids are fine) or by filter. */
+  /** Deletes by id (unknown ids are fine), by filter, or everything. */
   delete(selection: Selection, options?: CallOptions): Promise<void>;
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;

@@ -11,7 +11,10 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { invalid, losslessJson, typeName } from "./check-input.js";
+import { invalid, losslessJson } from "./check-input.js";
+import { itemFields } from "./method-options.js";
+import { checkOptions } from "./option-names.js";
+import { checkSelection, filterOf } from "./selection.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
   BatchQuery,
@@ -22,6 +25,7 @@ import type {
   MatchField,
   Metadata,
   OpenIndexOptions,
+  Selection,
   SingleQuery,
   TextQuery,
 } from "./vector-index.js";
@@ -137,6 +141,8 @@ export interface QueryBody extends AddressBody {
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
   readonly filters?: Maybe<Metadata>;
+  /** The library's name of `filters`: ignoring it would show what it was meant to hide. */
+  readonly filter?: Maybe<Metadata>;
   readonly include?: Maybe<readonly MatchField[]>;
 }
 
@@ -152,7 +158,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     const came = given.length === 0 ? "none" : given.join(" and ");
     throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
   }
-  const { topK = 100, nProbes = 1, greedy = false, filters, include = ["distance"] } = query;
+  const { topK = 100, nProbes = 1, greedy = false, include = ["distance"] } = query;
   return {
     ...encodeAddress(address),
     query_vectors: queryVectors
@@ -162,7 +168,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     top_k: integer(topK, "topK"),
     n_probes: integer(nProbes, "nProbes"),
     greedy,
-    filters: encodeFilter(filters),
+    filters: encodeFilter(filterOf(query, "query")),
     include,
   };
 }
@@ -177,7 +183,7 @@ export function decodeQuery(body: QueryBody): Query {
     topK: body.top_k ?? 100,
     nProbes: body.n_probes ?? 0,
     greedy: body.greedy ?? false,
-    filters: decodeFilter(body.filters),
+    filter: decodeFilter(body, "query"),
     include: body.include ?? ["distance", "metadata"],
   } as const;
   // Clients exist that send `query_vectors: []` beside a text.
@@ -199,8 +205,8 @@ function encodeFilter(filter: Maybe<Filter>): Metadata | undefined {
   return filter;
 }
 
-function decodeFilter(filters: Maybe<Metadata>): Filter | undefined {
-  return (filters ?? undefined) as Filter | undefined;
+function decodeFilter(body: Pick<QueryBody, "filter" | "filters">, where: string): Filter | undefined {
+  return filterOf(body as Parameters<typeof filterOf>[0], where);
 }
 
 export interface ItemBody {
@@ -212,9 +218,7 @@ export interface ItemBody {
 
 /** `where`: the item's place, for messages. */
 export function encodeItem(item: Item, where: string): ItemBody {
-  if (typeof item !== "object" || item === null) {
-    throw invalid(`${where}: expected an object, got ${typeName(item)}`);
-  }
+  checkOptions(item, itemFields, where);
   const { id, vector, contents, metadata } = item;
   losslessJson(metadata, `${where}.metadata`);
   return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
@@ -231,22 +235,28 @@ export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: 
 
 export interface SelectionBody extends AddressBody {
   readonly ids?: Maybe<readonly string[]>;
-  /** An extension: deletes by filter. */
+  /** Extensions: deletion by filter, and of everything. */
   readonly filters?: Maybe<Metadata>;
+  /** The library's name of `filters`. */
+  readonly filter?: Maybe<Metadata>;
+  readonly delete_all?: Maybe<boolean>;
 }
 
-type Selection = { readonly ids: readonly string[] } | { readonly filter: Filter };
-
-export function encodeSelection(address: OpenIndexOptions, selection: Selection): SelectionBody {
-  const { ids, filter } = selection as { ids?: readonly string[]; filter?: Filter };
-  return { ...encodeAddress(address), ids, filters: encodeFilter(filter) };
+export function encodeSelection(
+  address: OpenIndexOptions,
+  { ids, filter, deleteAll }: Selection,
+): SelectionBody {
+  return { ...encodeAddress(address), ids, filters: encodeFilter(filter), delete_all: deleteAll };
 }
 
-export function decodeSelection({ ids, filters }: SelectionBody): Selection {
-  const filter = decodeFilter(filters);
-  if (ids && filter === undefined) return { ids };
-  if (!ids && filter !== undefined) return { filter };
-  throw invalid(`delete: expected either ids or filters, got ${ids ? "both" : "neither"}`);
+export function decodeSelection(body: SelectionBody): Selection {
+  const { ids, delete_all } = body;
+  const selection = {
+    ids: ids ?? undefined,
+    filter: decodeFilter(body, "delete"),
+    deleteAll: delete_all ?? undefined,
+  };
+  return checkSelection(selection as Selection);
 }
 
 export interface TrainBody extends AddressBody {

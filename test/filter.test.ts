@@ -391,45 +391,41 @@ function alternatives(n: number, part: unknown): unknown {
 describe("what is refused", () => {
   test("the message names the place, and what was expected", () => {
     expect(rejection({ $and: [{ a: 1 }, { year: { $regex: "^2" } }] })).toBe(
-      "filters.$and[1].year.$regex: unknown operator; " +
+      "filter.$and[1].year.$regex: unknown operator; " +
         "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists",
     );
     expect(rejection({ a: { $in: ["ok", { b: [undefined] }] } })).toBe(
-      "filters.a.$in[1].b[0]: expected a JSON value, got undefined",
+      "filter.a.$in[1].b[0]: expected a JSON value, got undefined",
     );
     expect(rejection({ "two words": { $gt: new Date(0) } })).toBe(
-      'filters["two words"].$gt: expected a JSON value, got an instance of a class',
+      'filter["two words"].$gt: expected a JSON value, got an instance of a class',
     );
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["no object", "a", /^filters: expected an object, got string/],
-    ["null", null, /^filters: expected an object, got null/],
-    ["an array", [], /^filters: expected an object, got an empty array/],
-    ["a Map", new Map(), /^filters: expected an object, got an instance/],
-    ["an operator without a field", { $gt: 1 }, /^filters\.\$gt: unknown operator; expected \$and, \$or/],
-    ["$not", { a: { $not: { $gt: 1 } } }, /^filters\.a\.\$not: unknown operator/],
-    ["$and on a field", { a: { $and: [{}] } }, /^filters\.a\.\$and: unknown operator/],
-    ["a bare $", { a: { $: 1 } }, /^filters\.a\.\$: unknown operator/],
-    ["operators first, a plain key after", { a: { $gt: 1, b: 2 } }, /^filters\.a\.b: a plain key beside/],
-    ["a plain key first, operators after", { a: { b: 2, $gt: 1 } }, /^filters\.a\.b: a plain key beside/],
-    ["$and of no array", { $and: { a: 1 } }, /^filters\.\$and: expected an array .* got object/],
-    ["$or of nothing", { $or: [] }, /^filters\.\$or: expected an array of at least one filter/],
-    ["$and of a scalar", { $and: [{}, 3] }, /^filters\.\$and\[1\]: expected an object, got number/],
-    ["$in of no array", { a: { $in: "x" } }, /^filters\.a\.\$in: expected an array, got string/],
-    ["operators in $in", { a: { $in: [1, { $gt: 1 }] } }, /^filters\.a\.\$in\[1\]: expected a value/],
-    ["undefined", { a: undefined }, /^filters\.a: expected a JSON value, got undefined/],
-    ["NaN", { a: { $lt: Number.NaN } }, /^filters\.a\.\$lt: expected a JSON value, got NaN/],
-    [
-      "Infinity in an object",
-      { a: { b: -Infinity } },
-      /^filters\.a\.b: expected a JSON value, got -Infinity/,
-    ],
-    ["a bigint", { a: 1n }, /^filters\.a: expected a JSON value, got bigint/],
-    ["a function", { a: () => true }, /^filters\.a: expected a JSON value, got function/],
-    ["a regular expression", { a: /x/ }, /^filters\.a: expected a JSON value, got an instance/],
-    ["$exists of no boolean", { a: { $exists: 1 } }, /^filters\.a\.\$exists: expected a boolean, got number/],
-    ["a hole in an array", { a: [1, , 2] }, /^filters\.a\[1\]: expected a JSON value, got undefined/], // oxlint-disable-line no-sparse-arrays
+    ["no object", "a", /^filter: expected an object, got string/],
+    ["null", null, /^filter: expected an object, got null/],
+    ["an array", [], /^filter: expected an object, got an empty array/],
+    ["a Map", new Map(), /^filter: expected an object, got an instance/],
+    ["an operator without a field", { $gt: 1 }, /^filter\.\$gt: unknown operator; expected \$and, \$or/],
+    ["$not", { a: { $not: { $gt: 1 } } }, /^filter\.a\.\$not: unknown operator/],
+    ["$and on a field", { a: { $and: [{}] } }, /^filter\.a\.\$and: unknown operator/],
+    ["a bare $", { a: { $: 1 } }, /^filter\.a\.\$: unknown operator/],
+    ["operators first, a plain key after", { a: { $gt: 1, b: 2 } }, /^filter\.a\.b: a plain key beside/],
+    ["a plain key first, operators after", { a: { b: 2, $gt: 1 } }, /^filter\.a\.b: a plain key beside/],
+    ["$and of no array", { $and: { a: 1 } }, /^filter\.\$and: expected an array .* got object/],
+    ["$or of nothing", { $or: [] }, /^filter\.\$or: expected an array of at least one filter/],
+    ["$and of a scalar", { $and: [{}, 3] }, /^filter\.\$and\[1\]: expected an object, got number/],
+    ["$in of no array", { a: { $in: "x" } }, /^filter\.a\.\$in: expected an array, got string/],
+    ["operators in $in", { a: { $in: [1, { $gt: 1 }] } }, /^filter\.a\.\$in\[1\]: expected a value/],
+    ["undefined", { a: undefined }, /^filter\.a: expected a JSON value, got undefined/],
+    ["NaN", { a: { $lt: Number.NaN } }, /^filter\.a\.\$lt: expected a JSON value, got NaN/],
+    ["Infinity in an object", { a: { b: -Infinity } }, /^filter\.a\.b: expected a JSON value, got -Infinity/],
+    ["a bigint", { a: 1n }, /^filter\.a: expected a JSON value, got bigint/],
+    ["a function", { a: () => true }, /^filter\.a: expected a JSON value, got function/],
+    ["a regular expression", { a: /x/ }, /^filter\.a: expected a JSON value, got an instance/],
+    ["$exists of no boolean", { a: { $exists: 1 } }, /^filter\.a\.\$exists: expected a boolean, got number/],
+    ["a hole in an array", { a: [1, , 2] }, /^filter\.a\[1\]: expected a JSON value, got undefined/], // oxlint-disable-line no-sparse-arrays
   ])("%s", (_, filter, message) => {
     expect(rejection(filter)).toMatch(message);
   });
@@ -449,7 +445,7 @@ describe("what is refused", () => {
 
   test("filters hold at most 256 conditions", () => {
     expect(rejection(alternatives(255, { a: 1 }))).toBe("accepted");
-    expect(rejection(alternatives(256, { a: 1 }))).toMatch(/^filters\.\$or\[255\]\.a: .* at most 256/);
+    expect(rejection(alternatives(256, { a: 1 }))).toMatch(/^filter\.\$or\[255\]\.a: .* at most 256/);
     expect(rejection(alternatives(128, { a: { $gt: 1, $lt: 3 } }))).toMatch(/at most 256 conditions/);
     expect(rejection(alternatives(100_000, {}))).toMatch(/at most 256 conditions/);
   });
@@ -458,7 +454,7 @@ describe("what is refused", () => {
     const list = Array.from({ length: 10_000 }, (_, i) => i);
     expect(compileFilter({ a: { $in: list } }).matches({ a: 9999 })).toBe(true);
     expect(rejection({ a: { $nin: [...list, 1] } })).toBe(
-      "filters.a.$nin: expected at most 10000 values, got 10001",
+      "filter.a.$nin: expected at most 10000 values, got 10001",
     );
   });
 

@@ -65,31 +65,37 @@ const table: Record<string, string> = {
   "memoize.ts": "",
   "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "errors.ts node:crypto",
-  "storage/": "errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
+  "storage/": "check-input.ts option-names.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
-  "check-input.ts": "engine/config.ts errors.ts vector-index.ts",
+  "check-input.ts": "engine/config.ts errors.ts",
+  "option-names.ts": "check-input.ts",
+  "method-options.ts": "option-names.ts vector-index.ts",
+  "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts",
   "filter-match.ts": "",
   "peer-package.ts": "errors.ts",
   "embedding/": "errors.ts peer-package.ts sealdex-model",
-  "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/location.ts",
+  "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/storage-location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
   "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts filter.ts vector-index.ts memoize.ts errors.ts`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts
-    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
-  "wire.ts": "wire/ check-input.ts vector-index.ts engine/config.ts filter.ts errors.ts",
+    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
+    method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
+  "wire.ts":
+    "wire/ check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/": "check-input.ts vector-index.ts engine/config.ts errors.ts",
-  "client/": "wire.ts calls.ts check-input.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+  "client/":
+    "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "core.ts": `check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
-    storage/location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
-  "langchain/": `core.ts check-input.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+    storage/storage-location.ts storage/retrying.ts vector-index.ts filter.ts errors.ts`,
+  "langchain/": `core.ts check-input.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
-  "langgraph/": `langchain/ check-input.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
+  "langgraph/": `langchain/ check-input.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,
   "index.ts": "core.ts langchain/",
 };

@@ -118,8 +118,7 @@ function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefi
   const endpoint = url.searchParams.get("endpoint");
   const isKnown = [...url.searchParams.keys()].every((name) => name === "region" || name === "endpoint");
   if (url.hostname === "" || !isKnown) return undefined;
-  return {
-    location,
+  const bucket = {
     bucket: url.hostname,
     ...(path !== "" && { path }),
     ...(region !== null && { region }),
@@ -129,4 +128,7 @@ function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefi
       secretKey: decodeURIComponent(url.password),
     }),
   };
+  if (location === "s3") return { location, ...bucket };
+  // The library refuses a bucket of Google without keys, and says so.
+  return { location, accessKey: undefined, secretKey: undefined, ...bucket };
 }

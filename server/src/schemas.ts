@@ -30,6 +30,7 @@ const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 const vector = Type.Array(Type.Number());
 const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
 const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
+const filter = optional(metadata, "The same as `filters`; giving both is an error.");
 const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
 const failed = Type.Object({
   status_code: Type.Integer(),
@@ -158,6 +159,7 @@ export const query = post(
     n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
     filters,
+    filter,
     include: optional(Type.Array(oneOf("distance", "metadata")), "Default: both."),
   },
 );
@@ -191,10 +193,12 @@ export const getItems = post(
   },
 );
 
-export const deleteItems = post("vectors", "Deletes items by id, or by filter.", done, {
+export const deleteItems = post("vectors", "Deletes items by id, by filter, or all of them.", done, {
   ...address,
   ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
   filters,
+  filter,
+  delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
 });
 
 export const listIds = post(

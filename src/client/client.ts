@@ -4,6 +4,8 @@
  * @module sealdex/client
  */
 
+import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
 import type {
   CallOptions,
   Client,
@@ -12,7 +14,6 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { checkOptions, optionsOf } from "../check-input.js";
 import { decodeNames, encodeAddress, encodeCreateIndex } from "../wire.js";
 import { Connection } from "./connection.js";
 import { RemoteIndex } from "./remote-index.js";
@@ -53,7 +54,7 @@ export type {
  * Nothing is connected to before the first call.
  */
 export function createClient(options: HttpClientOptions): Client {
-  checkOptions(options);
+  checkOptions(options, httpClientOptions);
   return new RemoteClient(new Connection(options));
 }
 
@@ -65,7 +66,8 @@ class RemoteClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.createIndex);
+    if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), options.signal),
@@ -74,21 +76,23 @@ class RemoteClient implements Client {
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.loadIndex);
+    const { signal } = options;
     const index = new RemoteIndex(this.#connection, options);
-    await index.describe(options);
+    await index.describe({ signal });
     return index;
   }
 
-  async listIndexes(options?: CallOptions): Promise<string[]> {
-    const { signal } = optionsOf(options);
+  async listIndexes(options: CallOptions = {}): Promise<string[]> {
+    checkOptions(options, methodOptions.listIndexes);
+    const { signal } = options;
     return this.#connection.calls.change(signal, async () =>
       decodeNames(await this.#connection.get("/v1/indexes/list", signal), "indexes"),
     );
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.deleteIndex);
     await this.#connection.calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/delete", encodeAddress(options), options.signal),
     );

@@ -1,8 +1,10 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
 import { SealdexError } from "../errors.js";
-import type { Filter } from "../filter.js";
-import { checkOptions, invalid, jsonText, optionsOf } from "../check-input.js";
+import { invalid, jsonText } from "../check-input.js";
+import { methodOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
+import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -61,8 +63,9 @@ export class RemoteIndex implements VectorIndex {
    * stored whole or not at all: where one fails, those before it stay. What can be checked without the service is
    * checked of all items before the first request.
    */
-  async upsert(items: readonly Item[], options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
+  async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.upsert);
+    const { signal } = options;
     return this.#connection.calls.change(signal, () => this.#upsert(items, signal));
   }
 
@@ -107,7 +110,7 @@ export class RemoteIndex implements VectorIndex {
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
-    checkOptions(request, "query");
+    checkOptions(request, methodOptions.query);
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
@@ -143,9 +146,9 @@ export class RemoteIndex implements VectorIndex {
     );
   }
 
-  async get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]> {
-    const given = optionsOf(options);
-    return this.#connection.calls.change(given.signal, () => this.#get(ids, given));
+  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+    checkOptions(options, methodOptions.get);
+    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
   }
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
@@ -158,58 +161,60 @@ export class RemoteIndex implements VectorIndex {
   }
 
   /** As the interface says, up to 10,000 ids; more are sent as several requests. */
-  async delete(selection: Selection, options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
-    return this.#connection.calls.change(signal, () => this.#delete(selection, signal));
+  async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
+    const checked = checkSelection(selection);
+    checkOptions(options, methodOptions.delete);
+    const { signal } = options;
+    return this.#connection.calls.change(signal, () => this.#delete(checked, signal));
   }
 
   async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
-    const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
-    if ((ids === undefined) === (filter === undefined)) {
-      throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
-    }
-    const parts =
-      ids === undefined
-        ? [{ filter: filter as Filter }]
-        : slices(ids, itemsMax).map((part) => ({ ids: part }));
+    const { ids } = selection;
+    const parts = ids === undefined ? [selection] : slices(ids, itemsMax).map((part) => ({ ids: part }));
     for (const part of parts) {
       await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part), signal);
     }
   }
 
-  async listIds(options?: ListIdsOptions): Promise<string[]> {
-    const body = encodePage(this.#address, optionsOf(options));
+  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
+    checkOptions(options, methodOptions.listIds);
+    const body = encodePage(this.#address, options);
     return decodeNames(await this.#call("/v1/vectors/list_ids", body, options), "ids");
   }
 
-  async count(options?: CallOptions): Promise<number> {
+  async count(options: CallOptions = {}): Promise<number> {
+    checkOptions(options, methodOptions.count);
     return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeAddress(this.#address), options));
   }
 
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
-  async train(options?: TrainOptions): Promise<void> {
-    await this.#call("/v1/indexes/train", encodeTrain(this.#address, optionsOf(options)), options);
+  async train(options: TrainOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.train);
+    await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
-  async compact(options?: CallOptions): Promise<void> {
+  async compact(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.compact);
     await this.#call("/v1/indexes/compact", encodeAddress(this.#address), options);
   }
 
   /** As the interface says. */
-  async rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void> {
+  async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.rotateKey);
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
     await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
     this.#address = next;
   }
 
-  async describe(options?: CallOptions): Promise<IndexDescription> {
+  async describe(options: CallOptions = {}): Promise<IndexDescription> {
+    checkOptions(options, methodOptions.describe);
     return decodeDescription(await this.#call("/v1/indexes/describe", encodeAddress(this.#address), options));
   }
 
   /** A call that is one request. */
-  #call(path: string, body: object, options: CallOptions | undefined): Promise<unknown> {
-    const { signal } = optionsOf(options);
+  #call(path: string, body: object, options: CallOptions): Promise<unknown> {
+    const { signal } = options;
     return this.#connection.calls.change(signal, () => this.#connection.post(path, body, signal));
   }
 }

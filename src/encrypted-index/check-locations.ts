@@ -1,9 +1,11 @@
 /** Checks that storage locations can hold indexes, before anything depends on it. */
 
-import { optionsOf } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { probe } from "../storage/probe.js";
 import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
 import { atLocation } from "./at-location.js";
+
+const checkLocationsOptions = optionNames<CallOptions>("checkLocations", { signal: true });
 
 /**
  * Writes, reads, lists and deletes a few small blobs in each location. `place`: locations, or an embedded client.
@@ -12,9 +14,10 @@ import { atLocation } from "./at-location.js";
  */
 export async function checkLocations(
   place: Client | EmbeddedClientOptions,
-  options?: CallOptions,
+  options: CallOptions = {},
 ): Promise<void> {
-  const { signal } = optionsOf(options);
+  checkOptions(options, checkLocationsOptions);
+  const { signal } = options;
   await atLocation(place, "checkLocations", signal, async (client) => {
     const { indexStore, configStore } = client.place;
     await probe(indexStore, "index location");

@@ -1,9 +1,11 @@
 /** Collection of a whole place on demand: what belongs to no index that is there. */
 
-import { optionsOf } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
 import { collectOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
+
+const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true });
 
 /**
  * Deletes what is left of indexes that were deleted, or whose creation, copying or deletion was cut short, once that has
@@ -14,9 +16,10 @@ import { atLocation } from "./at-location.js";
  */
 export async function collectGarbage(
   place: Client | EmbeddedClientOptions,
-  options?: CallOptions,
+  options: CallOptions = {},
 ): Promise<number> {
-  const { signal } = optionsOf(options);
+  checkOptions(options, collectOptions);
+  const { signal } = options;
   return atLocation(place, "collectGarbage", signal, async (client) => {
     const { indexStore, configStore } = client.place;
     const deleted = await collectOrphans(indexStore, configStore, client.clock, signal);

@@ -6,9 +6,9 @@
  * copy is no index yet, and the next attempt goes on with what is there.
  */
 
-import { checkOptions } from "../check-input.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteOrphan } from "./orphans.js";
@@ -36,13 +36,23 @@ export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
 }
 
+const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
+  indexName: true,
+  indexKey: true,
+  from: true,
+  to: true,
+  newName: true,
+  onProgress: true,
+  signal: true,
+});
+
 /**
  * Copies an index and verifies the copy, which has the same key. Throws as `loadIndex`; `already_exists` where the name
  * is taken at `to`, or the place has the index under another name; `corrupt` or `missing_object` where the source is
  * damaged. After a failure or an interruption, the same call goes on with what was copied before.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
-  checkOptions(options);
+  checkOptions(options, copyOptions);
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   const key = parseIndexKey(indexKey);

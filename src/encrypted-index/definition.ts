@@ -3,7 +3,9 @@
 import { embedderByName, modelName } from "../embedding/built-in.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
-import { invalid, typeName } from "../check-input.js";
+import { invalid } from "../check-input.js";
+import { indexConfigOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
 import type { CreateIndexOptions } from "../vector-index.js";
 import type { IndexDefinition } from "./index-record.js";
 
@@ -15,9 +17,7 @@ const nListsMax = 65_536;
 /** Throws `invalid_request` or `dimension_mismatch`. */
 export function defineIndex(options: CreateIndexOptions): IndexDefinition {
   const { indexConfig = { type: "ivfflat" }, metric = "euclidean", embeddingModel } = options;
-  if (typeof indexConfig !== "object" || indexConfig === null) {
-    throw invalid(`indexConfig: expected an object, got ${typeName(indexConfig)}`);
-  }
+  checkOptions(indexConfig, indexConfigOptions);
   const { type, nLists = defaultNLists } = indexConfig;
   checkOneOf(type, indexTypes, "indexConfig.type");
   checkOneOf(metric, metrics, "metric");
@@ -25,7 +25,13 @@ export function defineIndex(options: CreateIndexOptions): IndexDefinition {
   const dimension = chooseDimension(indexConfig.dimension, embeddingModel);
   const config: IndexConfig = { type, metric, nLists, ...(dimension !== undefined && { dimension }) };
   const model = embeddingModel !== undefined && { embeddingModel: modelName(embeddingModel) };
-  if (type !== "ivfpq") return { config, ...model };
+  if (type !== "ivfpq") {
+    for (const name of ["pqDim", "pqBits"] as const) {
+      if (indexConfig[name] === undefined) continue;
+      throw invalid(`indexConfig.${name}: expected none, since only ivfpq has it, got a value for ${type}`);
+    }
+    return { config, ...model };
+  }
 
   const { pqDim = defaultPqDim, pqBits = defaultPqBits } = indexConfig;
   checkInteger(pqDim, 1, dimensionMax, "indexConfig.pqDim");

@@ -4,7 +4,9 @@ import { inspect } from "node:util";
 import { Calls } from "../calls.js";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import { checkOptions, invalid, optionsOf, typeName } from "../check-input.js";
+import { invalid, typeName } from "../check-input.js";
+import { embeddedClientOptions, methodOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
@@ -57,6 +59,7 @@ export class EmbeddedClient implements Client {
   #closing: Promise<void> | undefined;
 
   constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
+    checkOptions(options, embeddedClientOptions);
     const { indexLocation, configLocation, cacheBytesMax = cacheBytesDefault() } = options;
     const {
       maxStalenessMs = 0,
@@ -84,7 +87,7 @@ export class EmbeddedClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.createIndex);
     return this.#calls.change(options.signal, () => this.#create(options));
   }
 
@@ -118,7 +121,7 @@ export class EmbeddedClient implements Client {
   }
 
   async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.loadIndex);
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
       if (await index.access.isRotationUnfinished())
@@ -127,8 +130,9 @@ export class EmbeddedClient implements Client {
     });
   }
 
-  async listIndexes(options?: CallOptions): Promise<string[]> {
-    const { signal } = optionsOf(options);
+  async listIndexes(options: CallOptions = {}): Promise<string[]> {
+    checkOptions(options, methodOptions.listIndexes);
+    const { signal } = options;
     return this.#calls.look(signal, async () => {
       const keys = await this.#configStore.list(namesPrefix, { signal });
       const names = keys.map(indexNameOf).filter((name) => name !== undefined);
@@ -137,7 +141,7 @@ export class EmbeddedClient implements Client {
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    checkOptions(options);
+    checkOptions(options, methodOptions.deleteIndex);
     await this.#calls.change(options.signal, () => this.#delete(options));
   }
 

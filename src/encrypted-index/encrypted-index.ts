@@ -6,8 +6,11 @@ import { embedderByName } from "../embedding/built-in.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
-import { compileFilter, type Filter } from "../filter.js";
-import { checkVectorShape, invalid, optionsOf, typeName } from "../check-input.js";
+import { compileFilter } from "../filter.js";
+import { invalid, typeName } from "../check-input.js";
+import { methodOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
+import { checkSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
@@ -15,7 +18,6 @@ import type {
   GetOptions,
   IndexDescription,
   IndexKey,
-  ItemField,
   Item,
   ListIdsOptions,
   Match,
@@ -32,6 +34,7 @@ import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
+import { allItemFields, checkIds, checkInclude, checkQuery, itemFields } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
@@ -43,12 +46,7 @@ import type { Snapshot } from "../search/snapshot.js";
 import { train } from "./train.js";
 import { upsert } from "./upsert.js";
 
-const topKMax = 10_000;
-const batchMax = 1000;
 const nListsMax = 65_536;
-const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];
-const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
@@ -66,8 +64,9 @@ export class EncryptedIndex implements VectorIndex {
     this.#training = training;
   }
 
-  async upsert(items: readonly Item[], options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
+  async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.upsert);
+    const { signal } = options;
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       const dimension = dimensionOf(index, await index.log.recent());
@@ -93,36 +92,21 @@ export class EncryptedIndex implements VectorIndex {
   query(request: SingleQuery | TextQuery): Promise<Match[]>;
   query(request: BatchQuery): Promise<Match[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
-    const asked: Partial<SingleQuery & TextQuery & BatchQuery> = optionsOf(request, "query");
-    const { queryVector, queryVectors, queryContents } = asked;
-    const given = (value: unknown) => value !== undefined && value !== null;
-    const count = Number(given(queryVector)) + Number(given(queryVectors)) + Number(given(queryContents));
-    if (count !== 1) {
-      const names = Object.entries({ queryVector, queryVectors, queryContents })
-        .filter(([, value]) => given(value))
-        .map(([name]) => name);
-      const came = count === 0 ? "none" : names.join(" and ");
-      throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
-    }
-    const options = checkQuery(request);
-    const { signal } = options;
-    if (queryVectors !== undefined && queryVectors !== null) {
-      if (!Array.isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
-      if (queryVectors.length > batchMax) {
-        throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${queryVectors.length}`);
+    const { subject, options } = checkQuery(request);
+    return this.#calls.look(options.signal, async () => {
+      if ("vectors" in subject) {
+        return this.#search(subject.vectors, (i) => `queryVectors[${i}]`, options);
       }
-      return this.#calls.look(signal, () => this.#search(queryVectors, (i) => `queryVectors[${i}]`, options));
-    }
-    return this.#calls.look(signal, async () => {
-      const vector = queryVector ?? (await this.#embedQuery(queryContents));
+      const vector = "vector" in subject ? subject.vector : await this.#embedQuery(subject.contents);
       const [matches] = await this.#search([vector], () => "queryVector", options);
       return matches;
     });
   }
 
-  async get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]> {
+  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+    checkOptions(options, methodOptions.get);
     checkIds(ids, "ids");
-    const { include: given, signal } = optionsOf(options);
+    const { include: given, signal } = options;
     const asked = checkInclude(given ?? itemFields, allItemFields);
     const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
     const work = async (snapshot: Snapshot) => {
@@ -138,14 +122,12 @@ export class EncryptedIndex implements VectorIndex {
     return this.#calls.look(signal, () => this.#index.snapshots.read(work));
   }
 
-  async delete(selection: Selection, options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
-    const { ids, filter } = (selection ?? {}) as { ids?: readonly string[]; filter?: Filter };
-    if ((ids === undefined) === (filter === undefined)) {
-      throw invalid(`delete: expected either ids or filter, got ${ids === undefined ? "neither" : "both"}`);
-    }
+  async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
+    const { ids, filter } = checkSelection(selection);
+    checkOptions(options, methodOptions.delete);
+    const { signal } = options;
     if (ids !== undefined) checkIds(ids, "ids");
-    const compiled = filter === undefined ? undefined : compileFilter(filter);
+    const compiled = ids === undefined ? compileFilter(filter ?? {}) : undefined;
     const index = this.#index;
     await this.#calls.change(signal, async () => {
       await compactIfDue(index, signal);
@@ -156,20 +138,22 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  async listIds(options?: ListIdsOptions): Promise<string[]> {
-    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = optionsOf(options);
+  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
+    checkOptions(options, methodOptions.listIds);
+    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
     checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
     if (after !== undefined) checkIdText(after, "after");
     return this.#calls.look(signal, () => listIds(this.#index, limit, after, signal));
   }
 
-  async count(options?: CallOptions): Promise<number> {
-    const { signal } = optionsOf(options);
-    return this.#calls.look(signal, () => this.#index.snapshots.read((snapshot) => snapshot.count()));
+  async count(options: CallOptions = {}): Promise<number> {
+    checkOptions(options, methodOptions.count);
+    return this.#calls.look(options.signal, () => this.#index.snapshots.read((snapshot) => snapshot.count()));
   }
 
-  async train(options?: TrainOptions): Promise<void> {
-    const { nLists, onProgress, signal } = optionsOf(options);
+  async train(options: TrainOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.train);
+    const { nLists, onProgress, signal } = options;
     if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
     if (onProgress !== undefined && typeof onProgress !== "function") {
       throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
@@ -181,16 +165,18 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  async compact(options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
+  async compact(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.compact);
+    const { signal } = options;
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
       await gc(this.#index, signal === undefined ? {} : { signal });
     });
   }
 
-  async rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void> {
-    const { signal } = optionsOf(options);
+  async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.rotateKey);
+    const { signal } = options;
     const key = parseIndexKey(newKey);
     await this.#calls.change(signal, async () => {
       signal?.throwIfAborted();
@@ -198,9 +184,9 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  async describe(options?: CallOptions): Promise<IndexDescription> {
-    const { signal } = optionsOf(options);
-    return this.#calls.look(signal, () => this.#describe());
+  async describe(options: CallOptions = {}): Promise<IndexDescription> {
+    checkOptions(options, methodOptions.describe);
+    return this.#calls.look(options.signal, () => this.#describe());
   }
 
   async #describe(): Promise<IndexDescription> {
@@ -237,15 +223,12 @@ export class EncryptedIndex implements VectorIndex {
     return embeddingModel === undefined ? undefined : embedderByName(embeddingModel);
   }
 
-  async #embedQuery(queryContents: unknown): Promise<Vector> {
+  async #embedQuery(queryContents: string): Promise<Vector> {
     const embedder = this.#embedder();
     if (embedder === undefined) {
       throw invalid(
         "queryContents: expected an index with an embedding model; this one has none, give queryVector",
       );
-    }
-    if (typeof queryContents !== "string") {
-      throw invalid(`queryContents: expected a string, got ${typeof queryContents}`);
     }
     return embedder.embedQuery(queryContents);
   }
@@ -255,8 +238,6 @@ export class EncryptedIndex implements VectorIndex {
     where: (i: number) => string,
     options: CheckedQuery,
   ): Promise<Match[][]> {
-    // Not forEach, which passes over the holes of a sparse array.
-    for (const [i, vector] of vectors.entries()) checkVectorShape(vector, where(i));
     return this.#index.snapshots.read(async (snapshot) => {
       const dimension = dimensionOf(this.#index, snapshot.manifest);
       // No vector has been stored yet, so any dimension may ask and nothing is near.
@@ -283,36 +264,4 @@ function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchFi
     "not_supported",
     `include: a trained index of type ${config.type} keeps codes and no vectors`,
   );
-}
-
-function checkQuery(request: SingleQuery | TextQuery | BatchQuery): CheckedQuery {
-  const { topK = 100, nProbes = 1, greedy = false, filters, include = ["distance"], signal } = request;
-  checkInteger(topK, 0, topKMax, "topK");
-  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
-  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  const filter = filters === undefined || filters === null ? undefined : compileFilter(filters);
-  return {
-    topK,
-    nProbes,
-    greedy,
-    include: checkInclude(include, matchFields),
-    ...(filter && { filter }),
-    ...(signal && { signal }),
-  };
-}
-
-function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
-  if (!Array.isArray(include)) throw invalid("include: expected an array");
-  for (const field of include) {
-    if (!allowed.includes(field)) {
-      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
-      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
-    }
-  }
-  return new Set(include);
-}
-
-function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
-  if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
-  for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
 }

@@ -5,6 +5,8 @@ import type { Embedder } from "../embedding/embedder.js";
 import { SealdexError } from "../errors.js";
 import { type Metric, normMax } from "../engine/config.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
+import { itemFields } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
@@ -105,6 +107,7 @@ function checkId(item: unknown, i: number): string {
   if (typeof item !== "object" || item === null)
     throw invalid(`items[${i}]: expected an object, got ${typeName(item)}`);
   const { id } = item as { id?: unknown };
+  checkOptions(item, itemFields, `items[${i}]`);
   checkIdText(id, `items[${i}].id`);
   return id;
 }

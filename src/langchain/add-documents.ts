@@ -2,6 +2,7 @@
 
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { VectorIndex } from "../vector-index.js";
 import { chooseIds, toItems } from "./documents.js";
 
@@ -23,6 +24,8 @@ export interface AddOptions {
   readonly signal?: AbortSignal;
 }
 
+const addOptions = optionNames<AddOptions>("addDocuments", { ids: true, onProgress: true, signal: true });
+
 /** A batch ends with the document that reaches one of these. */
 const batchDocuments = 500;
 const batchCharacters = 4_000_000;
@@ -35,8 +38,10 @@ export async function addInBatches(
   index: VectorIndex,
   documents: readonly DocumentInterface[],
   vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
-  { ids: given, onProgress, signal }: AddOptions = {},
+  options: AddOptions = {},
 ): Promise<string[]> {
+  checkOptions(options, addOptions);
+  const { ids: given, onProgress, signal } = options;
   const ids = chooseIds(documents, given);
   for (let start = 0; start < documents.length;) {
     signal?.throwIfAborted();

@@ -7,14 +7,21 @@
 
 import { inspect } from "node:util";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
-import { type MaxMarginalRelevanceSearchOptions, VectorStore } from "@langchain/core/vectorstores";
+import {
+  type MaxMarginalRelevanceSearchOptions,
+  VectorStore,
+  type VectorStoreRetriever,
+} from "@langchain/core/vectorstores";
 import type { Metric } from "../engine/config.js";
-import { compileFilter, type Filter, type Predicate } from "../filter.js";
-import { checkOptions, invalid } from "../check-input.js";
-import type { Match, MatchField, VectorIndex } from "../vector-index.js";
+import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
+import { invalid, typeName } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import { checkSelection } from "../selection.js";
+import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
+import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { scoreOf } from "./score.js";
 import { StoreIndex } from "./store-index.js";
 import {
@@ -23,6 +30,7 @@ import {
   type EncryptedVectorStoreArgs,
   type EncryptedVectorStoreFactoryArgs,
   type EncryptedVectorStoreFields,
+  withoutSelectorOptions,
 } from "./store-options.js";
 
 const kDefault = 4;
@@ -30,11 +38,15 @@ const fetchKDefault = 20;
 /** The most that an index gives at a time. */
 const topKMax = 10_000;
 
-/** What to delete: documents by id, by filter, or all of them. */
-export type DeleteParams =
-  | { readonly ids: readonly string[] }
-  | { readonly filter: Filter }
-  | { readonly deleteAll: true };
+/** What to delete: documents by id, by a filter that not everything matches, or all of them. */
+export type DeleteParams = Selection;
+
+const mmrOptions = optionNames<MaxMarginalRelevanceSearchOptions<Filter>>("maxMarginalRelevanceSearch", {
+  k: true,
+  fetchK: true,
+  lambda: true,
+  filter: true,
+});
 
 export class EncryptedVectorStore extends VectorStore {
   declare FilterType: Filter;
@@ -47,17 +59,21 @@ export class EncryptedVectorStore extends VectorStore {
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {
-    const args = second === undefined ? (first as EncryptedVectorStoreFields) : second;
-    checkOptions(args, "args");
-    const embeddings =
-      second === undefined ? (first as EncryptedVectorStoreFields).embeddings : (first as EmbeddingsInput);
+    const { embeddings, args } =
+      second === undefined
+        ? splitFields(first as EncryptedVectorStoreFields)
+        : { embeddings: first as EmbeddingsInput, args: second };
+    const index = new StoreIndex(args);
     // LangChain keeps what super() is given in a public field: the key must not be in it.
     super(chooseEmbeddings(embeddings), { indexName: args.indexName });
     const { filter, nProbes = 0, greedy = false } = args;
-    this.#matches = filter && compileFilter(filter).matches;
-    this.#filter = filter && structuredClone(filter);
+    const compiled = filter && compileFilter(filter);
+    // One that everything matches is none, so that `deleteAll` may delete all.
+    const limits = compiled !== undefined && !matchesEverything(compiled.root);
+    this.#matches = limits ? compiled.matches : undefined;
+    this.#filter = limits ? structuredClone(filter) : undefined;
     this.#probing = { nProbes, greedy };
-    this.#index = new StoreIndex(args);
+    this.#index = index;
   }
 
   static override lc_name(): string {
@@ -138,8 +154,10 @@ export class EncryptedVectorStore extends VectorStore {
    */
   override async maxMarginalRelevanceSearch(
     query: string,
-    { k = kDefault, fetchK = fetchKDefault, lambda = 0.5, filter }: MaxMarginalRelevanceSearchOptions<Filter>,
+    options: MaxMarginalRelevanceSearchOptions<Filter>,
   ): Promise<Document[]> {
+    checkOptions(options, mmrOptions);
+    const { k = kDefault, fetchK = fetchKDefault, lambda = 0.5, filter } = options;
     checkCount(k, "k");
     checkCount(fetchK, "fetchK");
     if (!(lambda >= 0 && lambda <= 1)) throw invalid("lambda: expected a number from 0 to 1");
@@ -162,18 +180,19 @@ export class EncryptedVectorStore extends VectorStore {
 
   /** Deletes documents; unknown ids are fine. The store's own filter limits what can be deleted, by id too. */
   override async delete(params?: DeleteParams): Promise<void> {
-    const { ids, filter, deleteAll } = (params ?? {}) as {
-      ids?: string[];
-      filter?: Filter;
-      deleteAll?: true;
-    };
-    const given = [ids, filter, deleteAll === true || undefined].filter((value) => value !== undefined);
-    if (given.length !== 1) {
-      throw invalid("delete: expected one of { ids }, { filter } and { deleteAll: true }");
-    }
+    const { ids, filter } = checkSelection(params ?? ({} as DeleteParams));
     const { index } = await this.#index.open();
-    if (ids === undefined) await index.delete({ filter: this.#both(filter) ?? {} });
-    else await index.delete({ ids: this.#matches ? await this.#matching(index, ids, this.#matches) : ids });
+    if (ids !== undefined) {
+      await index.delete({ ids: this.#matches ? await this.#matching(index, ids, this.#matches) : ids });
+    } else {
+      const both = this.#both(filter);
+      await index.delete(both === undefined ? { deleteAll: true } : { filter: both });
+    }
+  }
+
+  /** As of any vector store. Throws `invalid_request` for a field that retrievers do not take. */
+  override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this> {
+    return super.asRetriever(...checkRetrieverArguments<this>(args));
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */
@@ -197,7 +216,7 @@ export class EncryptedVectorStore extends VectorStore {
     embeddings: EmbeddingsInput,
     args: EncryptedVectorStoreFactoryArgs,
   ): Promise<EncryptedVectorStore> {
-    const { ids, ...storeArgs } = args;
+    const { ids, ...storeArgs } = withoutSelectorOptions(args);
     const store = new this(embeddings, storeArgs);
     return store.#orClose(store.addDocuments(documents, { ids }));
   }
@@ -234,8 +253,13 @@ export class EncryptedVectorStore extends VectorStore {
   ): Promise<{ matches: Match[]; metric: Metric }> {
     const { index, metric } = await this.#index.open();
     const topK = k > topKMax ? Math.min(k, await index.count()) : k;
-    const filters = this.#both(filter);
-    const matches = await index.query({ queryVector: query, topK, ...this.#probing, filters, include });
+    const matches = await index.query({
+      queryVector: query,
+      topK,
+      ...this.#probing,
+      filter: this.#both(filter),
+      include,
+    });
     return { matches, metric };
   }
 
@@ -250,6 +274,17 @@ export class EncryptedVectorStore extends VectorStore {
     const items = await index.get(ids, { include: ["metadata"] });
     return items.filter(({ metadata = {} }) => matches(metadata)).map(({ id }) => id);
   }
+}
+
+function splitFields(fields: EncryptedVectorStoreFields): {
+  embeddings: EmbeddingsInput;
+  args: EncryptedVectorStoreArgs;
+} {
+  if (typeof fields !== "object" || fields === null) {
+    throw invalid(`store: expected embeddings and options, got ${typeName(fields)}`);
+  }
+  const { embeddings, ...args } = fields;
+  return { embeddings, args };
 }
 
 function checkCount(value: number, where: string): void {

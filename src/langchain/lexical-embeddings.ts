@@ -3,11 +3,14 @@
 import { Embeddings } from "@langchain/core/embeddings";
 import { lexicalEmbedder } from "../embedding/built-in.js";
 import type { NamedEmbedder } from "../embedding/embedder.js";
+import { checkOptions, optionNames } from "../option-names.js";
 
 export interface LexicalEmbeddingsParams {
   /** Components of a vector, an integer from 16 to 8,192. Default 512. */
   readonly dimension?: number;
 }
+
+const paramNames = optionNames<LexicalEmbeddingsParams>("LexicalEmbeddings", { dimension: true });
 
 /**
  * Embeddings that need no download, key or network. They are lexical: texts are near when they share words, or parts
@@ -19,8 +22,10 @@ export class LexicalEmbeddings extends Embeddings {
   readonly dimension: number;
   readonly #embedder: NamedEmbedder;
 
-  constructor({ dimension = 512 }: LexicalEmbeddingsParams = {}) {
+  constructor(params: LexicalEmbeddingsParams = {}) {
     super({});
+    checkOptions(params, paramNames);
+    const { dimension = 512 } = params;
     this.#embedder = lexicalEmbedder(dimension);
     this.dimension = dimension;
   }

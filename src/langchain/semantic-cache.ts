@@ -5,6 +5,7 @@ import { BaseCache, deserializeStoredGeneration, serializeGeneration } from "@la
 import type { StoredGeneration } from "@langchain/core/messages";
 import type { Generation } from "@langchain/core/outputs";
 import { invalid } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 export interface SemanticCacheOptions {
@@ -13,6 +14,11 @@ export interface SemanticCacheOptions {
   /** Seconds after which an answer is not given any more. Default: never. */
   readonly ttlSeconds?: number;
 }
+
+const cacheOptions = optionNames<SemanticCacheOptions>("EncryptedSemanticCache", {
+  scoreThreshold: true,
+  ttlSeconds: true,
+});
 
 /**
  * A cache for `new ChatModel({ cache })`, over a store of its own.
@@ -27,8 +33,10 @@ export class EncryptedSemanticCache extends BaseCache<Generation[]> {
   readonly #scoreThreshold: number;
   readonly #ttlSeconds: number | undefined;
 
-  constructor(store: EncryptedVectorStore, { scoreThreshold = 0.95, ttlSeconds }: SemanticCacheOptions = {}) {
+  constructor(store: EncryptedVectorStore, options: SemanticCacheOptions = {}) {
     super();
+    checkOptions(options, cacheOptions);
+    const { scoreThreshold = 0.95, ttlSeconds } = options;
     if (!(scoreThreshold >= 0 && scoreThreshold <= 1)) {
       throw invalid("scoreThreshold: expected a number from 0 to 1");
     }

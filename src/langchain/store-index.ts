@@ -4,8 +4,10 @@ import { createClient } from "../core.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
 import { invalid } from "../check-input.js";
-import type { Client, VectorIndex } from "../vector-index.js";
-import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
+import type { Client, EmbeddedClientOptions, HttpClientOptions, VectorIndex } from "../vector-index.js";
+import { checkStoreOptions, type EncryptedVectorStoreArgs, type StoreOptions } from "./store-options.js";
+
+type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
 
 export interface OpenedIndex {
   readonly index: VectorIndex;
@@ -19,12 +21,14 @@ export class StoreIndex {
   readonly #ownsClient: boolean;
   #opened: Promise<OpenedIndex> | undefined;
 
+  /** Throws `invalid_request` for an option that it does not know. */
   constructor(args: EncryptedVectorStoreArgs) {
+    checkStoreOptions(args);
     const { indexKey } = args;
     // A copy: the caller may overwrite the key before the first call.
     this.#options = { ...args, indexKey: indexKey instanceof Uint8Array ? indexKey.slice() : indexKey };
     this.#ownsClient = !("client" in args);
-    this.#client = "client" in args ? args.client : createClient(args);
+    this.#client = "client" in args ? args.client : createClient(placeOf(args));
   }
 
   get indexName(): string {
@@ -86,6 +90,24 @@ export class StoreIndex {
     }
     return { index, metric };
   }
+}
+
+/** The options of the client, without those of the store. */
+function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
+  if ("baseUrl" in args) {
+    const { baseUrl, apiKey, timeoutMs } = args;
+    return { baseUrl, apiKey, timeoutMs };
+  }
+  const { indexLocation, configLocation, cacheBytesMax, maxStalenessMs } = args;
+  const { storageTimeoutMs, automaticTraining } = args;
+  return {
+    indexLocation,
+    configLocation,
+    cacheBytesMax,
+    maxStalenessMs,
+    storageTimeoutMs,
+    automaticTraining,
+  };
 }
 
 /** By code, not by class: a given client may come from the package's other build (ESM, CommonJS). */

@@ -5,6 +5,7 @@ import { embedderByName } from "../embedding/built-in.js";
 import type { IndexType, Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
+import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
 import type {
   Client,
   EmbeddedClientOptions,
@@ -35,9 +36,14 @@ export interface StoreOptions {
   readonly greedy?: boolean;
 }
 
+interface StoreAtLocation extends EmbeddedClientOptions {
+  /** The specification's wrapper takes one for storage locations too. Only a service checks it. */
+  readonly apiKey?: string | undefined;
+}
+
 /** Where the index is: storage locations, a Sealdex service, or a client that the caller has and closes. */
 export type EncryptedVectorStoreArgs = StoreOptions &
-  (EmbeddedClientOptions | HttpClientOptions | { readonly client: Client });
+  (StoreAtLocation | HttpClientOptions | { readonly client: Client });
 
 /** An Embeddings object, or the name of a model that Sealdex knows, such as `default`. */
 export type EmbeddingsInput = EmbeddingsInterface | string;
@@ -47,6 +53,68 @@ export type EncryptedVectorStoreFields = EncryptedVectorStoreArgs & { readonly e
 
 /** Arguments of the factories: the store's, and ids for the documents. */
 export type EncryptedVectorStoreFactoryArgs = EncryptedVectorStoreArgs & { readonly ids?: readonly string[] };
+
+type SelectorArgs = EncryptedVectorStoreFactoryArgs & {
+  readonly k?: unknown;
+  readonly inputKeys?: unknown;
+  readonly exampleKeys?: unknown;
+};
+
+const own = {
+  indexName: true,
+  indexKey: true,
+  indexType: true,
+  indexConfigParams: true,
+  metric: true,
+  filter: true,
+  nProbes: true,
+  greedy: true,
+} as const;
+const embedded = {
+  indexLocation: true,
+  configLocation: true,
+  cacheBytesMax: true,
+  maxStalenessMs: true,
+  storageTimeoutMs: true,
+  automaticTraining: true,
+  apiKey: true,
+} as const;
+const http = { baseUrl: true, apiKey: true, timeoutMs: true } as const;
+
+const withClient = optionNames<StoreOptions & { client: Client }>("store", { ...own, client: true });
+const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...http });
+const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", { ...own, ...embedded });
+
+const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
+  nLists: true,
+  pqDim: true,
+  pqBits: true,
+});
+
+/** Throws `invalid_request` for options that no store takes, or none at such a place. */
+export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
+  checkOptions(args, namesFor(args));
+  const { indexType = "ivfflat", indexConfigParams: params } = args;
+  if (params === undefined) return;
+  checkOptions(params, indexConfigParams);
+  if (indexType !== "ivfpq" && (params.pqDim ?? params.pqBits) !== undefined) {
+    throw invalid("indexConfigParams: expected pqDim and pqBits only if indexType is ivfpq");
+  }
+}
+
+function namesFor(args: unknown): OptionNames {
+  const given = (args ?? {}) as object;
+  if ("client" in given) return withClient;
+  return "baseUrl" in given ? withUrl : withLocation;
+}
+
+/** LangChain's example selectors pass their own options on to the factory of the store. */
+export function withoutSelectorOptions(
+  args: EncryptedVectorStoreFactoryArgs,
+): EncryptedVectorStoreFactoryArgs {
+  const { k: _k, inputKeys: _inputKeys, exampleKeys: _exampleKeys, ...rest } = args as SelectorArgs;
+  return rest;
+}
 
 /**
  * The Embeddings object that is meant. Known by what it can do, not by its class: it may come from another copy of

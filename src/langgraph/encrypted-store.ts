@@ -20,6 +20,7 @@ import {
 import type { Embedder } from "../embedding/embedder.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
 import {
@@ -49,6 +50,21 @@ export interface SemanticIndex {
   readonly fields?: readonly string[];
 }
 
+const semanticIndexOptions = optionNames<SemanticIndex>("index", {
+  dims: true,
+  embeddings: true,
+  fields: true,
+});
+
+type SearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]>;
+
+const searchOptions = optionNames<SearchOptions>("search", {
+  filter: true,
+  limit: true,
+  offset: true,
+  query: true,
+});
+
 type OfVectorStore = "filter" | "metric";
 type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
 
@@ -75,8 +91,12 @@ export class EncryptedStore extends BaseStore {
 
   constructor({ index, nProbes = 0, greedy = false, ...args }: EncryptedStoreArgs) {
     super();
+    for (const name of ["filter", "metric"] satisfies OfVectorStore[]) {
+      if (name in args) throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
+    }
     this.#index = new StoreIndex({ ...args, metric: "cosine" } as EncryptedVectorStoreArgs);
     this.#probing = { nProbes, greedy };
+    if (index !== undefined) checkOptions(index, semanticIndexOptions);
     this.#embedder = index && chooseEmbeddings(index.embeddings);
     this.#fields = index?.fields ?? ["$"];
     this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
@@ -98,6 +118,15 @@ export class EncryptedStore extends BaseStore {
     const read = await Promise.all(results);
     if (puts.size > 0) await this.#put(index, puts);
     return read as OperationResults<Op>;
+  }
+
+  /** As of any `BaseStore`. Throws `invalid_request` for an option that it does not take. */
+  override async search(
+    namespacePrefix: string[],
+    options: SearchOptions = {},
+  ): ReturnType<BaseStore["search"]> {
+    checkOptions(options, searchOptions);
+    return super.search(namespacePrefix, options);
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */
@@ -179,31 +208,31 @@ export class EncryptedStore extends BaseStore {
     wanted: number,
   ): Promise<SearchItem[]> {
     const queryVector = await embedder.embedQuery(query);
-    const filters = rowFilter(namespacePrefix, filter, { indexed: true });
+    const rows = rowFilter(namespacePrefix, filter, { indexed: true });
     // An item with several texts may come several times: until there are enough of them, ask for more rows.
     for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
       const include = ["distance", "metadata"] as const;
-      const matches = await index.query({ queryVector, topK, ...this.#probing, filters, include });
+      const matches = await index.query({ queryVector, topK, ...this.#probing, filter: rows, include });
       const items = await bestOfEach(index, matches);
       if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
     }
   }
 
   /** Rows that match, the latest updated first. */
-  async #latest(index: VectorIndex, filters: Filter): Promise<ItemRow[]> {
+  async #latest(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
     const everyList = { nProbes: Number.MAX_SAFE_INTEGER };
     const queryVector = [...this.#blank];
     const found = await index.query({
       queryVector,
       topK: topKMax,
       ...everyList,
-      filters,
+      filter,
       include: ["metadata"],
     });
     const rows =
       found.length < topKMax
         ? found.map(({ metadata }) => rowOf(metadata))
-        : await allMatching(index, filters);
+        : await allMatching(index, filter);
     return rows.sort((a, b) => b.updatedAt - a.updatedAt || b.turn - a.turn);
   }
 

@@ -1,6 +1,8 @@
 /** From a storage location, as callers name it, to its driver: the only list of drivers. */
 
 import { SealdexError } from "../errors.js";
+import { invalid } from "../check-input.js";
+import { checkOptions } from "../option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
 import { isPassing as mayPassAtServer } from "./failure.js";
@@ -14,47 +16,15 @@ import { probedBeforeWriting } from "./probe.js";
 import { createRedisStore } from "./redis.js";
 import type { RedisClient } from "./redis-connection.js";
 import { createS3Store, type S3ClientLike } from "./s3.js";
+import {
+  type GcsLocation,
+  locationFields,
+  type S3Location,
+  type StorageLocation,
+} from "./storage-location.js";
 import { storageTimeoutMsDefault, withRetries } from "./retrying.js";
 
-/** Where blobs are kept. The fields are the specification's, and `client` and `allowEviction`. docs/storage.md explains them. */
-export interface StorageLocation {
-  /**
-   * `memory` forgets everything when the process ends; `local` is a folder of the file system; `redis`,
-   * `postgres`, `s3` (or compatible) and `gcs` are services.
-   */
-  readonly location: "redis" | "postgres" | "memory" | "s3" | "gcs" | "local";
-  /** The table that holds the blobs, or `schema.table`; made if absent. `postgres` only. Default: `sealdex`. */
-  readonly tableName?: string;
-  /** How to reach the server, with its credentials. `redis` and `postgres`. Never printed. */
-  readonly connectionString?: string;
-  /**
-   * A client that the caller has already, used as it is configured, and left open: ioredis's `Redis` or `Cluster` for
-   * `redis`, pg's `Pool` for `postgres`, in place of a connection string; an `S3Client` of `@aws-sdk/client-s3` for
-   * `s3`, in place of region, endpoint and keys.
-   */
-  readonly client?: RedisClient | PostgresPool | S3ClientLike;
-  /** Uses a server that may delete what it holds when its memory is full. `redis` only. Default: false. */
-  readonly allowEviction?: boolean;
-  /** `s3` and `gcs`. */
-  readonly bucket?: string;
-  /**
-   * `s3`: with `secretKey`; default: what the AWS SDK finds in the environment, in its files or on the machine. `gcs`:
-   * the access id of an HMAC key, required. Never printed.
-   */
-  readonly accessKey?: string;
-  /** `s3` and `gcs`. Never printed. */
-  readonly secretKey?: string;
-  /** `s3` and `gcs`. Default: `s3` what the AWS SDK finds, or "us-east-1" where there is an endpoint; `gcs` "auto". */
-  readonly region?: string;
-  /** `s3` and `gcs`: the URL of another service than AWS or Google, such as "https://minio.example:9000". */
-  readonly endpoint?: string;
-  /**
-   * `local`, required: the folder, made if absent; relative to the working directory. `redis`: what all keys
-   * begin with; default `sealdex`. `s3` and `gcs`: what the names of objects begin with, for several stores in one
-   * bucket; default: nothing.
-   */
-  readonly path?: string;
-}
+export type { StorageLocation };
 
 const methods = ["read", "create", "list", "delete"] as const satisfies readonly (keyof BlobStore)[];
 
@@ -75,6 +45,7 @@ export function openLocation(
   timeoutMs = storageTimeoutMsDefault,
 ): BlobStore {
   if (isBlobStore(location)) return location;
+  checkFields(location);
   switch (location?.location) {
     case "memory":
       return createMemoryStore();
@@ -106,6 +77,12 @@ export function openLocation(
   }
 }
 
+/** Locations that do not exist are refused afterwards. */
+function checkFields(location: StorageLocation): void {
+  const kind = location?.location;
+  if (Object.hasOwn(locationFields, kind)) checkOptions(location, locationFields[kind]);
+}
+
 function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {
   return withRetries(driver, { timeoutMs, isTransient: mayPassAtServer });
 }
@@ -114,7 +91,7 @@ function retriedService(driver: BlobStore, what: string, timeoutMs: number): Blo
   return withRetries(probedBeforeWriting(driver, what), { timeoutMs, isTransient: mayPassAtService });
 }
 
-function openS3(location: StorageLocation): BlobStore {
+function openS3(location: S3Location): BlobStore {
   const checked = checkBucketLocation(location);
   if (location.client === undefined) return createS3Store(checked);
   const client = checkClient<S3ClientLike>(
@@ -131,13 +108,10 @@ function openS3(location: StorageLocation): BlobStore {
   return createS3Store(checked, client);
 }
 
-function openGcs(location: StorageLocation): BlobStore {
+function openGcs(location: GcsLocation): BlobStore {
   const { credentials, ...checked } = checkBucketLocation(location);
-  if (credentials !== undefined && location.client === undefined)
-    return createGcsStore({ ...checked, credentials });
-  const expected =
-    credentials === undefined ? "accessKey and secretKey of an HMAC key" : "no client: none is needed";
-  throw new SealdexError("invalid_request", `storage location gcs: expected ${expected}`);
+  if (credentials !== undefined) return createGcsStore({ ...checked, credentials });
+  throw invalid("storage location gcs: expected accessKey and secretKey of an HMAC key");
 }
 
 function checkPath(path: unknown): string {
@@ -149,9 +123,15 @@ function checkPath(path: unknown): string {
   );
 }
 
+interface CallersClient {
+  readonly location: string;
+  readonly client?: unknown;
+  readonly connectionString?: unknown;
+}
+
 /** Told from others by its methods, since a caller's package may be another copy than ours. */
 function checkClient<T>(
-  { location, client, connectionString }: StorageLocation,
+  { location, client, connectionString }: CallersClient,
   methodNames: readonly string[],
   expected: string,
 ): T | undefined {

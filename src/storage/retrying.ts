@@ -11,6 +11,7 @@
  */
 
 import { SealdexError } from "../errors.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 
 export interface RetryOptions {
@@ -24,6 +25,8 @@ export interface RetryOptions {
   readonly isTransient?: (error: unknown) => boolean;
 }
 
+const retryOptions = optionNames<RetryOptions>("withRetries", { timeoutMs: true, isTransient: true });
+
 export const storageTimeoutMsDefault = 60_000;
 const attemptShare = 1 / 4;
 const deleteMsPerKey = 20;
@@ -33,6 +36,7 @@ const pauseMsMax = 5000;
 
 /** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
 export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
+  checkOptions(options, retryOptions);
   const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
 
   async function run<T>(

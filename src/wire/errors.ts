@@ -57,6 +57,8 @@ const fieldNames: readonly (readonly [string, string])[] = [
   ["queryContents", "query_contents"],
   ["topK", "top_k"],
   ["nProbes", "n_probes"],
+  ["filter", "filters"],
+  ["deleteAll", "delete_all"],
 ];
 const wireNames = new Map(fieldNames);
 const libraryNames = new Map(fieldNames.map(([library, wire]) => [wire, library]));
@@ -72,5 +74,8 @@ export function toLibraryMessage(message: string): string {
 
 /** Renames what the message begins with, the place of the fault; the rest may quote what is not ours. */
 function rename(message: string, names: ReadonlyMap<string, string>): string {
-  return message.replace(/^[\w.]+/, (place) => names.get(place) ?? place);
+  return message.replace(
+    /^[\w.]+/,
+    (place) => names.get(place) ?? place.replace(/^\w+/, (first) => names.get(first) ?? first),
+  );
 }

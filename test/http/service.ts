@@ -1,6 +1,11 @@
 /** A real service on a port of its own, and plain requests to it. */
 
-import { createClient, type EmbeddedClientOptions, generateKey } from "../../src/core.js";
+import {
+  createClient,
+  type EmbeddedClientOptions,
+  generateKey,
+  type HttpClientOptions,
+} from "../../src/core.js";
 import { type AppOptions, createApp } from "../../server/src/app.js";
 
 export interface Answer {
@@ -11,6 +16,8 @@ export interface Answer {
 export interface RunningService {
   readonly baseUrl: string;
   readonly apiKey: string;
+  /** The options of a client of it. */
+  readonly address: HttpClientOptions;
   /** Sends a value as JSON, or text as it is. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
@@ -48,6 +55,7 @@ export async function startService(
   return {
     baseUrl,
     apiKey,
+    address: { baseUrl, apiKey },
     post,
     get: (path, headers) => send(path, { headers: { "X-API-Key": apiKey, ...headers } }),
     newIndex: async (given = {}) => {

@@ -115,7 +115,7 @@ const queryOptions = {
   topK: count,
   nProbes: count,
   greedy: fc.boolean(),
-  filters: optional(
+  filter: optional(
     fc.constantFrom<Filter[]>({ year: { $gte: 2000 } }, { $or: [{ a: 1 }, { "b.c": null }] }, {}),
   ),
   include: fc.subarray(["distance", "metadata"] as const),
@@ -154,7 +154,7 @@ test("the library's defaults of a query are sent, and HTTP's fill in what a requ
     topK: 100,
     nProbes: 0,
     greedy: false,
-    filters: undefined,
+    filter: undefined,
     include: ["distance", "metadata"],
   });
 });
@@ -246,7 +246,7 @@ test("selections, numbers of lists, names and counts are the same on the other s
     { ids: ["a", "b"] },
     { ids: [] },
     { filter: { a: 1 } },
-    { filter: {} },
+    { deleteAll: true },
   ];
   for (const selection of selections) {
     expect(wire.decodeSelection(sent(wire.encodeSelection(address, selection)))).toEqual(selection);
@@ -310,8 +310,8 @@ test("what JSON would lose is refused by the half that writes", () => {
     ["queryVectors", () => query({ queryVectors: "no" })],
     ["topK", () => query({ queryVector: [1], topK: Number.NaN })],
     ["nProbes", () => query({ queryVector: [1], nProbes: Number.POSITIVE_INFINITY })],
-    ["filters.tenant", () => query({ queryVector: [1], filters: { tenant: undefined } })],
-    ["filters.tenant", () => wire.encodeSelection(address, { filter: { tenant: undefined as never } })],
+    ["filter.tenant", () => query({ queryVector: [1], filters: { tenant: undefined } })],
+    ["filter.tenant", () => wire.encodeSelection(address, { filter: { tenant: undefined as never } })],
     ["query", () => query({})],
     ["query", () => query({ queryVector: [1], queryContents: "x" })],
     ["items[4]", () => encodeItem(null as never)],

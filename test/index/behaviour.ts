@@ -98,8 +98,8 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         [() => index.query({ queryVector: odd }), /^queryVector\[0\]/],
         [() => index.query({ queryVectors: odd }), /^queryVectors\[0\]/],
         [() => index.query({ queryVector: [1, 2], include: odd }), /^include/],
-        [() => index.query({ queryVector: [1, 2], filters: { a: { $in: odd } } }), /^filters\.a\.\$in\[0\]/],
-        [() => index.query({ queryVector: [1, 2], filters: { $and: odd } }), /^filters\.\$and\[0\]/],
+        [() => index.query({ queryVector: [1, 2], filters: { a: { $in: odd } } }), /^filter\.a\.\$in\[0\]/],
+        [() => index.query({ queryVector: [1, 2], filters: { $and: odd } }), /^filter\.\$and\[0\]/],
         [() => index.query({ queryVector: [1, 2], topK: 5n as never }), /^topK/],
       ] as const) {
         await expect(call(), String(call)).rejects.toMatchObject({
@@ -170,7 +170,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await index.count()).toBe(0);
       expect(await index.listIds()).toEqual([]);
       await index.delete({ ids: ["a"] });
-      await index.delete({ filter: {} });
+      await index.delete({ deleteAll: true });
     });
 
     test("upserting an id again replaces vector, contents and metadata", async () => {
@@ -250,7 +250,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       const { index } = await newIndex(three);
       await index.delete({ filter: { year: { $gte: 2021 } } });
       expect(await index.listIds()).toEqual(["a", "c"]);
-      await index.delete({ filter: {} });
+      await index.delete({ deleteAll: true });
       expect(await index.count()).toBe(0);
     });
 

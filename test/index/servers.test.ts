@@ -14,17 +14,15 @@ const servers = inject("servers");
 let made = 0;
 const unique = () => `behaviour_${process.pid}_${Date.now()}_${made++}`;
 
-const redisLocation = (connectionString: string): StorageLocation => ({
-  location: "redis",
-  connectionString,
-  path: unique(),
-});
+const redisLocation = (connectionString: string) =>
+  ({ location: "redis", connectionString, path: unique() }) satisfies StorageLocation;
 
-const postgresLocation = (): StorageLocation => ({
-  location: "postgres",
-  connectionString: servers.postgres,
-  tableName: unique(),
-});
+const postgresLocation = () =>
+  ({
+    location: "postgres",
+    connectionString: servers.postgres,
+    tableName: unique(),
+  }) satisfies StorageLocation;
 
 async function closed(client: Client, ...tables: readonly (string | undefined)[]): Promise<void> {
   await client.close();

@@ -198,7 +198,8 @@ describe.each(Object.entries(places))("maxMarginalRelevanceSearch, %s", (_, plac
   async function trained(more: object) {
     const { store, args } = await filled(more);
     const client = "client" in place ? place.client : createClient(place);
-    const index = await client.loadIndex(args);
+    const { indexName, indexKey } = args;
+    const index = await client.loadIndex({ indexName, indexKey });
     await index.train({ nLists: 4 });
     return { store, index };
   }

@@ -11,7 +11,7 @@ import { standardTests } from "./standard.js";
 
 const service = await startService();
 const embedded = createClient({ indexLocation: { location: "memory" } });
-const remote = createClient(service);
+const remote = createClient(service.address);
 afterAll(() => Promise.all([service.close(), embedded.close(), remote.close()]));
 
 const clients = { embedded, "over HTTP": remote };

@@ -185,7 +185,7 @@ describe("over HTTP", () => {
       create: async (key, bytes) => wait().then(() => store.create(key, bytes)),
     };
     const service = await startService({ indexLocation: slow });
-    const client = createHttpClient(service);
+    const client = createHttpClient(service.address);
     const index = await client.loadIndex(options);
     await expect(call(client, index, { signal: AbortSignal.abort() })).rejects.toMatchObject({
       name: "AbortError",
@@ -195,7 +195,7 @@ describe("over HTTP", () => {
       name: "AbortError",
     });
     // A time-out is no abort: the service is to blame.
-    const hasty = createHttpClient({ ...service, timeoutMs: 50 });
+    const hasty = createHttpClient({ ...service.address, timeoutMs: 50 });
     await expect(hasty.listIndexes()).rejects.toMatchObject({ code: "storage_unavailable" });
     hang = false;
     go();
@@ -216,7 +216,7 @@ describe("over HTTP", () => {
       return store.create(key, bytes);
     };
     const service = await startService({ indexLocation: { ...store, create } });
-    const index = await createHttpClient(service).loadIndex(options);
+    const index = await createHttpClient(service.address).loadIndex(options);
     const before = await stateOf(store);
     await expect(index.upsert(items(3, 500), { signal: controller.signal })).rejects.toMatchObject({
       name: "AbortError",

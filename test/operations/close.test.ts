@@ -70,7 +70,7 @@ test("waits for the calls under way, and answers those that come later with an e
 
 test("over HTTP the same", async () => {
   const service = await startService();
-  const client = createHttpClient(service);
+  const client = createHttpClient(service.address);
   const index = await client.createIndex(options);
   const upsert = index.upsert([{ id: "a", vector: [1] }]);
   const closing = client.close();
@@ -103,9 +103,7 @@ test.each(["local", "http"])(
   "a process that closed its client holds nothing and ends by itself: %s",
   async (kind) => {
     const service = kind === "http" ? await startService() : undefined;
-    const where = service
-      ? { baseUrl: service.baseUrl, apiKey: service.apiKey }
-      : { indexLocation: { location: "local", path: folder } };
+    const where = service ? service.address : { indexLocation: { location: "local", path: folder } };
     const program = `
     const { createClient, generateKey } = await import("sealdex/core");
     const client = createClient(${JSON.stringify(where)});

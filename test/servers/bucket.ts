@@ -2,7 +2,7 @@
 
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { inject } from "vitest";
-import type { StorageLocation } from "../../src/storage/location.js";
+import type { S3ServiceLocation } from "../../src/storage/storage-location.js";
 import { ceph } from "./ceph.js";
 
 export interface S3UnderTest {
@@ -12,7 +12,9 @@ export interface S3UnderTest {
   /** A client of the SDK's own, to look at what is there. */
   readonly client: S3Client;
   /** Makes a bucket and returns its location. */
-  newBucket(name: string): Promise<StorageLocation & { readonly location: "s3"; readonly bucket: string }>;
+  newBucket(
+    name: string,
+  ): Promise<S3ServiceLocation & { readonly accessKey: string; readonly secretKey: string }>;
   stop(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { checkBucketLocation } from "../../src/storage/bucket-location.js";
 import { createGcsStore } from "../../src/storage/gcs.js";
-import type { StorageLocation } from "../../src/storage/location.js";
+import type { GcsLocation, S3ServiceLocation } from "../../src/storage/storage-location.js";
 import { isPassing } from "../../src/storage/object-store.js";
 import { probedBeforeWriting } from "../../src/storage/probe.js";
 import { withRetries } from "../../src/storage/retrying.js";
@@ -20,7 +20,7 @@ import { startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { s3UnderTest } from "../servers/bucket.js";
 import { type Behaviour, passOn, type Proxy, type ProxyAnswer, startProxy } from "../servers/proxy.js";
 
-type ObjectLocation = StorageLocation & { accessKey: string; secretKey: string; bucket: string };
+type ObjectLocation = (S3ServiceLocation | GcsLocation) & { accessKey: string; secretKey: string };
 
 interface Server {
   readonly location: ObjectLocation;

@@ -14,11 +14,12 @@ const unlessThere = { skip: connectionString === "" };
 const unlessInstalled = { skip: !canStart(redisCluster) };
 
 let made = 0;
-const newLocation = (): StorageLocation => ({
-  location: "redis",
-  connectionString,
-  path: `test-${process.pid}-${Date.now()}-${made++}`,
-});
+const newLocation = () =>
+  ({
+    location: "redis",
+    connectionString,
+    path: `test-${process.pid}-${Date.now()}-${made++}`,
+  }) satisfies StorageLocation;
 
 async function emptied(location: StorageLocation): Promise<void> {
   const store = openLocation(location);

@@ -8,7 +8,8 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient, type EmbeddedClientOptions } from "../../src/core.js";
 import { storageConformance } from "../../src/storage/conformance.js";
-import { openLocation, type StorageLocation } from "../../src/storage/location.js";
+import { openLocation } from "../../src/storage/location.js";
+import type { S3ServiceLocation } from "../../src/storage/storage-location.js";
 import { indexBehaviour } from "../index/behaviour.js";
 import { s3UnderTest, withBuckets } from "../servers/bucket.js";
 import { startCeph } from "../servers/ceph.js";
@@ -18,7 +19,7 @@ import { Peer, raceTwoProcesses } from "./peer.js";
 const server = await s3UnderTest();
 afterAll(() => server?.stop());
 
-type BucketLocation = StorageLocation & { readonly bucket: string };
+type BucketLocation = S3ServiceLocation;
 const one = Uint8Array.of(1);
 
 describe.skipIf(server === null)("s3", () => {

@@ -48,7 +48,7 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes): void {
     await indexes.use(decodeAddress(body), (index) =>
       index.delete(selection, { signal: untilDisconnected(reply) }),
     );
-    const what = "ids" in selection ? count(selection.ids.length, "item") : "Matching items";
+    const what = selection.ids !== undefined ? count(selection.ids.length, "item") : "Matching items";
     return { status: "success", message: `${what} deleted successfully` };
   });
 

@@ -1,0 +1,90 @@
+/** Checks of what callers ask an embedded index for, with every default filled in. */
+
+import { checkVectorShape, invalid, typeName } from "../check-input.js";
+import { compileFilter } from "../filter.js";
+import { methodOptions } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
+import type { CheckedQuery } from "../search/query.js";
+import { filterOf } from "../selection.js";
+import type { BatchQuery, ItemField, MatchField, SingleQuery, TextQuery, Vector } from "../vector-index.js";
+import { checkInteger } from "./definition.js";
+import { checkIdText } from "./pack-items.js";
+
+const topKMax = 10_000;
+const batchMax = 1000;
+export const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
+export const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];
+const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
+
+type QueryRequest = SingleQuery | TextQuery | BatchQuery;
+
+/** What a query is to be compared with. */
+export type QuerySubject =
+  | { readonly vector: Vector }
+  | { readonly vectors: readonly Vector[] }
+  | { readonly contents: string };
+
+/** Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
+export function checkQuery(request: QueryRequest): { subject: QuerySubject; options: CheckedQuery } {
+  checkOptions(request, methodOptions.query);
+  const subject = subjectOf(request);
+  const { topK = 100, nProbes = 1, greedy = false, include = ["distance"], signal } = request;
+  checkInteger(topK, 0, topKMax, "topK");
+  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
+  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
+  const filter = filterOf(request, "query");
+  const options = {
+    topK,
+    nProbes,
+    greedy,
+    include: checkInclude(include, matchFields),
+    ...(filter && { filter: compileFilter(filter) }),
+    ...(signal && { signal }),
+  };
+  return { subject, options };
+}
+
+function subjectOf(request: QueryRequest): QuerySubject {
+  const { queryVector, queryVectors, queryContents } = request as Partial<
+    SingleQuery & TextQuery & BatchQuery
+  >;
+  const given = Object.entries({ queryVector, queryVectors, queryContents })
+    .filter(([, value]) => (value ?? undefined) !== undefined)
+    .map(([name]) => name);
+  if (given.length !== 1) {
+    const received = given.length === 0 ? "none" : given.join(" and ");
+    throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${received}`);
+  }
+  if (given[0] === "queryContents") {
+    if (typeof queryContents === "string") return { contents: queryContents };
+    throw invalid(`queryContents: expected a string, got ${typeof queryContents}`);
+  }
+  if (given[0] === "queryVector") {
+    checkVectorShape(queryVector, "queryVector");
+    return { vector: queryVector };
+  }
+  if (!Array.isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
+  const vectors = queryVectors as readonly Vector[];
+  if (vectors.length > batchMax) {
+    throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${vectors.length}`);
+  }
+  // Not forEach, which passes over the holes of a sparse array.
+  for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
+  return { vectors };
+}
+
+export function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
+  if (!Array.isArray(include)) throw invalid("include: expected an array");
+  for (const field of include) {
+    if (!allowed.includes(field)) {
+      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
+      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
+    }
+  }
+  return new Set(include);
+}
+
+export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
+  if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
+  for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
+}

@@ -1,0 +1,63 @@
+/** The arguments of `asRetriever`, which LangChain would take in part and ignore in part. */
+
+import type { Callbacks } from "@langchain/core/callbacks/manager";
+import type {
+  VectorStore,
+  VectorStoreInterface,
+  VectorStoreRetrieverInput,
+  VectorStoreRetrieverMMRSearchKwargs,
+} from "@langchain/core/vectorstores";
+import { invalid } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
+
+/** Those of `asRetriever` of a store `V`. */
+export type RetrieverArguments<V extends VectorStoreInterface> = [
+  kOrFields?: number | Partial<VectorStoreRetrieverInput<V>>,
+  filter?: V["FilterType"],
+  callbacks?: Callbacks,
+  tags?: string[],
+  metadata?: Record<string, unknown>,
+  verbose?: boolean,
+];
+
+const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore>>("asRetriever", {
+  vectorStore: true,
+  k: true,
+  filter: true,
+  searchType: true,
+  searchKwargs: true,
+  callbacks: true,
+  tags: true,
+  metadata: true,
+  verbose: true,
+});
+
+const searchNames = optionNames<VectorStoreRetrieverMMRSearchKwargs>("searchKwargs", {
+  fetchK: true,
+  lambda: true,
+});
+
+/**
+ * The same arguments in a form of which LangChain uses every one: it ignores a filter in second place if no `k` is in
+ * first. Throws `invalid_request` for fields that it would not look at.
+ */
+export function checkRetrieverArguments<V extends VectorStoreInterface>(
+  args: RetrieverArguments<V>,
+): RetrieverArguments<V> {
+  const [first = {}, filter, callbacks, tags, metadata, verbose] = args;
+  if (typeof first === "number") return args;
+  checkOptions(first, fieldNames);
+  const { searchKwargs, searchType } = first as { searchKwargs?: unknown; searchType?: unknown };
+  if (searchKwargs !== undefined) {
+    checkOptions(searchKwargs, searchNames);
+    if (searchType !== "mmr") throw invalid('searchKwargs: expected searchType "mmr" with them');
+  }
+  if ((first.filter ?? undefined) !== undefined && (filter ?? undefined) !== undefined) {
+    throw invalid("asRetriever: expected one filter, got two");
+  }
+  return [{ ...first, ...defined({ filter, callbacks, tags, metadata, verbose }) }];
+}
+
+function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+}

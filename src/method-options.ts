@@ -1,0 +1,92 @@
+/** The options of every method of clients and indexes, embedded and behind HTTP. */
+
+import { optionNames } from "./option-names.js";
+import type {
+  BatchQuery,
+  CallOptions,
+  CreateIndexOptions,
+  EmbeddedClientOptions,
+  GetOptions,
+  HttpClientOptions,
+  IndexConfigInput,
+  Item,
+  ListIdsOptions,
+  OpenIndexOptions,
+  Selection,
+  SingleQuery,
+  TextQuery,
+  TrainOptions,
+} from "./vector-index.js";
+
+const signal = true;
+const address = { indexName: true, indexKey: true, signal } as const;
+
+export const methodOptions = {
+  createIndex: optionNames<CreateIndexOptions>("createIndex", {
+    ...address,
+    indexConfig: true,
+    metric: true,
+    embeddingModel: true,
+  }),
+  loadIndex: optionNames<OpenIndexOptions>("loadIndex", address),
+  listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
+  deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
+  upsert: optionNames<CallOptions>("upsert", { signal }),
+  query: optionNames<SingleQuery | TextQuery | BatchQuery>("query", {
+    queryVector: true,
+    queryVectors: true,
+    queryContents: true,
+    topK: true,
+    nProbes: true,
+    greedy: true,
+    filter: true,
+    filters: true,
+    include: true,
+    signal,
+  }),
+  get: optionNames<GetOptions>("get", { include: true, signal }),
+  delete: optionNames<CallOptions>("delete", { signal }),
+  listIds: optionNames<ListIdsOptions>("listIds", { limit: true, after: true, signal }),
+  count: optionNames<CallOptions>("count", { signal }),
+  train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
+  compact: optionNames<CallOptions>("compact", { signal }),
+  rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
+  describe: optionNames<CallOptions>("describe", { signal }),
+};
+
+/** What methods take besides options. */
+export const selectionOptions = optionNames<Selection>("delete", {
+  ids: true,
+  filter: true,
+  deleteAll: true,
+});
+
+export const itemFields = optionNames<Item>("item", {
+  id: true,
+  vector: true,
+  contents: true,
+  metadata: true,
+});
+
+export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
+  type: true,
+  dimension: true,
+  nLists: true,
+  pqDim: true,
+  pqBits: true,
+});
+
+export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {
+  indexLocation: true,
+  configLocation: true,
+  cacheBytesMax: true,
+  maxStalenessMs: true,
+  storageTimeoutMs: true,
+  automaticTraining: true,
+});
+
+export const httpClientOptions = optionNames<HttpClientOptions>("createClient", {
+  baseUrl: true,
+  apiKey: true,
+  timeoutMs: true,
+});

@@ -1,0 +1,64 @@
+/**
+ * Which options a method takes. One that it does not take is refused and never ignored: an ignored filter shows what it
+ * was meant to hide. Each table holds to a type, so that it does not compile with an option too few or too many.
+ *
+ * Nothing of Node.js is used.
+ */
+
+import { invalid, typeName } from "./check-input.js";
+
+/** The keys of every member of a union. */
+type NameOf<T> = T extends unknown ? keyof T & string : never;
+
+export interface OptionNames {
+  /** What takes the options, as messages call it. */
+  readonly where: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/** The options of `T`: all of them, and no others. */
+export function optionNames<T>(where: string, table: Readonly<Record<NameOf<T>, true>>): OptionNames {
+  return { where, names: new Set(Object.keys(table)) };
+}
+
+/** Throws `invalid_request` unless `options` is an object whose keys are all among the names. `at`: where it is. */
+export function checkOptions(options: unknown, { where, names }: OptionNames, at = where): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw invalid(`${at}: expected an object, got ${typeName(options)}`);
+  }
+  for (const name in options) if (!names.has(name)) throw unknownProperty(name, at, names);
+}
+
+function unknownProperty(name: string, at: string, names: ReadonlySet<string>): Error {
+  // Longer words, and words with other characters, may be a key or a URL in the wrong place.
+  const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
+  const known = [...names];
+  return invalid(
+    `${at}: unknown property ${shown}; did you mean "${nearest(name, known)}"? Expected ${known.join(", ")}`,
+  );
+}
+
+/** The known name that needs the fewest edits, disregarding case and underscores; of several, the first. */
+function nearest(name: string, known: readonly string[]): string {
+  const wanted = fold(name.slice(0, 40));
+  const distances = known.map((candidate) => editDistance(wanted, fold(candidate)));
+  return known[distances.indexOf(Math.min(...distances))];
+}
+
+function fold(name: string): string {
+  return name.replaceAll("_", "").toLowerCase();
+}
+
+/** Insertions, deletions and substitutions from `a` to `b` (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 0; i < a.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j++) {
+      const substituted = row[j] + (a[i] === b[j] ? 0 : 1);
+      next.push(Math.min(substituted, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+}

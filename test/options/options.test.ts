@@ -1,0 +1,327 @@
+/**
+ * Every option that a method takes is taken, and one that it does not take is refused by its name: of embedded clients
+ * and of clients over HTTP alike.
+ */
+
+import { afterAll, describe, expect, test } from "vitest";
+import { type Client, createClient, type Filter, generateKey, type VectorIndex } from "../../src/core.js";
+import {
+  embeddedClientOptions,
+  httpClientOptions,
+  indexConfigOptions,
+  itemFields,
+  methodOptions,
+  selectionOptions,
+} from "../../src/method-options.js";
+import type { OptionNames } from "../../src/option-names.js";
+import { startService } from "../http/service.js";
+
+const service = await startService();
+const clients: Record<string, Client> = {
+  embedded: createClient({ indexLocation: { location: "memory" } }),
+  "over HTTP": createClient(service.address),
+};
+afterAll(async () => {
+  for (const client of Object.values(clients)) await client.close();
+  await service.close();
+});
+
+const { signal } = new AbortController();
+const model = "sealdex/lexical-16";
+const vector = Array.from({ length: 16 }, (_, i) => i + 1);
+let made = 0;
+
+interface Case {
+  readonly takes: OptionNames;
+  /** Together they hold every option. */
+  readonly valid: readonly object[];
+  readonly call: (options: never, client: Client, index: VectorIndex) => Promise<unknown>;
+}
+
+const address = () => ({ indexName: `made ${made++}`, indexKey: generateKey() });
+
+const cases: Record<string, Case> = {
+  createIndex: {
+    takes: methodOptions.createIndex,
+    valid: [{ indexConfig: { type: "ivfflat" }, metric: "cosine", embeddingModel: model, signal }],
+    call: (options: object, client) => client.createIndex({ ...address(), ...options }),
+  },
+  loadIndex: {
+    takes: methodOptions.loadIndex,
+    valid: [{ signal }],
+    call: (options: object, client, index) => client.loadIndex({ ...keyOf(index), ...options }),
+  },
+  listIndexes: {
+    takes: methodOptions.listIndexes,
+    valid: [{ signal }],
+    call: (options, client) => client.listIndexes(options),
+  },
+  deleteIndex: {
+    takes: methodOptions.deleteIndex,
+    valid: [{ signal }],
+    call: async (options: object, client) => {
+      const taken = address();
+      await client.createIndex(taken);
+      await client.deleteIndex({ ...taken, ...options });
+    },
+  },
+  upsert: {
+    takes: methodOptions.upsert,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.upsert([{ id: "a", vector }], options),
+  },
+  item: {
+    takes: itemFields,
+    valid: [{ id: "a", vector, contents: "text", metadata: { year: 1 } }],
+    call: (item: object, _client, index) => index.upsert([{ id: "a", vector, ...item }]),
+  },
+  query: {
+    takes: methodOptions.query,
+    valid: [
+      {
+        queryVector: vector,
+        topK: 1,
+        nProbes: 2,
+        greedy: true,
+        filter: { a: 1 },
+        include: ["distance"],
+        signal,
+      },
+      { queryVectors: [vector], filters: { a: 1 } },
+      { queryContents: "text" },
+    ],
+    call: (options: object, _client, index) =>
+      index.query(
+        Object.keys(options).some((name) => name.startsWith("query"))
+          ? (options as never)
+          : { queryVector: vector, ...options },
+      ),
+  },
+  get: {
+    takes: methodOptions.get,
+    valid: [{ include: ["vector"], signal }],
+    call: (options, _client, index) => index.get(["a"], options),
+  },
+  delete: {
+    takes: methodOptions.delete,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.delete({ ids: ["z"] }, options),
+  },
+  selection: {
+    takes: selectionOptions,
+    valid: [{ ids: ["z"] }, { filter: { a: "z" } }, { deleteAll: true }],
+    call: (selection: object, _client, index) =>
+      index.delete(
+        Object.keys(selection).some((name) => selectionOptions.names.has(name))
+          ? (selection as never)
+          : ({ ids: ["z"], ...selection } as never),
+      ),
+  },
+  listIds: {
+    takes: methodOptions.listIds,
+    valid: [{ limit: 1, after: "a", signal }],
+    call: (options, _client, index) => index.listIds(options),
+  },
+  count: {
+    takes: methodOptions.count,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.count(options),
+  },
+  train: {
+    takes: methodOptions.train,
+    valid: [{ nLists: 1, onProgress: () => {}, signal }],
+    call: async (options, _client, index) => {
+      await index.upsert([{ id: "a", vector }]);
+      await index.train(options);
+    },
+  },
+  compact: {
+    takes: methodOptions.compact,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.compact(options),
+  },
+  rotateKey: {
+    takes: methodOptions.rotateKey,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.rotateKey(generateKey(), options),
+  },
+  describe: {
+    takes: methodOptions.describe,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.describe(options),
+  },
+  indexConfig: {
+    takes: indexConfigOptions,
+    valid: [{ type: "ivfpq", dimension: 16, nLists: 4, pqDim: 4, pqBits: 4 }],
+    call: (indexConfig: object, client) =>
+      client.createIndex({ ...address(), indexConfig: { type: "ivfflat", ...indexConfig } }),
+  },
+};
+
+const keys = new Map<string, { indexName: string; indexKey: string }>();
+const keyOf = ({ indexName }: VectorIndex) => keys.get(indexName) as { indexName: string; indexKey: string };
+
+async function newIndex(client: Client): Promise<VectorIndex> {
+  const options = address();
+  keys.set(options.indexName, options);
+  return client.createIndex({ ...options, embeddingModel: model });
+}
+
+/** Taken by every case's own address. */
+const always = ["indexName", "indexKey"];
+
+describe.each(Object.keys(clients))("%s", (where) => {
+  const client = clients[where];
+
+  test.each(Object.keys(cases))("%s takes every option that its types have", async (name) => {
+    const { takes, valid, call } = cases[name];
+    const tried = new Set([...valid.flatMap(Object.keys), ...always]);
+    expect([...takes.names].filter((option) => !tried.has(option))).toEqual([]);
+    for (const options of valid) {
+      await expect(call(options as never, client, await newIndex(client))).resolves.not.toBeInstanceOf(Error);
+    }
+  });
+
+  test.each(Object.keys(cases))("%s refuses an option that it does not take", async (name) => {
+    const { call } = cases[name];
+    const index = await newIndex(client);
+    for (const options of [{ signals: undefined }, { k: 1 }]) {
+      await expect(call(options as never, client, index)).rejects.toMatchObject({
+        code: "invalid_request",
+        message: expect.stringContaining("unknown property"),
+      });
+    }
+  });
+
+  test.each([
+    "upsert",
+    "listIndexes",
+    "get",
+    "listIds",
+    "count",
+    "train",
+    "compact",
+    "describe",
+    "rotateKey",
+    "delete",
+  ])("%s refuses options that are no object", async (name) => {
+    const index = await newIndex(client);
+    for (const options of [null, "text", 1, ["a"]]) {
+      await expect(cases[name].call(options as never, client, index)).rejects.toMatchObject({
+        code: "invalid_request",
+        message: expect.stringMatching(/expected an object, got (null|string|number|an array)/),
+      });
+    }
+  });
+
+  test("the nearest name that exists is in the message", async () => {
+    const index = await newIndex(client);
+    const refusal = (options: object) => index.query({ queryVector: vector, ...options });
+    await expect(refusal({ k: 1 })).rejects.toThrow('unknown property "k"; did you mean "topK"?');
+    await expect(refusal({ top_k: 1 })).rejects.toThrow('did you mean "topK"?');
+    await expect(refusal({ where: { a: 1 } })).rejects.toThrow('unknown property "where"');
+    await expect(refusal({ filer: {} })).rejects.toThrow('did you mean "filter"?');
+    const inherited = Object.create(
+      { nProbe: 1 },
+      { queryVector: { value: vector, enumerable: true } },
+    ) as never;
+    await expect(index.query(inherited)).rejects.toThrow('did you mean "nProbes"?');
+    await expect(index.count({ signl: signal } as object)).rejects.toThrow('did you mean "signal"?');
+  });
+
+  test("a name that may be a secret is not repeated", async () => {
+    const index = await newIndex(client);
+    const secret = generateKey();
+    const attempt = index.count({ [secret]: 1, "redis://user:pass@host": 2 } as object);
+    await expect(attempt).rejects.toThrow("count: unknown property another name");
+    await expect(attempt).rejects.not.toThrow(secret);
+  });
+
+  test("filter and filters mean the same, and only one may be given", async () => {
+    const index = await newIndex(client);
+    await index.upsert([1, 2].map((year) => ({ id: `${year}`, vector, metadata: { year } })));
+    for (const name of ["filter", "filters"]) {
+      const found = await index.query({ queryVector: vector, [name]: { year: 2 } });
+      expect(found.map(({ id }) => id)).toEqual(["2"]);
+    }
+    const both = index.query({ queryVector: vector, filter: { year: 1 }, filters: { year: 1 } });
+    await expect(both).rejects.toMatchObject({ code: "invalid_request", message: /got both/ });
+    const one = await index.query({ queryVector: vector, filter: { year: 1 }, filters: undefined });
+    expect(one.map(({ id }) => id)).toEqual(["1"]);
+  });
+
+  test("a filter that everything matches deletes nothing; deleteAll deletes everything", async () => {
+    const index = await newIndex(client);
+    await index.upsert([1, 2].map((year) => ({ id: `${year}`, vector, metadata: { year } })));
+    const empty: Filter[] = [
+      {},
+      { $and: [{}] },
+      { $or: [{ year: 1 }, {}] },
+      { year: { $nin: [] } },
+      { $and: [{ $or: [{}, { a: 1 }] }, { b: { $nin: [] } }] },
+    ];
+    for (const filter of empty) {
+      await expect(index.delete({ filter })).rejects.toMatchObject({
+        code: "invalid_request",
+        message: expect.stringContaining("deleteAll: true"),
+      });
+    }
+    for (const selection of [
+      { deleteAll: false },
+      { deleteAll: "true" },
+      { deleteAll: true, ids: ["1"] },
+      {},
+    ]) {
+      await expect(index.delete(selection as never)).rejects.toMatchObject({ code: "invalid_request" });
+    }
+    expect(await index.count()).toBe(2);
+    await index.delete({ filter: { year: { $in: [] } } });
+    expect(await index.count()).toBe(2);
+    await index.delete({ deleteAll: true });
+    expect(await index.count()).toBe(0);
+  });
+});
+
+test("createClient refuses an option that it does not take", () => {
+  const indexLocation = { location: "memory" } as const;
+  for (const options of [
+    { indexLocation, cacheBytes: 1 },
+    { indexLocation, apiKey: "k" },
+    { baseUrl: "http://127.0.0.1:1", indexLocation },
+    { baseUrl: "http://127.0.0.1:1", timeout: 1 },
+  ]) {
+    expect(() => createClient(options as never)).toThrow(/createClient: unknown property/);
+  }
+  const names = { embedded: embeddedClientOptions.names, http: httpClientOptions.names };
+  expect([...names.embedded].sort()).toEqual([
+    "automaticTraining",
+    "cacheBytesMax",
+    "configLocation",
+    "indexLocation",
+    "maxStalenessMs",
+    "storageTimeoutMs",
+  ]);
+  expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "timeoutMs"]);
+});
+
+test("over HTTP, filter and filters mean the same in bodies too", async () => {
+  const body = await service.newIndex();
+  const items = [1, 2].map((year) => ({ id: `${year}`, vector: [year], metadata: { year } }));
+  await service.post("/v1/vectors/upsert", { ...body, items });
+  for (const name of ["filter", "filters"]) {
+    const found = await service.post("/v1/vectors/query", {
+      ...body,
+      query_vectors: [1],
+      [name]: { year: 2 },
+    });
+    expect(found.body.results).toMatchObject([{ id: "2" }]);
+  }
+  const both = { ...body, query_vectors: [1], filter: { year: 1 }, filters: { year: 1 } };
+  expect((await service.post("/v1/vectors/query", both)).status).toBe(422);
+  expect((await service.post("/v1/vectors/delete", { ...body, filters: {} })).status).toBe(422);
+  expect((await service.post("/v1/vectors/delete", { ...body, filter: { year: 1 } })).status).toBe(200);
+  const left = await service.post("/v1/vectors/num_vectors", body);
+  expect(left.body.result).toBe(1);
+  expect((await service.post("/v1/vectors/delete", { ...body, delete_all: true })).status).toBe(200);
+  expect((await service.post("/v1/vectors/num_vectors", body)).body.result).toBe(0);
+});
