@@ -10,20 +10,9 @@ import { gatherColumns } from "../../src/segment/gather-columns.js";
 import { countRows, hasRow } from "../../src/segment/row-bits.js";
 import { encodeRecord } from "../../src/segment/row.js";
 import { finish } from "../engine/finish.js";
+import { columnsOf } from "./columns-of.js";
 
 type Metadata = Record<string, unknown>;
-
-function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Column> {
-  const records = metadatas.map((metadata) => encodeRecord("id", JSON.stringify(metadata)));
-  const columns = new Map<string | null, () => Column>();
-  for (const column of gatherColumns(records)) {
-    if (column === undefined) continue;
-    expect(column).toMatchObject({ firstRow: 0, rows: metadatas.length });
-    const decoded = new Column(column.bytes, column.rows);
-    columns.set(column.path, () => decoded);
-  }
-  return columns;
-}
 
 /** How many rows the columns decide; fails where they decide wrongly. */
 function decided(filter: unknown, metadatas: readonly unknown[]): number {

@@ -1,0 +1,19 @@
+/** The metadata columns of some rows, as a segment of just these has them. */
+
+import { expect } from "vitest";
+import { Column } from "../../src/segment/column.js";
+import { gatherColumns } from "../../src/segment/gather-columns.js";
+import { encodeRecord } from "../../src/segment/row.js";
+
+/** Of at most one group of rows. */
+export function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Column> {
+  const records = metadatas.map((metadata) => encodeRecord("id", JSON.stringify(metadata)));
+  const columns = new Map<string | null, () => Column>();
+  for (const column of gatherColumns(records)) {
+    if (column === undefined) continue;
+    expect(column).toMatchObject({ firstRow: 0, rows: metadatas.length });
+    const decoded = new Column(column.bytes, column.rows);
+    columns.set(column.path, () => decoded);
+  }
+  return columns;
+}
