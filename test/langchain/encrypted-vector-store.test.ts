@@ -450,15 +450,8 @@ test("what one process stores, another opens with the key and finds again", asyn
   await store.addDocuments([fish, keys, locks], { ids: ["fish", "keys", "locks"] });
   const found = await store.similaritySearchWithScore("encryption keys", 3);
   await store.close();
-  const program = `
-    const { EncryptedVectorStore } = await import("sealdex");
-    const store = await EncryptedVectorStore.fromExistingIndex("sealdex/lexical-512", {
-      indexName: "two", indexKey: process.env.KEY, indexLocation: { location: "local", path: process.env.FOLDER },
-    });
-    console.log(JSON.stringify(await store.similaritySearchWithScore("encryption keys", 3)));`;
-  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
-    env: { ...process.env, KEY: indexKey, FOLDER: folder },
-  });
+  const program = join(import.meta.dirname, "search-process.mjs");
+  const { stdout } = await promisify(execFile)(process.execPath, [program, indexKey, folder]);
   expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(found)));
   await rm(folder, { recursive: true });
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -230,20 +229,4 @@ test("keys and prefixes that could leave the folder are refused", async () => {
   for (const prefix of ["/", "../", "a/../", "a//", "."]) {
     expect((await failure(store.list(prefix))).code).toBe("internal");
   }
-});
-
-test("the number of calls at once is not limited by how many files may be open", async () => {
-  const folder = await newFolder();
-  const module = new URL("../../dist/esm/storage/local.js", import.meta.url).href;
-  const script = `
-    import { createLocalStore } from ${JSON.stringify(module)};
-    const store = createLocalStore({ path: process.argv[1] });
-    const keys = Array.from({ length: 500 }, (_, i) => "k" + i);
-    await Promise.all(keys.map((key) => store.create(key, Buffer.from(key))));
-    const read = await Promise.all([...keys, ...keys, ...keys, ...keys].map((key) => store.read(key)));
-    process.stdout.write(String(new Set(read.map(String)).size));
-  `;
-  const command = 'ulimit -n 200 && exec "$0" --input-type=module -e "$1" "$2"';
-  const output = execFileSync("sh", ["-c", command, process.execPath, script, folder], { encoding: "utf8" });
-  expect(output).toBe("500");
 });

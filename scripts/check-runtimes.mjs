@@ -1,0 +1,71 @@
+// Every runtime that the README names: a program and the quickstart from the packed package, and the suites of the embedded
+// index, local disk, the LangChain store and the kernel threads. `node scripts/check-runtimes.mjs bun deno` checks some of them.
+
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Names of npm packages that bring a runtime, the program in each, and its arguments before a script. */
+const runtimes = {
+  "node@20": ["node"],
+  "node@22": ["node"],
+  "node@24": ["node"],
+  bun: ["bun", "--bun"],
+  deno: ["deno", "run", "--allow-all"],
+};
+const suites = [
+  "test/index/embedded.test.ts",
+  "test/storage/local.test.ts",
+  "test/threads",
+  "test/langchain/standard.test.ts",
+  "test/langchain/encrypted-vector-store.test.ts",
+];
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const work = mkdtempSync(join(tmpdir(), "sealdex-runtimes-"));
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+const quick = ["--silent", "--prefer-offline", "--no-audit", "--no-fund"];
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+/** A folder with these packages installed. */
+function install(name, packages) {
+  const folder = join(work, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  execFileSync(npm, ["install", ...quick, ...packages], { cwd: folder, stdio: "inherit" });
+  return folder;
+}
+
+function pack(folder) {
+  const args = ["pack", "--json", "--pack-destination", work];
+  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: folder, encoding: "utf8" }));
+  return join(work, filename);
+}
+
+const packed = [pack(root), pack(join(root, "model"))];
+const user = install("user", [...packed, `@langchain/core@${devDependencies["@langchain/core"]}`]);
+cpSync(join(root, "test", "runtimes", "packed.mjs"), join(user, "packed.mjs"));
+cpSync(join(root, "examples", "langchain", "quickstart.mjs"), join(user, "quickstart.mjs"));
+
+const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(runtimes);
+for (const name of names) {
+  const folder = install(name, [name]);
+  const [program, ...flags] = runtimes[name];
+  const command = join(folder, "node_modules", ".bin", program);
+  const run = (args, cwd, stdio) =>
+    execFileSync(command, [...flags, ...args], { cwd, stdio, encoding: "utf8" });
+  run(["packed.mjs"], user, "inherit");
+  const printed = run(["quickstart.mjs"], user, ["ignore", "pipe", "inherit"]);
+  // Runtimes differ in the quotes of what they print.
+  for (const text of ["Opened again: [ 'salmon', 'keys' ]", "With another key: wrong_index_key"]) {
+    if (!printed.replaceAll('"', "'").includes(text)) {
+      throw new Error(`${name}: expected ${text} in:\n${printed}`);
+    }
+  }
+  run([join("node_modules", "vitest", "vitest.mjs"), "run", ...suites], root, "inherit");
+  rmSync(folder, { recursive: true });
+}
+rmSync(work, { recursive: true });
+console.log(`${names.length} runtimes run the packed package and its suites.`);
