@@ -4,7 +4,8 @@
  */
 
 import type { KernelCall } from "./kernels/kernels.js";
-import { allocate, allWords, free } from "./kernels/memory.js";
+import { flatScanLayout } from "./kernels/kernels.wasm.js";
+import { allocate, free, writeWords } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 import { type ScanJob, writeJobs, rowsMax } from "./scanner.js";
 import { type IdTable, writeIdTables } from "./search.js";
@@ -32,24 +33,25 @@ export class BatchSearch {
   *scan(jobs: readonly (readonly ScanJob[])[], tables: readonly IdTable[]): Work<void> {
     const asked = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
     const held = writeIdTables(tables);
-    const scans = allocate(16 * asked.length);
+    const scans = allocate(flatScanLayout.bytes * asked.length);
     const placed: number[] = [];
     try {
       asked.forEach((i, place) => {
         const query = this.#queries[i];
-        query.newer = held;
+        query.newerIdTables = held;
         query.reserve(rowsMax(jobs[i]));
         const at = writeJobs(jobs[i]);
         placed.push(at);
         const { heap } = this.#nearest[i];
-        allWords().set([query.record, heap, at, jobs[i].length], (scans >>> 2) + 4 * place);
+        const scan = { query: query.record, heap, jobs: at, count: jobs[i].length };
+        writeWords(scans + flatScanLayout.bytes * place, flatScanLayout, scan);
       });
       const calls: KernelCall[] = [];
       for (let first = 0; first < asked.length; first += queriesTogether) {
         const count = Math.min(queriesTogether, asked.length - first);
         const rows = asked.slice(first, first + count).flatMap((i) => jobs[i].map(({ codes }) => codes.n));
         const cost = rows.reduce((sum, n) => sum + n, 0) * this.#queries[0].dimension;
-        calls.push({ kernel: "scanFlatEach", args: [scans + 16 * first, count], cost });
+        calls.push({ kernel: "scanFlatEach", args: [scans + flatScanLayout.bytes * first, count], cost });
       }
       yield calls;
     } finally {

@@ -1,10 +1,7 @@
 /** Blocks of rows as kernels see them: a record in kernel memory, which jobs and the parts of lists point to. */
 
-import { allWords } from "./kernels/memory.js";
-
-/** Bytes of a record; assembly/search.ts has the same layout. */
-export const blockRecordBytes = 32;
-const lastUseWord = 7;
+import { blockLayout } from "./kernels/kernels.wasm.js";
+import { wordAt, writeWords } from "./kernels/memory.js";
 
 /** Where things of a block lie in kernel memory, or 0; see `Block` in assembly/search.ts. */
 export interface BlockRecord {
@@ -15,17 +12,26 @@ export interface BlockRecord {
   readonly norms?: number;
   readonly factors?: number;
   readonly codes?: number;
-  /** Whether float32 suffices for a first look at its rows. */
-  readonly narrow?: boolean;
+  readonly fitsFloat32?: boolean;
 }
 
 /** Writes the record to kernel memory. */
 export function writeBlockRecord(at: number, block: BlockRecord): void {
-  const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, narrow = false } = block;
-  allWords().set([n, fingerprints, vectors, norms, factors, codes, narrow ? 1 : 0, 0], at >>> 2);
+  const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = false } = block;
+  const fields = {
+    n,
+    fingerprints,
+    vectors,
+    norms,
+    factors,
+    codes,
+    fitsFloat32: Number(fitsFloat32),
+    lastUse: 0,
+  };
+  writeWords(at, blockLayout, fields);
 }
 
 /** The `now` of the latest search by lists (see list-search.ts) that scanned the block; 0: none did. */
 export function lastUseOf(record: number): number {
-  return allWords()[(record >>> 2) + lastUseWord];
+  return wordAt(record + blockLayout.lastUse);
 }

@@ -4,13 +4,13 @@
  */
 
 import { allocateFlat, flatCodes, type FlatRoom } from "./flat-codes.js";
-import { assignNearest, type KernelCall, probeLists } from "./kernels/kernels.js";
-import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
+import { type KernelCall, kernels } from "./kernels/kernels.js";
+import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
+import { allocate, doublesAt, floatsAt, free, wordsAt, writeWords } from "./kernels/memory.js";
 import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
-import { jobBytes } from "./scanner.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
@@ -25,8 +25,6 @@ export interface Probes {
   readonly distances: readonly number[];
 }
 
-/** Bytes of the record; assembly/search-lists.ts has the same layout. */
-const recordBytes = 8;
 /** From so many lists on, the centroids have RaBitQ codes of their own, around their mean. */
 const codedFrom = 64;
 /** With codes, probing more than this share of the lists is no faster. */
@@ -61,9 +59,9 @@ export class CoarseQuantizer {
     this.#room = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.#centroids = this.#room.vectors;
 
-    const ownBytes = 20 * n + 4 * dimension + recordBytes;
+    const ownBytes = 20 * n + 4 * dimension + coarseQuantizerLayout.bytes;
     this.record = allocate(ownBytes);
-    this.#numbers = this.record + recordBytes;
+    this.#numbers = this.record + coarseQuantizerLayout.bytes;
     this.#halfNorms = this.#numbers + 16 * n;
     this.#mean = this.#halfNorms + 4 * n;
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
@@ -103,7 +101,7 @@ export class CoarseQuantizer {
         args: [this.#centroids + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
       })),
       ...inParts(nLists, dimension, (list, count): KernelCall => ({
-        kernel: "normsWide",
+        kernel: "normsFloat64",
         args: [this.#centroids + 4 * list * dimension, count, dimension, norms + 8 * list],
       })),
     ];
@@ -119,7 +117,7 @@ export class CoarseQuantizer {
     }
     if (factors > 0) yield* this.#encode(factors);
     const { record } = flatCodes(this.#room, this.#numbers);
-    wordsAt(this.record, 2).set([record, this.#mean]);
+    writeWords(this.record, coarseQuantizerLayout, { block: record, mean: this.#mean });
     this.#coded = factors > 0;
   }
 
@@ -136,13 +134,19 @@ export class CoarseQuantizer {
       wordsAt(sums, 2 * dimension + nLists).fill(0);
       wordsAt(size, 1)[0] = nLists;
       const cost = nLists * dimension;
-      const args = [this.#centroids, nLists, dimension, lists, 0, dimension, sums];
-      yield [{ kernel: "addRows", args, cost }];
+      yield [
+        { kernel: "addRows", args: [this.#centroids, nLists, dimension, lists, 0, dimension, sums], cost },
+      ];
       yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean], cost: dimension }];
       rotation.apply(floatsAt(this.#mean, dimension).slice(), rotatedMean);
       const codes = factors + 12 * Math.ceil(nLists / 32) * 32;
-      const encoding = [this.#rotated, nLists, rotated, rotatedMean, codes, factors];
-      yield [{ kernel: "encodeRabitq", args: encoding, cost: 4 * nLists * rotated }];
+      yield [
+        {
+          kernel: "encodeRabitq",
+          args: [this.#rotated, nLists, rotated, rotatedMean, codes, factors],
+          cost: 4 * nLists * rotated,
+        },
+      ];
     } finally {
       free(sums);
     }
@@ -154,7 +158,7 @@ export class CoarseQuantizer {
     const at = allocate(4 * vectors.length + 8 * n);
     const lists = at + 4 * vectors.length;
     floatsAt(at, vectors.length).set(vectors);
-    assignNearest(
+    kernels().assignNearest(
       at,
       n,
       this.#dimension,
@@ -209,8 +213,13 @@ export class CoarseQuantizer {
     try {
       floatsAt(at, vectors.length).set(vectors);
       const centroid = this.#centroids + 4 * list * this.#dimension;
-      const args = [centroid, at, n, this.#dimension, squares];
-      yield [{ kernel: "squaredL2BlockWide", args, cost: 2 * vectors.length }];
+      yield [
+        {
+          kernel: "squaredL2BlockFloat64",
+          args: [centroid, at, n, this.#dimension, squares],
+          cost: 2 * vectors.length,
+        },
+      ];
       let largest = 0;
       for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
       // Covers the rounding of this sum, and of the float32 distances it is compared with.
@@ -226,9 +235,9 @@ export class CoarseQuantizer {
    */
   probe(query: QueryVector, nProbes: number): Probes {
     const nearest = new TopK(nProbes);
-    const job = allocate(jobBytes);
+    const job = allocate(jobLayout.bytes);
     query.reserve(this.nLists);
-    probeLists(query.listRecord, this.record, this.isCodedFor(nProbes) ? 1 : 0, nearest.heap, job);
+    kernels().probeLists(query.listRecord, this.record, this.isCodedFor(nProbes) ? 1 : 0, nearest.heap, job);
     free(job);
     const found = nearest.read();
     nearest.free();

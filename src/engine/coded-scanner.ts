@@ -2,14 +2,15 @@
 
 import { type CodedBlock, isCoded } from "./coded.js";
 import type { IndexConfig } from "./config.js";
-import { type Bases, offerEstimates } from "./kernels/estimates.js";
+import { kernels } from "./kernels/kernels.js";
+import { jobLayout } from "./kernels/kernels.wasm.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
 import { ModelQuantizer, squaresOfReferences } from "./model-quantizer.js";
 import type { QueryVector } from "./query-vector.js";
-import { jobBytes, writeJobs, type Scanner } from "./scanner.js";
-import type { QuantizedQuery } from "./quantizer.js";
+import { writeJobs, type Scanner } from "./scanner.js";
+import type { Bases, EstimateRoom, QuantizedQuery } from "./quantizer.js";
 
 /** What a query needs of one model. */
 interface Prepared {
@@ -66,14 +67,14 @@ export function codedScanner(
   function estimate(codes: CodedBlock, centroidDistance: number | undefined): void {
     const { n } = codes;
     scratch.reserve(n);
-    const { sums, estimates } = scratch;
+    const { estimates } = scratch;
     // The squared chord to what has no direction: its cosine counts as 0.
     if (undirected) {
       floatsAt(estimates, n).fill(2);
       return;
     }
     const of = preparedFor(codes.model);
-    of.query.estimate(codes.at, n, basesOf(codes, of, centroidDistance), sums, estimates);
+    of.query.estimate(codes.at, n, basesOf(codes, of, centroidDistance), scratch);
     if (codes.noCentroid.length === 0) return;
     const values = floatsAt(estimates, n);
     for (const row of codes.noCentroid) values[row] = 2;
@@ -87,7 +88,7 @@ export function codedScanner(
       const at = writeJobs(coded);
       coded.forEach(({ codes, distance }, i) => {
         estimate(codes as CodedBlock, distance);
-        offerEstimates(query.record, heap, at + jobBytes * i, scratch.estimates);
+        kernels().offerEstimates(query.record, heap, at + jobLayout.bytes * i, scratch.estimates);
       });
       free(at);
     },
@@ -112,7 +113,7 @@ function prepare(quantizer: ModelQuantizer, point: Float32Array): Prepared {
 }
 
 /** Room for sums and estimates of one block, grown to the largest block met. */
-class EstimateScratch {
+class EstimateScratch implements EstimateRoom {
   capacity = 0;
   sums = 0;
   estimates = 0;

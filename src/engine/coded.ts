@@ -4,7 +4,7 @@
  * estimated as far away.
  */
 
-import { blockRecordBytes, writeBlockRecord } from "./block-record.js";
+import { writeBlockRecord } from "./block-record.js";
 import type { Codec, LoadedCodes } from "./codec.js";
 import {
   blockBytes,
@@ -16,6 +16,7 @@ import {
   unpackRows,
 } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
+import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
@@ -112,10 +113,10 @@ function loadBlock(
   fingerprints: number,
 ): CodedBlock {
   const length = blockBytes(layout, n);
-  const bytes = blockRecordBytes + length + slackBytes;
+  const bytes = blockLayout.bytes + length + slackBytes;
   const record = allocate(bytes);
   writeBlockRecord(record, { n, fingerprints });
-  const at = record + blockRecordBytes;
+  const at = record + blockLayout.bytes;
   bytesAt(at, length).set(codes.subarray(0, length));
   const references = wordsAt(at, n);
   const lost: number[] = [];

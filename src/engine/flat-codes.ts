@@ -1,7 +1,8 @@
 /** Vectors in kernel memory, ready to be scanned by `scanFlat`. */
 
-import { blockRecordBytes, writeBlockRecord } from "./block-record.js";
+import { writeBlockRecord } from "./block-record.js";
 import type { LoadedCodes } from "./codec.js";
+import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, doublesAt, free } from "./kernels/memory.js";
 
 // Norms between these keep squares and their sums well inside float32, differences included.
@@ -30,19 +31,19 @@ export interface FlatRoom {
 /** `rabitqLength`: bytes of RaBitQ factors and codes, or 0. */
 export function allocateFlat(n: number, dimension: number, rabitqLength: number): FlatRoom {
   const vectorBytes = 4 * n * dimension;
-  const bytes = vectorBytes + 8 + 8 * n + blockRecordBytes + rabitqLength;
+  const bytes = vectorBytes + 8 + 8 * n + blockLayout.bytes + rabitqLength;
   const vectors = allocate(bytes);
   const norms = Math.ceil((vectors + vectorBytes) / 8) * 8;
   const record = norms + 8 * n;
-  const factors = rabitqLength > 0 ? record + blockRecordBytes : 0;
+  const factors = rabitqLength > 0 ? record + blockLayout.bytes : 0;
   return { n, vectors, norms, record, factors, bytes };
 }
 
 /** Codes of what was put into the room, which they take over. `fingerprints` has layout (n, 4) words. */
 export function flatCodes(room: FlatRoom, fingerprints: number): FlatCodes {
   const { n, vectors, norms, record, factors, bytes } = room;
-  const narrow = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
+  const fitsFloat32 = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
-  writeBlockRecord(record, { n, fingerprints, vectors, norms, factors, codes, narrow });
+  writeBlockRecord(record, { n, fingerprints, vectors, norms, factors, codes, fitsFloat32 });
   return { n, bytes, record, vectors, free: () => free(vectors) };
 }

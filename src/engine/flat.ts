@@ -9,7 +9,7 @@
 import type { Codec, Grouping, LoadedCodes } from "./codec.js";
 import type { Metric } from "./config.js";
 import { allocateFlat, type FlatCodes, flatCodes } from "./flat-codes.js";
-import { normsWide } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
 import { bytesAt, floatsAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
@@ -45,6 +45,6 @@ function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints:
   const room = allocateFlat(n, dimension, codes.byteLength - exactBytes);
   bytesAt(room.vectors, exactBytes).set(codes.subarray(0, exactBytes));
   bytesAt(room.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
-  normsWide(room.vectors, n, dimension, room.norms);
+  kernels().normsFloat64(room.vectors, n, dimension, room.norms);
   return flatCodes(room, fingerprints);
 }

@@ -1,12 +1,12 @@
 /** The search of one query among its nearest lists, where everything that it needs is in kernel memory: one kernel call. */
 
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
-import { searchLists as searchListsKernel } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
+import { jobLayout } from "./kernels/kernels.wasm.js";
 import { allocate, free } from "./kernels/memory.js";
 import type { ListBlockTable } from "./list-block-table.js";
 import { QueryVector } from "./query-vector.js";
 import type { Metric } from "./config.js";
-import { jobBytes } from "./scanner.js";
 import { type IdTable, writeIdTables } from "./search.js";
 import { type Candidate, TopK } from "./top-k.js";
 
@@ -47,12 +47,12 @@ export function searchLists(
   const query = new QueryVector(metric, vector, quantizer.rotation);
   const probes = new TopK(nProbes);
   const nearest = new TopK(topK);
-  const job = allocate(jobBytes);
+  const job = allocate(jobLayout.bytes);
   const tables = writeIdTables(newer);
   try {
     query.reserve(Math.max(quantizer.nLists, parts.rowsMax));
-    query.newer = tables;
-    const lists = searchListsKernel(
+    query.newerIdTables = tables;
+    const lists = kernels().searchLists(
       query.record,
       query.listRecord,
       quantizer.record,

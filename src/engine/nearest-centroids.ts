@@ -1,6 +1,6 @@
 /** A few centroids in kernel memory, to compare points with: codewords, reference centroids. The lists of an index are coarse-quantizer.ts's. */
 
-import { assignNearest, callKernel, squaredL2Block } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 
 /** Holds kernel memory: call `free` when done. */
@@ -20,7 +20,7 @@ export class NearestCentroids {
     this.#at = allocate(this.bytes);
     this.#halfNorms = this.#at + 4 * centroids.length;
     floatsAt(this.#at, centroids.length).set(centroids);
-    callKernel({ kernel: "halfSquares", args: [this.#at, this.#count, dimension, this.#halfNorms] });
+    kernels().halfSquares(this.#at, this.#count, dimension, this.#halfNorms);
   }
 
   /** The number of the nearest centroid of each point; `points` has layout (n, dimension). */
@@ -29,7 +29,16 @@ export class NearestCentroids {
     const at = allocate(4 * points.length + 8 * n);
     const found = at + 4 * points.length;
     floatsAt(at, points.length).set(points);
-    assignNearest(at, n, this.#dimension, this.#at, this.#count, this.#halfNorms, found, found + 4 * n);
+    kernels().assignNearest(
+      at,
+      n,
+      this.#dimension,
+      this.#at,
+      this.#count,
+      this.#halfNorms,
+      found,
+      found + 4 * n,
+    );
     const numbers = wordsAt(found, n).slice();
     free(at);
     return numbers;
@@ -40,7 +49,7 @@ export class NearestCentroids {
     const at = allocate(4 * point.length + 4 * this.#count);
     const out = at + 4 * point.length;
     floatsAt(at, point.length).set(point);
-    squaredL2Block(at, this.#at, this.#count, this.#dimension, out);
+    kernels().squaredL2Block(at, this.#at, this.#count, this.#dimension, out);
     const squares = floatsAt(out, this.#count).slice();
     free(at);
     return squares;

@@ -13,18 +13,12 @@
 
 import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
-import {
-  type Bases,
-  estimateNibbles,
-  estimateProducts,
-  type RoundedTable,
-  roundTable,
-} from "./kernels/estimates.js";
-import { assignNearest, callKernel, dotBlock } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
 import { addReferences, fromOrigin, residualsOf, toDirections } from "./residuals.js";
-import type { QuantizedQuery, Quantizer } from "./quantizer.js";
+import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
+import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
 /** Words that say next to nothing of a direction must not be made to say all of it. */
 const alongMin = 0.25;
@@ -96,7 +90,7 @@ export class ProductQuantizer implements Quantizer {
     floatsAt(this.#at, this.#codebooks.length).set(this.#codebooks);
     const words = this.layout.parts * this.#k;
     const norms = this.#at + 4 * this.#codebooks.length;
-    callKernel({ kernel: "halfSquares", args: [this.#at, words, this.#width, norms] });
+    kernels().halfSquares(this.#at, words, this.#width, norms);
   }
 
   /** Components of a part. */
@@ -186,7 +180,7 @@ export class ProductQuantizer implements Quantizer {
     floatsAt(queryAt, this.#dimension).set(query);
     for (let part = 0; part < parts; part++) {
       const skip = 4 * part * width;
-      dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * part * k);
+      kernels().dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * part * k);
     }
     if (this.layout.together === 0) return new ProductQuery(this.layout, queryAt, tables, k);
     const nibbles = new NibbleQuery(this.layout, floatsAt(tables, parts * k).slice(), k);
@@ -212,7 +206,7 @@ export class ProductQuantizer implements Quantizer {
     const found = scratch + 4 * n * width;
     const book = this.#at + 4 * part * width * this.#k;
     const norms = this.#at + 4 * this.#codebooks.length + 4 * part * this.#k;
-    assignNearest(scratch, n, width, book, this.#k, norms, found, found + 4 * n);
+    kernels().assignNearest(scratch, n, width, book, this.#k, norms, found, found + 4 * n);
     return wordsAt(found, n);
   }
 }
@@ -232,18 +226,12 @@ class ProductQuery implements QuantizedQuery {
     this.#k = k;
   }
 
-  estimate(
-    block: number,
-    n: number,
-    { references, bases, base }: Bases,
-    _sums: number,
-    estimates: number,
-  ): void {
+  estimate(block: number, n: number, { references, bases, base }: Bases, { estimates }: EstimateRoom): void {
     const { bitBytes, parts, bits } = this.#layout;
     const terms = block + 4 * n;
     const codes = terms + 8 * n;
     const tables = this.#tables;
-    estimateProducts(
+    kernels().estimateProducts(
       codes,
       n,
       bitBytes,
@@ -266,13 +254,11 @@ class ProductQuery implements QuantizedQuery {
 
 /** Tables of the 16 values of a nibble, which may be several words: the sum of their entries. */
 class NibbleQuery implements QuantizedQuery {
-  readonly #groups: number;
   readonly #table: RoundedTable;
 
   /** `tables` has layout (parts, k). */
   constructor(layout: WordLayout, tables: Float32Array, k: number) {
     const { nibbles, parts, bits, together } = layout;
-    this.#groups = nibbles;
     const low = allocate((32 + 64) * nibbles + 8);
     const entriesAt = low + 32 * nibbles;
     const entries = floatsAt(entriesAt, 16 * nibbles);
@@ -287,15 +273,13 @@ class NibbleQuery implements QuantizedQuery {
       }
     }
     const scale = entriesAt + 64 * nibbles;
-    roundTable(entriesAt, nibbles, low, low + 16 * nibbles, scale);
+    kernels().roundTable(entriesAt, nibbles, low, low + 16 * nibbles, scale);
     const [step, shift] = floatsAt(scale, 2);
-    this.#table = { low, high: low + 16 * nibbles, step, shift };
+    this.#table = { groups: nibbles, low, high: low + 16 * nibbles, step, shift };
   }
 
-  estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
-    const factors = block + 4 * n;
-    const codes = factors + 8 * n;
-    estimateNibbles(codes, n, this.#groups, this.#table, factors, bases, sums, estimates);
+  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
+    estimateNibbles(this.#table, block, n, bases, room);
   }
 
   free(): void {

@@ -1,9 +1,8 @@
-/** What `ivf` and `ivfpq` differ in: how a vector becomes a code, and what a query makes of codes. Works in list space. */
+/** What `ivf` and `ivfpq` differ in: how a vector becomes a code, and how a query estimates distances from codes. In list space. */
 
 import type { CodeLayout } from "./code-layout.js";
-import type { Bases } from "./kernels/estimates.js";
 
-/** A model's quantizer, ready for work. Holds kernel memory: call `free` when done. */
+/** A model's quantizer, ready for use. Holds kernel memory: call `free` when done. */
 export interface Quantizer {
   readonly layout: CodeLayout;
   /** Kernel memory held, in bytes. */
@@ -12,17 +11,34 @@ export interface Quantizer {
   encode(points: Float32Array, references: Uint32Array): Uint8Array;
   /** The points that row codes stand for, approximately, layout (n, dimension). */
   decode(rows: Uint8Array): Float32Array;
+  /** Prepares a query. */
   ask(point: Float32Array): QuantizedQuery;
   free(): void;
 }
 
-/** One query's tables. Holds kernel memory: call `free` when done; does not need its quantizer any more. */
+/** The squared distances of the query from what the rows of a block are relative to. */
+export interface Bases {
+  /** Address of each row's position in `bases`, n uint32; 0: all rows have the base `base`. */
+  readonly references: number;
+  /** Address of float32 bases. */
+  readonly bases: number;
+  readonly base: number;
+}
+
+/** Kernel memory for the estimates of n rows, m being n rounded up to 32. */
+export interface EstimateRoom {
+  /** Address of scratch for 2 * m uint32. */
+  readonly sums: number;
+  /** Address of m float32. */
+  readonly estimates: number;
+}
+
+/** One query's tables. Holds kernel memory: call `free` when done. It outlives its quantizer. */
 export interface QuantizedQuery {
   /**
-   * Writes n float32 estimates of squared distances, from 0 to the largest float32. `block` is where the block of n rows
-   * lies, with 15 bytes of kernel memory after it; a base is the squared distance of the query from a reference centroid. `sums` is
-   * room for 2 * m uint32, m being n rounded up to 32.
+   * Writes n float32 estimates of squared distances to `room.estimates`, from 0 to the largest float32. `block` is the address
+   * of a block of n rows with 15 readable bytes after it.
    */
-  estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void;
+  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void;
   free(): void;
 }

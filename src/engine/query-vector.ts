@@ -1,27 +1,18 @@
 /** One query in kernel memory, prepared so that comparing it with rows costs as little as it can. */
 
 import type { Metric } from "./config.js";
-import { measureQuery } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
+import { queryLayout } from "./kernels/kernels.wasm.js";
 import { allocate, allWords, floatsAt, free } from "./kernels/memory.js";
 import type { Rotation } from "./rotation.js";
 
-/** Bytes of a query's record, and where the fields lie that are filled in here; assembly/search.ts has them all. */
-const recordBytes = 64;
-const field = {
-  vector: 0,
-  dimension: 4,
-  cosine: 8,
-  table: 16,
-  scratch: 24,
-  newer: 28,
-  deviations: 52,
-  rough: 56,
-} as const;
+/** Of one of two records that follow one another. */
+const recordBytes = nextMultipleOf16(queryLayout.bytes);
 
-/** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
-const deviations = 2.2;
-/** The same for lists: one that is missed is one of the farthest, and another takes its place. */
-const listDeviations = 1.2;
+/** RaBitQ's error parameter: how many standard deviations an estimate may be off before a row is wrongly pruned. */
+const epsilon = 2.2;
+/** The same for lists: a missed list is one of the farthest, and another takes its place. */
+const listEpsilon = 1.2;
 
 /** Holds kernel memory: call `free` when done. */
 export class QueryVector {
@@ -47,21 +38,21 @@ export class QueryVector {
     floatsAt(at, length).set(vector);
     const words = allWords();
     words.fill(0, this.record >>> 2, at >>> 2);
-    words[(this.record + field.vector) >>> 2] = at;
-    words[(this.record + field.dimension) >>> 2] = length;
-    words[(this.record + field.cosine) >>> 2] = metric === "cosine" ? 1 : 0;
-    measureQuery(this.record);
+    words[(this.record + queryLayout.vector) >>> 2] = at;
+    words[(this.record + queryLayout.dimension) >>> 2] = length;
+    words[(this.record + queryLayout.cosine) >>> 2] = metric === "cosine" ? 1 : 0;
+    kernels().measureQuery(this.record);
     if (rotation === undefined) return;
-    words[(this.record + field.table) >>> 2] = rotatedAt + 4 * rotated;
-    floatsAt(this.record + field.deviations, 1)[0] = deviations;
+    words[(this.record + queryLayout.table) >>> 2] = rotatedAt + 4 * rotated;
+    floatsAt(this.record + queryLayout.epsilon, 1)[0] = epsilon;
     rotation.prepare(this.record, point, rotatedAt);
     words.copyWithin(this.listRecord >>> 2, this.record >>> 2, this.listRecord >>> 2);
-    words[(this.listRecord + field.vector) >>> 2] = point;
-    words[(this.listRecord + field.cosine) >>> 2] = 0;
+    words[(this.listRecord + queryLayout.vector) >>> 2] = point;
+    words[(this.listRecord + queryLayout.cosine) >>> 2] = 0;
     // Lists are ordered, not reported.
-    words[(this.listRecord + field.rough) >>> 2] = 1;
-    floatsAt(this.listRecord + field.deviations, 1)[0] = listDeviations;
-    measureQuery(this.listRecord);
+    words[(this.listRecord + queryLayout.rankOnly) >>> 2] = 1;
+    floatsAt(this.listRecord + queryLayout.epsilon, 1)[0] = listEpsilon;
+    kernels().measureQuery(this.listRecord);
   }
 
   /** Makes room for scanning blocks of up to `rows` rows. */
@@ -72,12 +63,12 @@ export class QueryVector {
     this.#scratch = allocate(12 * this.#scratchRows);
     const words = allWords();
     for (const record of [this.record, this.listRecord])
-      words[(record + field.scratch) >>> 2] = this.#scratch;
+      words[(record + queryLayout.scratch) >>> 2] = this.#scratch;
   }
 
-  /** Where the table of newer id tables lies: pairs of words, where its entries are and how many. */
-  set newer(at: number) {
-    allWords()[(this.record + field.newer) >>> 2] = at;
+  /** The address of `IdTable` records of newer segments, newest first. */
+  set newerIdTables(at: number) {
+    allWords()[(this.record + queryLayout.newerIdTables) >>> 2] = at;
   }
 
   free(): void {

@@ -10,19 +10,13 @@
  */
 
 import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
-import {
-  type Bases,
-  encodeSigns,
-  estimateNibbles,
-  type RoundedTable,
-  roundTable,
-  signSums,
-} from "./kernels/estimates.js";
+import { kernels } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel } from "./model.js";
 import { addReferences, fromOrigin, residualsOf } from "./residuals.js";
 import { Rotation } from "./rotation.js";
-import type { QuantizedQuery, Quantizer } from "./quantizer.js";
+import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
+import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
 /** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for what blocks cost. */
 const spareBytes = 24;
@@ -63,7 +57,7 @@ export class RabitqQuantizer implements Quantizer {
     this.#rotation.apply(residualsOf(points, this.#model.references, references, dimension), at);
     this.#rotation.apply(this.#fromOrigins(distinct), origins);
     wordsAt(numbersAt, n).set(numbers);
-    encodeSigns(at, n, rotated, numbersAt, origins, signs, factors);
+    kernels().encodeSigns(at, n, rotated, numbersAt, origins, signs, factors);
 
     const rowBytes = rowCodeBytes(this.layout);
     const rows = new Uint8Array(n * rowBytes);
@@ -167,7 +161,7 @@ class RabitqQuery implements QuantizedQuery {
     this.#entries = allocate((64 + 48) * this.#groups + 8 + 4 * rotated);
     const query = this.#entries + 112 * this.#groups + 8;
     rotation.apply(point, query);
-    signSums(query, this.#groups, this.#entries);
+    kernels().signSums(query, this.#groups, this.#entries);
     const low = this.#entries + 64 * this.#groups;
     this.#coarse = this.#round(low, 0);
     // Entries are rounded evenly by up to half a step; a code's own error is about 0.6 |q - a| / sqrt(D).
@@ -175,12 +169,10 @@ class RabitqQuery implements QuantizedQuery {
     this.#wideFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
   }
 
-  estimate(block: number, n: number, bases: Bases, sums: number, estimates: number): void {
-    const factors = block + 4 * n;
-    const codes = block + 4 * codeWords * n;
+  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
     const table =
       bases.references === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
-    estimateNibbles(codes, n, this.#groups, table, factors, bases, sums, estimates);
+    estimateNibbles(table, block, n, bases, room);
   }
 
   free(): void {
@@ -194,9 +186,9 @@ class RabitqQuery implements QuantizedQuery {
 
   #round(low: number, high: number): RoundedTable {
     const scale = this.#entries + 112 * this.#groups;
-    roundTable(this.#entries, this.#groups, low, high, scale);
+    kernels().roundTable(this.#entries, this.#groups, low, high, scale);
     const [step, shift] = floatsAt(scale, 2);
     const root = Math.sqrt(4 * this.#groups);
-    return { low, high, step: step / root, shift: shift / root };
+    return { groups: this.#groups, low, high, step: step / root, shift: shift / root };
   }
 }

@@ -37,8 +37,13 @@ export function* encodeList(
   try {
     rotation.pad(points, at);
     const centroid = centroids.rotatedCentroid(list);
-    const args = [at, n, rotated, signs, span, centroid, out + factorBytes, out];
-    yield [{ kernel: "rotateAndEncode", args, cost: 64 * n * rotated }];
+    yield [
+      {
+        kernel: "rotateAndEncode",
+        args: [at, n, rotated, signs, span, centroid, out + factorBytes, out],
+        cost: 64 * n * rotated,
+      },
+    ];
     return bytesAt(out, bytes).slice();
   } finally {
     free(at);

@@ -4,7 +4,7 @@
  */
 
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { rotate, rotateBack, rotateQuery } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
 import { seededRandom } from "./random.js";
 
 const rounds = 4;
@@ -40,7 +40,7 @@ export class Rotation {
   /** Writes the rotated vectors, layout (n, rotated), to kernel memory; `vectors` has layout (n, dimension). */
   apply(vectors: Float32Array, to: number): void {
     this.pad(vectors, to);
-    rotate(to, vectors.length / this.dimension, this.rotated, this.signs, this.span);
+    kernels().rotate(to, vectors.length / this.dimension, this.rotated, this.signs, this.span);
   }
 
   /** Writes vectors to kernel memory, ready to be rotated. */
@@ -59,12 +59,12 @@ export class Rotation {
 
   /** Fills in what estimates need of a query's record; see `rotateQuery`. */
   prepare(query: number, point: number, rotated: number): void {
-    rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
+    kernels().rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
   }
 
   /** The vectors, layout (n, dimension), that rotate to the n rows of layout (n, rotated) in kernel memory; overwrites those. */
   undo(at: number, n: number): Float32Array {
-    rotateBack(at, n, this.rotated, this.signs, this.span);
+    kernels().rotateBack(at, n, this.rotated, this.signs, this.span);
     const rows = floatsAt(at, n * this.rotated);
     const vectors = new Float32Array(n * this.dimension);
     for (let row = 0; row < n; row++) {

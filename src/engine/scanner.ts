@@ -1,7 +1,8 @@
 /** What a search hands to the kernels: jobs, each a block of rows to compare a query with. */
 
 import type { LoadedCodes } from "./codec.js";
-import { scanFlat } from "./kernels/kernels.js";
+import { kernels } from "./kernels/kernels.js";
+import { jobLayout } from "./kernels/kernels.wasm.js";
 import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 
@@ -27,25 +28,20 @@ export interface Scanner {
   free(): void;
 }
 
-// A job's record; assembly/search.ts has the same layout.
-export const jobBytes = 32;
-const jobWords = jobBytes / 4;
-const baseOffset = 24;
-
 /** Writes the records of jobs to kernel memory, to be freed. */
 export function writeJobs(jobs: readonly ScanJob[]): number {
-  const at = allocate(jobBytes * jobs.length);
+  const at = allocate(jobLayout.bytes * jobs.length);
   const words = allWords();
   const doubles = allDoubles();
   for (let i = 0; i < jobs.length; i++) {
     const job = jobs[i];
-    const word = (at >>> 2) + jobWords * i;
-    words[word] = job.block;
-    words[word + 1] = job.codes.record;
-    words[word + 2] = job.newerSegments;
-    words[word + 3] = job.accepted;
-    words[word + 4] = job.firstBit;
-    doubles[(at + jobBytes * i + baseOffset) >>> 3] =
+    const record = at + jobLayout.bytes * i;
+    words[(record + jobLayout.number) >>> 2] = job.block;
+    words[(record + jobLayout.block) >>> 2] = job.codes.record;
+    words[(record + jobLayout.newerSegments) >>> 2] = job.newerSegments;
+    words[(record + jobLayout.accepted) >>> 2] = job.accepted;
+    words[(record + jobLayout.firstBit) >>> 2] = job.firstBit;
+    doubles[(record + jobLayout.base) >>> 3] =
       job.pruned && job.distance !== undefined ? job.distance ** 2 : -1;
   }
   return at;
@@ -57,7 +53,7 @@ export function flatScanner(query: QueryVector): Scanner {
     scan(jobs, heap) {
       query.reserve(rowsMax(jobs));
       const at = writeJobs(jobs);
-      scanFlat(query.record, heap, at, jobs.length);
+      kernels().scanFlat(query.record, heap, at, jobs.length);
       free(at);
     },
     free() {},

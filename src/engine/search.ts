@@ -3,7 +3,8 @@
  * equal score are ordered by their fingerprints, so that the result does not depend on the order of jobs.
  */
 
-import { allocate, allWords, free } from "./kernels/memory.js";
+import { idTableLayout } from "./kernels/kernels.wasm.js";
+import { allocate, free, writeWords } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 import type { ScanJob, Scanner } from "./scanner.js";
 import { type Candidate, TopK } from "./top-k.js";
@@ -17,8 +18,10 @@ export interface IdTable {
 /** Writes where tables are to kernel memory, to be freed; 0 where there are none. */
 export function writeIdTables(tables: readonly IdTable[]): number {
   if (tables.length === 0) return 0;
-  const at = allocate(8 * tables.length);
-  tables.forEach(({ entries, count }, i) => allWords().set([entries, count], (at >>> 2) + 2 * i));
+  const at = allocate(idTableLayout.bytes * tables.length);
+  tables.forEach(({ entries, count }, i) =>
+    writeWords(at + idTableLayout.bytes * i, idTableLayout, { entries, count }),
+  );
   return at;
 }
 
@@ -45,7 +48,7 @@ export class Search {
   shadowBy(tables: readonly IdTable[]): void {
     if (this.#tables > 0) free(this.#tables);
     this.#tables = writeIdTables(tables);
-    this.#query.newer = this.#tables;
+    this.#query.newerIdTables = this.#tables;
   }
 
   /** Compares the query with these blocks. */

@@ -3,8 +3,9 @@
  * assembly/heap.ts says how candidates are ordered.
  */
 
-import { offer, sortHeap } from "./kernels/kernels.js";
-import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
+import { kernels } from "./kernels/kernels.js";
+import { heapLayout, heapSlotLayout } from "./kernels/kernels.wasm.js";
+import { allDoubles, allocate, allWords, doubleAt, free, wordAt, writeWords } from "./kernels/memory.js";
 
 /** A kept candidate: its block's number, its row there, its score. */
 export interface Candidate {
@@ -12,10 +13,6 @@ export interface Candidate {
   readonly block: number;
   readonly row: number;
 }
-
-// Capacity and size (uint32), threshold (float64); then slots: score (float64), block, row (uint32), tie key (16 bytes).
-const headBytes = 16;
-const slotBytes = 32;
 
 /** Holds kernel memory: call `free` when done. */
 export class TopK {
@@ -26,29 +23,29 @@ export class TopK {
   /** Keeps at most `capacity` candidates, 0 or more. */
   constructor(capacity: number) {
     this.#capacity = capacity;
-    this.heap = allocate(headBytes + slotBytes * capacity);
-    allWords().set([capacity, 0], this.heap >>> 2);
-    allDoubles()[(this.heap + 8) >>> 3] = capacity === 0 ? -Infinity : Infinity;
+    this.heap = allocate(heapLayout.bytes + heapSlotLayout.bytes * capacity);
+    writeWords(this.heap, heapLayout, { capacity, size: 0 });
+    allDoubles()[(this.heap + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
   }
 
   /** No greater score can still enter. Infinity until full, then the worst kept; -Infinity if none fits. */
   get threshold(): number {
-    return allDoubles()[(this.heap + 8) >>> 3];
+    return doubleAt(this.heap + heapLayout.threshold);
   }
 
   /** Whether as many candidates are kept as fit. */
   get full(): boolean {
-    return allWords()[(this.heap + 4) >>> 2] === this.#capacity;
+    return wordAt(this.heap + heapLayout.size) === this.#capacity;
   }
 
   /** Offers a candidate; `tie` is where the 16 bytes of its tie key lie. A NaN score is never kept. */
   offer(score: number, block: number, row: number, tie: number): void {
-    offer(this.heap, score, block, row, tie);
+    kernels().offer(this.heap, score, block, row, tie);
   }
 
   /** The kept candidates, nearest first. No more can be offered. */
   finish(): Candidate[] {
-    sortHeap(this.heap);
+    kernels().sortHeap(this.heap);
     return this.read();
   }
 
@@ -57,9 +54,13 @@ export class TopK {
     const words = allWords();
     const doubles = allDoubles();
     const kept: Candidate[] = [];
-    const size = words[(this.heap + 4) >>> 2];
-    for (let i = 0, at = this.heap + headBytes; i < size; i++, at += slotBytes) {
-      kept.push({ score: doubles[at >>> 3], block: words[(at + 8) >>> 2], row: words[(at + 12) >>> 2] });
+    const size = wordAt(this.heap + heapLayout.size);
+    for (let i = 0, at = this.heap + heapLayout.bytes; i < size; i++, at += heapSlotLayout.bytes) {
+      kept.push({
+        score: doubles[(at + heapSlotLayout.score) >>> 3],
+        block: words[(at + heapSlotLayout.block) >>> 2],
+        row: words[(at + heapSlotLayout.row) >>> 2],
+      });
     }
     return kept;
   }

@@ -1,7 +1,7 @@
 /** The kernels between two assignments of k-means, and works side by side, against plain arithmetic. */
 
 import { expect, test } from "vitest";
-import { callKernel, type KernelCall } from "../../src/engine/kernels/kernels.js";
+import { kernels } from "../../src/engine/kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { splitLargest } from "../../src/engine/split-largest.js";
 import { together, type Work } from "../../src/engine/work.js";
@@ -31,11 +31,11 @@ test.each([1, 2, 5, 64, 67])(
       Array.from({ length: k }, (_, list) => lists.filter((other) => other === list).length),
     );
     const middle = d >> 1;
-    const call = (kernel: KernelCall["kernel"], ...args: number[]) => callKernel({ kernel, args });
+    const { addRows, gatherRows, halfSquares, meanRows, squaredL2Tile } = kernels();
 
-    call("addRows", at, n, d, listsAt, 0, middle, sums);
-    call("addRows", at, n, d, listsAt, middle, d, sums);
-    call("meanRows", sums, sizes, k, d, centroids);
+    addRows(at, n, d, listsAt, 0, middle, sums);
+    addRows(at, n, d, listsAt, middle, d, sums);
+    meanRows(sums, sizes, k, d, centroids);
     for (let list = 0; list < k; list++) {
       const members = rows.filter((_, i) => lists[i] === list);
       for (let i = 0; i < d; i++) {
@@ -44,17 +44,17 @@ test.each([1, 2, 5, 64, 67])(
       }
     }
 
-    call("halfSquares", at, n, d, out);
+    halfSquares(at, n, d, out);
     rows.forEach((row, i) => {
       expect(floatsAt(out, n)[i]).toBeCloseTo(squaredL2(row, new Float32Array(d)) / 2, 3);
     });
 
     const positions = [4, 4, 52, 0];
     wordsAt(listsAt, 4).set(positions);
-    call("gatherRows", at, listsAt, 4, d, gathered);
+    gatherRows(at, listsAt, 4, d, gathered);
     rowsOf(floatsAt(gathered, 4 * d).slice(), d).forEach((row, i) => expect(row).toEqual(rows[positions[i]]));
 
-    call("squaredL2Tile", gathered, 3, at, n, d, out, n);
+    squaredL2Tile(gathered, 3, at, n, d, out, n);
     for (let q = 0; q < 3; q++) {
       rows.forEach((row, i) => {
         const expected = squaredL2(rows[positions[q]], row);
@@ -85,7 +85,7 @@ test("works side by side ask for their calls together, and give their results in
   const freed: number[] = [];
   function* count(steps: number): Work<number> {
     try {
-      for (let i = 0; i < steps; i++) yield [{ kernel: "halfSquares", args: [steps, i] }];
+      for (let i = 0; i < steps; i++) yield [{ kernel: "halfSquares", args: [steps, i, 1, 1] }];
       return steps;
     } finally {
       freed.push(steps);

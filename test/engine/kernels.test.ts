@@ -1,23 +1,18 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  assignNearest,
-  dotBlock,
-  dotBlockWide,
-  normsWide,
-  squaredL2Block,
-  squaredL2BlockWide,
-} from "../../src/engine/kernels/kernels.js";
+import { kernels } from "../../src/engine/kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { samplePositions, seededRandom } from "../../src/engine/random.js";
 import { absoluteDot, dot, rowsOf, smallestPosition, squaredL2 } from "./oracle.js";
+
+const { assignNearest, dotBlock, normsFloat64, squaredL2Block, squaredL2BlockFloat64 } = kernels();
 
 const dimensions = [...Array.from({ length: 70 }, (_, i) => i + 1), 384, 768, 1536];
 const rowCounts = [0, 1, 2, 3, 4, 5, 31];
 const float32Max = 3.4028234663852886e38;
 const float32Epsilon = 2 ** -24;
 const denormalMin = 2 ** -149;
-const wideTolerance = 1e-12;
+const float64Tolerance = 1e-12;
 
 const held: number[] = [];
 afterEach(() => held.splice(0).forEach(free));
@@ -38,11 +33,12 @@ function place(values: Float32Array): number {
   return at;
 }
 
+type BlockKernel = (query: number, vectors: number, n: number, d: number, out: number) => void;
+
 interface Outputs {
   readonly dots: Float32Array;
   readonly squares: Float32Array;
-  readonly wideDots: Float64Array;
-  readonly wideSquares: Float64Array;
+  readonly float64Squares: Float64Array;
   readonly norms: Float64Array;
 }
 
@@ -52,24 +48,23 @@ function runBlockKernels(query: Float32Array, vectors: Float32Array): Outputs {
   const n = vectors.length / d;
   const queryAt = place(query);
   const vectorsAt = place(vectors);
-  const narrow = (kernel: typeof dotBlock): Float32Array => {
+  const inFloat32 = (kernel: BlockKernel): Float32Array => {
     const out = reserve(4 * n, 4);
     kernel(queryAt, vectorsAt, n, d, out);
     expect(floatsAt(out, n + 1)[n]).toBeNaN();
     return floatsAt(out, n).slice();
   };
-  const wide = (kernel: typeof dotBlock): Float64Array => {
+  const inFloat64 = (kernel: BlockKernel): Float64Array => {
     const out = reserve(8 * n, 8);
     kernel(queryAt, vectorsAt, n, d, out);
     expect(floatsAt(out + 8 * n, 1)[0]).toBeNaN();
     return doublesAt(out, n).slice();
   };
   const outputs = {
-    dots: narrow(dotBlock),
-    squares: narrow(squaredL2Block),
-    wideDots: wide(dotBlockWide),
-    wideSquares: wide(squaredL2BlockWide),
-    norms: wide((_query, at, rows, dimension, out) => normsWide(at, rows, dimension, out)),
+    dots: inFloat32(dotBlock),
+    squares: inFloat32(squaredL2Block),
+    float64Squares: inFloat64(squaredL2BlockFloat64),
+    norms: inFloat64((_query, at, rows, dimension, out) => normsFloat64(at, rows, dimension, out)),
   };
   held.splice(0).forEach(free);
   return outputs;
@@ -82,8 +77,8 @@ function randomFloats(random: () => number, length: number): Float32Array {
 describe("block kernels", () => {
   test.each(dimensions)("agree with the oracle at d = %i", (d) => {
     const random = seededRandom(d);
-    let worstNarrow = 0;
-    let worstWide = 0;
+    let worstFloat32 = 0;
+    let worstFloat64 = 0;
     for (const n of rowCounts) {
       const query = randomFloats(random, d);
       const rows = rowsOf(randomFloats(random, n * d), d);
@@ -91,21 +86,20 @@ describe("block kernels", () => {
       rows.forEach((row, i) => {
         const scale = absoluteDot(query, row);
         const square = squaredL2(query, row);
-        worstNarrow = Math.max(
-          worstNarrow,
+        worstFloat32 = Math.max(
+          worstFloat32,
           Math.abs(out.dots[i] - dot(query, row)) / scale,
           Math.abs(out.squares[i] / square - 1),
         );
-        worstWide = Math.max(
-          worstWide,
-          Math.abs(out.wideDots[i] - dot(query, row)) / scale,
-          Math.abs(out.wideSquares[i] / square - 1),
+        worstFloat64 = Math.max(
+          worstFloat64,
+          Math.abs(out.float64Squares[i] / square - 1),
           Math.abs(out.norms[i] / Math.sqrt(dot(row, row)) - 1),
         );
       });
     }
-    expect(worstNarrow).toBeLessThan((d + 2) * float32Epsilon);
-    expect(worstWide).toBeLessThan(wideTolerance);
+    expect(worstFloat32).toBeLessThan((d + 2) * float32Epsilon);
+    expect(worstFloat64).toBeLessThan(float64Tolerance);
   });
 
   const extremeFloat = fc.oneof(
@@ -145,10 +139,9 @@ describe("block kernels", () => {
         } else if (square < float32Max * (1 - tolerance)) {
           expect(Math.abs(out.squares[0] - square)).toBeLessThanOrEqual(square * tolerance + underflow);
         }
-        expect(Math.abs(out.wideDots[0] - dot(query, row))).toBeLessThanOrEqual(scale * wideTolerance);
-        expect(Math.abs(out.wideSquares[0] - square)).toBeLessThanOrEqual(square * wideTolerance);
+        expect(Math.abs(out.float64Squares[0] - square)).toBeLessThanOrEqual(square * float64Tolerance);
         const norm = Math.sqrt(dot(row, row));
-        expect(Math.abs(out.norms[0] - norm)).toBeLessThanOrEqual(norm * wideTolerance);
+        expect(Math.abs(out.norms[0] - norm)).toBeLessThanOrEqual(norm * float64Tolerance);
       }),
       { numRuns: 2_000 },
     );
@@ -162,7 +155,7 @@ describe("block kernels", () => {
     rowsOf(vectors, d).forEach((row, i) => {
       const alone = runBlockKernels(query, row);
       const shifted = runBlockKernels(query, vectors.subarray(0, (i + 1) * d));
-      for (const output of ["dots", "squares", "wideDots", "wideSquares", "norms"] as const) {
+      for (const output of ["dots", "squares", "float64Squares", "norms"] as const) {
         expect(alone[output][0]).toBe(together[output][i]);
         expect(shifted[output][i]).toBe(together[output][i]);
       }
@@ -280,11 +273,11 @@ describe("at the end of memory", () => {
     const runAll = () => {
       for (const n of [1, 2, 3, 4, 5]) {
         const vectors = endOfMemory(n * d);
-        for (const kernel of [dotBlock, squaredL2Block, dotBlockWide, squaredL2BlockWide]) {
+        for (const kernel of [dotBlock, squaredL2Block, squaredL2BlockFloat64]) {
           kernel(query, vectors, n, d, out);
           kernel(endOfMemory(d), query, n, d, out);
         }
-        normsWide(vectors, n, d, out);
+        normsFloat64(vectors, n, d, out);
         assignNearest(vectors, n, d, centroids, 5, halfNorms, rows, out);
         assignNearest(query, 1, d, vectors, n, halfNorms, rows, out);
         assignNearest(query, 1, d, centroids, n, endOfMemory(n), rows, out);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { Allocator } from "../../src/engine/kernels/allocator.js";
-import { dotBlock } from "../../src/engine/kernels/kernels.js";
+import { kernels } from "../../src/engine/kernels/kernels.js";
 import {
   allocate,
   allocatedBytes,
@@ -143,7 +143,7 @@ describe("kernel memory", () => {
       while (Math.max(0, ...blocks) < 3 * GiB) blocks.push(allocate(GiB / 2));
       const at = Math.max(...blocks);
       floatsAt(at, 5).set([2, 3, 10, 100, 0]);
-      dotBlock(at, at + 8, 1, 2, at + 16);
+      kernels().dotBlock(at, at + 8, 1, 2, at + 16);
       expect(floatsAt(at + 16, 1)[0]).toBe(320);
 
       const held = allocatedBytes();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { buildTable, estimateRabitq, fastScan, fastScanSmall } from "../../src/engine/kernels/kernels.js";
+import { kernels } from "../../src/engine/kernels/kernels.js";
 import {
   allocate,
   allocatedBytes,
@@ -19,6 +19,8 @@ import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
+
+const { buildTable, estimateRabitq, fastScan, fastScanSmall } = kernels();
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
   const rotation = new Rotation(d, 7);

@@ -113,6 +113,26 @@ export function allDoubles(): Float64Array {
   return linearMemory().doubles;
 }
 
+/** The uint32 at `offset`, a multiple of 4. */
+export function wordAt(offset: number): number {
+  return linearMemory().words[offset >>> 2];
+}
+
+/** The float64 at `offset`, a multiple of 8. */
+export function doubleAt(offset: number): number {
+  return linearMemory().doubles[offset >>> 3];
+}
+
+/** Writes uint32 fields of the record at `at`; `layout` has their byte offsets (see kernels.wasm.ts). */
+export function writeWords<Fields extends Readonly<Record<string, number>>>(
+  at: number,
+  layout: Readonly<Record<keyof Fields, number>>,
+  fields: Fields,
+): void {
+  const { words } = linearMemory();
+  for (const field in fields) words[(at + layout[field]) >>> 2] = fields[field];
+}
+
 /** `length` uint32 from `offset`, a multiple of 4. */
 export function wordsAt(offset: number, length: number): Uint32Array {
   return new Uint32Array(linearMemory().buffer, offset, length);

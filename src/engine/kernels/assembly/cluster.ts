@@ -1,11 +1,11 @@
 /**
- * What k-means does between two assignments. Sums are float64, and each is added up in the order of the rows, so that it does not
- * depend on how the work is cut: calls that share it out take columns or lists, never rows.
+ * The steps of k-means between two assignments. Sums are float64 and always added in the order of the rows, so that they do not
+ * depend on how the work is split: calls divide it by columns or lists, never by rows.
  */
 
 /**
- * Adds the columns `from` to `to` of n rows, layout (n, d), to the sums of their lists (n uint32): `sums` has layout (k, d)
- * in float64.
+ * Adds columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), to the sums of their `lists` (n uint32);
+ * `sums` is float64 of layout (k, d).
  */
 export function addRows(vectors: usize, n: u32, d: u32, lists: usize, from: u32, to: u32, sums: usize): void {
   const pairs = from + ((to - from) & ~1);
@@ -24,7 +24,7 @@ export function addRows(vectors: usize, n: u32, d: u32, lists: usize, from: u32,
   }
 }
 
-/** The mean of each of k lists of which `sizes` (uint32) rows were added; a list without rows keeps its centroid. */
+/** centroids[list] = sums[list] / sizes[list] for each of k lists, `sizes` being uint32. An empty list keeps its centroid. */
 export function meanRows(sums: usize, sizes: usize, k: u32, d: u32, centroids: usize): void {
   for (let list: u32 = 0; list < k; list++) {
     const size = <f64>load<u32>(sizes + (<usize>list << 2));
@@ -48,7 +48,7 @@ export function halfSquares(vectors: usize, n: u32, d: u32, out: usize): void {
   }
 }
 
-/** The rows at n positions (uint32), one after the other. */
+/** out[i] = vectors[positions[i]], n uint32 `positions`. */
 export function gatherRows(vectors: usize, positions: usize, n: u32, d: u32, out: usize): void {
   const rowBytes = <usize>d << 2;
   for (let i: u32 = 0; i < n; i++) {

@@ -1,15 +1,16 @@
-/** What is made once: signs of residuals when rows are stored, and tables of what codes stand for when a query begins. */
+/** What is computed once: signs of residuals when rows are stored, and lookup tables when a query begins. */
 
 /**
- * Signs and factors of n rotated residuals, layout (n, d), d a multiple of 8. `origins` has layout (·, d): the rotated
- * anchors less the rotated origin; row i's is the one that its uint32 in `anchors` names. Writes `signs`, layout (n, d / 8),
- * low bits first and set for 0 and more, and `factors`, float32 of layout (2, n): add and scale, both 0 where the residual is.
+ * Signs and factors of n rotated residuals, layout (n, d), d a multiple of 8. `origins` has layout (·, d): rotated reference
+ * centroids minus the rotated origin; `references` (n uint32) says which of them each row is relative to. Writes `signs`,
+ * layout (n, d / 8), low bits first, set for residuals >= 0, and `factors`, float32 of layout (2, n): add and scale, both 0 if
+ * the residual is.
  */
 export function encodeSigns(
   residuals: usize,
   n: u32,
   d: u32,
-  anchors: usize,
+  references: usize,
   origins: usize,
   signs: usize,
   factors: usize,
@@ -18,7 +19,7 @@ export function encodeSigns(
   const root = sqrt<f64>(<f64>d);
   for (let i: u32 = 0; i < n; i++) {
     const row = residuals + <usize>i * rowBytes;
-    const origin = origins + <usize>load<u32>(anchors + (<usize>i << 2)) * rowBytes;
+    const origin = origins + <usize>load<u32>(references + (<usize>i << 2)) * rowBytes;
     let squares: f64 = 0;
     let absolutes: f64 = 0;
     let along: f64 = 0;
@@ -43,7 +44,10 @@ export function encodeSigns(
   }
 }
 
-/** For each group of 4 components of a query, the 16 sums of plus or minus them, a set bit standing for plus: (groups, 16). */
+/**
+ * For each group of 4 components of a query, the 16 signed sums of them, a set bit standing for plus. `entries`: float32 of
+ * layout (groups, 16).
+ */
 export function signSums(query: usize, groups: u32, entries: usize): void {
   for (let group: u32 = 0; group < groups; group++) {
     const a = load<f32>(query);
@@ -62,8 +66,8 @@ export function signSums(query: usize, groups: u32, entries: usize): void {
 
 /**
  * Rounds float32 entries, layout (groups, 16), to equal steps, each group shifted to start at zero. Writes their low bytes
- * to `low` and, unless it is 0, the high ones to `high`, both of layout (groups, 16), and to `scale` the step and the sum of
- * the shifts, float32.
+ * to `low` and, unless it is 0, their high bytes to `high`, both of layout (groups, 16), and two float32 to `scale`, step and
+ * shift: a sum of entries is step * (sum of rounded ones) + shift.
  */
 export function roundTable(entries: usize, groups: u32, low: usize, high: usize, scale: usize): void {
   let widest: f32 = 0;

@@ -1,19 +1,20 @@
 /**
- * One query against a block of rows, in float32: four rows at a time, one accumulator each, which shares the
- * loads of the query and hides the latency of addition. Of the shapes tried (rows x accumulators: 1 x 4,
- * 2 x 2, 2 x 4, 3 x 1 to 8 x 1, 3 x 2, 4 x 2), 4 x 1 was within
- * 12 % of the fastest from d = 384 on, and is short.
+ * One query against a block of rows, in float32: four rows at a time with one accumulator each, which shares the loads of the
+ * query and hides the latency of addition. Of the shapes tried (rows x accumulators: 1 x 4, 2 x 2, 2 x 4, 3 x 1 to 8 x 1, 3 x 2,
+ * 4 x 2), 4 x 1 was within 12 % of the fastest from d = 384 on, and is short.
  *
- * Where fewer than four rows are left, the last one stands in for those that are missing. So there is one
- * order of additions, and a row's result does not depend on where it lies.
+ * If fewer than four rows are left, the last one stands in for the missing ones. So there is one order of additions, and the
+ * result of a row does not depend on its position.
  */
 
+/** out[i] (n float32) = <query, vectors[i]>. */
 import { loadFirst, storeFirst, sumEach } from "./lanes";
 
 export function dotBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
   sumBlock(query, vectors, n, d, out, false);
 }
 
+/** out[i] (n float32) = |query - vectors[i]|^2. */
 export function squaredL2Block(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
   sumBlock(query, vectors, n, d, out, true);
 }
@@ -21,8 +22,8 @@ export function squaredL2Block(query: usize, vectors: usize, n: u32, d: u32, out
 const tileRows: u32 = 24;
 
 /**
- * Several queries, layout (q, d): a tile of rows stays in the cache while the queries pass by. Results of one query follow
- * those of the one before after `stride` float32.
+ * out[i * stride + j] (float32) = |queries[i] - vectors[j]|^2; `queries` has layout (q, d). A tile of rows stays in the cache
+ * while it is compared with all queries.
  */
 export function squaredL2Tile(
   queries: usize,
@@ -59,7 +60,7 @@ function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squa
   }
 }
 
-/** The sums of a query with four rows of d numbers each, wherever these lie. `squared` is a constant where this is inlined. */
+/** The sums of a query with four rows of d numbers each, at any addresses. `squared` is a constant after inlining. */
 @inline
 export function sumFour(
   query: usize,
@@ -93,7 +94,7 @@ export function sumFour(
   return sumEach(sum0, sum1, sum2, sum3);
 }
 
-/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant wherever this is inlined. */
+/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
 @inline
 function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
   if (!squared) return f32x4.add(sum, f32x4.mul(a, b));

@@ -1,22 +1,22 @@
 /**
- * Squared distances estimated from codes alone: of each row base + add + scale * sum, where `sum` adds up entries of a
- * query's tables that the row's code selects. FORMAT.md §6 says what the codes mean.
+ * Squared distances estimated from codes alone: for each row base + add + scale * sum, `sum` being the sum of the entries of
+ * the query's tables that the row's code selects. FORMAT.md §6 defines the codes.
  */
 
 import { fastScan } from "./fast-scan";
 
-/** What a row that is nowhere near float32 is estimated as: rows are never lost to NaN. */
+/** The estimate of a row beyond the range of float32. A row is never lost to NaN. */
 const farthest: f32 = f32.MAX_VALUE;
 
 /**
- * Estimates n rows whose codes are `groups` nibbles each, layout (floor(n / 32), groups, 16) as `fastScan` reads them, then
- * the n % 32 rows left, layout (groups, ceil(n % 32 / 2)): row 2 i of them in the low nibble of byte i, row 2 i + 1 in the
+ * Estimates n rows whose codes are `groups` nibbles each: layout (floor(n / 32), groups, 16) as `fastScan` reads them, then
+ * the remaining n % 32 rows, layout (groups, ceil(n % 32 / 2)), row 2 i of them in the low nibble of byte i, row 2 i + 1 in the
  * high one. Reads up to 15 bytes beyond the codes.
  *
- * `low` and `high` are tables of layout (groups, 16), a sum counting `low` once and `high` 256 times; `high` may be 0 for
- * none. `factors` has layout (2, n): add and scale. `anchors`, n uint32, name the
- * rows' bases in `bases`; where `anchors` is 0, `base` is the base of all. Writes n float32 to `estimates`, from 0 to the
- * largest float32; `sums` is scratch for 2 * m uint32, m being n rounded up to 32.
+ * `low` and `high` are tables of layout (groups, 16) as `roundTable` writes them with their `step` and `shift`; `high` may be 0
+ * (entries of one byte). `factors` is float32 of layout (2, n): add and scale. `references` (n uint32) are the rows' positions in
+ * `bases` (float32); if `references` is 0, all rows have the base `base`. Writes n float32 `estimates`, from 0 to the largest
+ * float32. `sums` is scratch for 2 * m uint32, m being n rounded up to 32.
  */
 export function estimateNibbles(
   codes: usize,
@@ -27,7 +27,7 @@ export function estimateNibbles(
   step: f32,
   shift: f32,
   factors: usize,
-  anchors: usize,
+  references: usize,
   bases: usize,
   base: f32,
   sums: usize,
@@ -43,7 +43,7 @@ export function estimateNibbles(
     }
   }
   const scales = factors + (<usize>n << 2);
-  const whole: u32 = anchors ? 0 : n & ~3;
+  const whole: u32 = references ? 0 : n & ~3;
   for (let i: u32 = 0; i < whole; i += 4) {
     const at = <usize>i << 2;
     const words = f32x4.convert_i32x4_u(v128.load(sums + at));
@@ -57,16 +57,15 @@ export function estimateNibbles(
   for (let i = whole; i < n; i++) {
     const at = <usize>i << 2;
     const product = <f32>load<u32>(sums + at) * step + shift;
-    const from = anchors ? load<f32>(bases + (<usize>load<u32>(anchors + at) << 2)) : base;
+    const from = references ? load<f32>(bases + (<usize>load<u32>(references + at) << 2)) : base;
     const guess = from + load<f32>(factors + at) + load<f32>(scales + at) * product;
     store<f32>(estimates + at, within(guess));
   }
 }
 
 /**
- * Estimates n rows whose codes are `parts` numbers of `bits` bits each (at most 16), packed low bits first, `rowBytes` to a
- * row. `tables` has layout (parts, k) float32; the rest is as in `estimateNibbles`. Reads up to 3
- * bytes beyond the codes.
+ * Estimates n rows whose codes are `parts` numbers of `bits` bits each (1 to 16), packed low bits first, `rowBytes` per row.
+ * `tables` is float32 of layout (parts, k); the rest is as in `estimateNibbles`. Reads up to 3 bytes beyond the codes.
  */
 export function estimateProducts(
   codes: usize,
@@ -77,7 +76,7 @@ export function estimateProducts(
   tables: usize,
   k: u32,
   factors: usize,
-  anchors: usize,
+  references: usize,
   bases: usize,
   base: f32,
   estimates: usize,
@@ -87,12 +86,12 @@ export function estimateProducts(
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
     const sum = bits == 8 ? sumBytes(row, parts, tables, k) : sumBits(row, parts, bits, tables, k);
-    const from = anchors ? load<f32>(bases + (<usize>load<u32>(anchors + at) << 2)) : base;
+    const from = references ? load<f32>(bases + (<usize>load<u32>(references + at) << 2)) : base;
     store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
 }
 
-/** Four sums side by side, so that no addition waits for the one before it. */
+/** Four independent sums, so that no addition waits for the previous one. */
 @inline
 function sumBytes(row: usize, parts: u32, tables: usize, k: u32): f32 {
   const stride = <usize>k << 2;
@@ -140,13 +139,13 @@ function sumBits(row: usize, parts: u32, bits: u32, tables: usize, k: u32): f32 
   return even + odd;
 }
 
-/** From 0 to the largest float32, which also stands for what is no number. */
+/** Clamped to 0 and the largest float32, which also replaces NaN. */
 @inline
 function within(estimate: f32): f32 {
   return estimate < farthest ? max<f32>(0, estimate) : farthest;
 }
 
-/** Sums of n rows, in their order, n rounded up to 32 written. */
+/** Sums of n rows, in their order. Writes n rounded up to 32 of them. */
 @inline
 function sumNibbles(codes: usize, n: u32, groups: u32, table: usize, sums: usize): void {
   const blocks = n >> 5;

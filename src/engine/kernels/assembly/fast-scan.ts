@@ -1,16 +1,16 @@
 /**
  * Fast scan (Andre, Kermarrec and Le Scouarnec, 2015): sums of table entries for 32 rows at a time.
  *
- * A row has one nibble for each group of four dimensions; a table has 16 bytes for each group. One swizzle looks up 16
- * nibbles. Bytes are summed in pairs, as 16-bit lanes: once as they are, once shifted right by 8, so that the low byte's
- * sum is the whole less 256 times the high byte's. 16 bits hold the sums of 256 groups; longer rows go in pieces.
+ * A row has one nibble per group of four dimensions; a table has 16 bytes per group. One swizzle looks up 16 nibbles. Bytes are
+ * summed in pairs, as 16-bit lanes: once unchanged, once shifted right by 8, so that the sum of the low bytes is the whole minus
+ * 256 times the sum of the high bytes. 16 bits hold the sums of 256 groups; longer rows are summed in pieces.
  */
 
 const groupsMax: u32 = 256;
 
 /**
  * `codes` has layout (blocks, groups, 16); byte 2 * (r % 8) + (r / 8) % 2 of a group holds row r of the block, in its low
- * nibble for r < 16 and in its high one otherwise. `table` has layout (groups, 16). Writes 32 * blocks uint32 sums.
+ * nibble for r < 16, else in its high nibble. `table` has layout (groups, 16). Writes 32 * blocks uint32 `sums`.
  */
 export function fastScan(codes: usize, table: usize, blocks: u32, groups: u32, sums: usize): void {
   const blockBytes = <usize>groups << 4;
@@ -49,11 +49,11 @@ function sumGroups(codes: usize, table: usize, groups: u32, to: usize, add: bool
   storeSums(highOdd, to + 96, add);
 }
 
-/** Entries up to this value add up in bytes for eight groups before they are widened, which saves a third of the work. */
+/** Entries up to this value are summed in bytes for eight groups before they are widened, which saves a third of the work. */
 export const smallEntryMax: u32 = 31;
 const smallTogether: usize = 8 * 16;
 
-/** The same for a number of groups that is a multiple of eight and a table of entries up to `smallEntryMax`. */
+/** As `fastScan`, faster, for a multiple of eight groups and a table of entries up to `smallEntryMax`. */
 export function fastScanSmall(codes: usize, table: usize, blocks: u32, groups: u32, sums: usize): void {
   const low4 = i8x16.splat(0x0f);
   for (let block: u32 = 0; block < blocks; block++) {
@@ -84,7 +84,7 @@ export function fastScanSmall(codes: usize, table: usize, blocks: u32, groups: u
   }
 }
 
-/** Eight 16-bit sums as uint32, to `to` or on top of what is there. */
+/** Writes eight 16-bit sums as uint32 to `to`, or adds them to the values there. */
 @inline
 function storeSums(sums: v128, to: usize, add: bool): void {
   let first = i32x4.extend_low_i16x8_u(sums);

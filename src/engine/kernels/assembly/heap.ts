@@ -2,24 +2,25 @@
  * The k nearest of a stream of candidates: a bounded binary heap with the worst kept candidate at its root.
  *
  * Candidates are ordered by score, ascending, and among equal scores by a tie key of 128 bits: four little-endian words,
- * compared one after the other. So what is kept does not depend on the order in which candidates with distinct keys come.
+ * compared one after the other. So the result does not depend on the order in which candidates with distinct keys arrive.
  */
 
-/** At the head of a heap; its slots follow. ../top-k.ts knows this layout. */
+/** The head of a heap; its slots follow. */
 @unmanaged
 export class Heap {
   capacity: u32;
   size: u32;
-  /** No greater score can still enter: Infinity until full, then the worst kept; -Infinity if none fits. */
+  /** No greater score can still enter: Infinity until the heap is full, then the worst kept score; -Infinity if `capacity` is 0. */
   threshold: f64;
 }
 
+/** A kept candidate. */
 @unmanaged
-class Slot {
+class HeapSlot {
   score: f64;
   block: u32;
   row: u32;
-  /** The tie key's words in two halves, each with the earlier word in its high bits. */
+  /** The words of the tie key in two halves, each with the earlier word in its high bits. */
   tieHigh: u64;
   tieLow: u64;
 }
@@ -36,7 +37,7 @@ export function offer(heap: Heap, score: f64, block: u32, row: u32, tie: usize):
   if (heap.size == heap.capacity) heap.threshold = slotAt(heap, 0).score;
 }
 
-/** Sorts the kept candidates in place, nearest first. The heap takes no more offers. */
+/** Sorts the kept candidates in place, nearest first. The heap accepts no more offers. */
 export function sortHeap(heap: Heap): void {
   const kept = heap.size;
   while (heap.size > 1) {
@@ -46,13 +47,12 @@ export function sortHeap(heap: Heap): void {
     const row = last.row;
     const high = last.tieHigh;
     const low = last.tieLow;
-    memory.copy(changetype<usize>(last), changetype<usize>(slotAt(heap, 0)), offsetof<Slot>());
+    memory.copy(changetype<usize>(last), changetype<usize>(slotAt(heap, 0)), offsetof<HeapSlot>());
     siftDown(heap, score, block, row, high, low);
   }
   heap.size = kept;
 }
 
-/** The score and the row of a kept candidate. */
 @inline
 export function scoreAt(heap: Heap, position: u32): f64 {
   return slotAt(heap, position).score;
@@ -63,25 +63,25 @@ export function rowAt(heap: Heap, position: u32): u32 {
   return slotAt(heap, position).row;
 }
 
-/** Two words as one number that orders as they do one after the other. */
+/** Two words as one number with the same order as the pair. */
 @inline
 export function wordsInOrder(at: usize): u64 {
   return rotl<u64>(load<u64>(at), 32);
 }
 
 @inline
-function slotAt(heap: Heap, position: u32): Slot {
-  return changetype<Slot>(changetype<usize>(heap) + offsetof<Heap>() + <usize>position * offsetof<Slot>());
+function slotAt(heap: Heap, position: u32): HeapSlot {
+  return changetype<HeapSlot>(changetype<usize>(heap) + offsetof<Heap>() + <usize>position * offsetof<HeapSlot>());
 }
 
 @inline
-function comesAfter(slot: Slot, score: f64, high: u64, low: u64): bool {
+function comesAfter(slot: HeapSlot, score: f64, high: u64, low: u64): bool {
   if (slot.score != score) return slot.score > score;
   return slot.tieHigh != high ? slot.tieHigh > high : slot.tieLow > low;
 }
 
 @inline
-function fill(slot: Slot, score: f64, block: u32, row: u32, high: u64, low: u64): void {
+function fill(slot: HeapSlot, score: f64, block: u32, row: u32, high: u64, low: u64): void {
   slot.score = score;
   slot.block = block;
   slot.row = row;
@@ -91,7 +91,7 @@ function fill(slot: Slot, score: f64, block: u32, row: u32, high: u64, low: u64)
 
 @inline
 function copySlot(heap: Heap, to: u32, from: u32): void {
-  memory.copy(changetype<usize>(slotAt(heap, to)), changetype<usize>(slotAt(heap, from)), offsetof<Slot>());
+  memory.copy(changetype<usize>(slotAt(heap, to)), changetype<usize>(slotAt(heap, from)), offsetof<HeapSlot>());
 }
 
 function siftUp(heap: Heap, position: u32, score: f64, block: u32, row: u32, high: u64, low: u64): void {

@@ -1,14 +1,19 @@
 /**
- * The kernels, compiled to WebAssembly by scripts/build-kernels.mjs; ../kernels.ts documents each.
+ * The kernels, in AssemblyScript, compiled to WebAssembly by scripts/build-kernels.mjs, which also generates the signatures and
+ * record layouts that TypeScript sees.
  *
- * AssemblyScript. Every parameter is a number: offsets into the imported memory, counts, thresholds. No
- * kernel keeps state, allocates, or reads beyond the rows it is given.
+ * Every parameter is a number: offsets into the imported memory, counts, thresholds. Nothing is checked. No kernel keeps state,
+ * allocates, or reads beyond its input unless its comment says so. Matrices are row-major float32, d from 1 and n from 0;
+ * offsets are multiples of 4, of float64 multiples of 8. Arithmetic is IEEE 754: what overflows float32 becomes Infinity or
+ * NaN, without a trap.
+ *
+ * The result of a row depends on the row, the query and d alone, bit for bit, not on n or on the row's position.
  */
 
 export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
 export { encodeSigns, roundTable, signSums } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
-export { dotBlockWide, normsWide, squaredL2BlockWide } from "./distance-wide";
+export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
 export { estimateNibbles, estimateProducts } from "./estimate";
 export { fastScan, fastScanSmall } from "./fast-scan";
 export { offer, sortHeap } from "./heap";

@@ -1,20 +1,25 @@
 /**
  * The nearest centroid of each vector, as the smallest |c|^2 / 2 - <v, c>, which orders as |v - c|^2 does.
  *
- * Dot products are computed for three vectors and four centroids at a time: twelve accumulators that stay in
- * registers, seven loads for twelve products. Of the shapes tried (1 x 4, 2 x 3 to 2 x 6, 3 x 3, 3 x 4, 4 x 2
- * to 4 x 4) this was among the fastest, 9 % before 2 x 4. Vectors are taken in tiles that stay in the cache
- * while the centroids pass by; without tiles it was 12 % slower.
+ * Dot products are computed for three vectors and four centroids at a time: twelve accumulators that stay in registers, seven
+ * loads for twelve products. Of the shapes tried (1 x 4, 2 x 3 to 2 x 6, 3 x 3, 3 x 4, 4 x 2 to 4 x 4) this was among the fastest,
+ * 9 % faster than 2 x 4. A tile of vectors stays in the cache while it is compared with all centroids; without tiles it was 12 %
+ * slower.
  *
- * Where fewer vectors or centroids are left, the last one stands in for those that are missing: a result is
- * written twice, a list that comes twice wins only once. So there is one order of additions everywhere, and
- * equal rows get equal bits.
+ * If fewer vectors or centroids are left, the last one stands in for the missing ones: a result is written twice, and a
+ * repeated list wins only once. So there is one order of additions everywhere, and equal rows get equal bits.
  */
 
 import { loadFirst, sumEach } from "./lanes";
 
 const tileRows: u32 = 24;
 
+/**
+ * The list of each vector: the centroid c with the smallest |c|^2 / 2 - <v, c>, the lowest number among equals.
+ *
+ * `centroids` has layout (k, d), `halfNorms` k float32 |c|^2 / 2. Writes `lists` (n uint32) and that smallest value to
+ * `distances` (n float32). A vector without a value below Infinity goes to list 0 with Infinity.
+ */
 export function assignNearest(
   vectors: usize,
   n: u32,
@@ -136,7 +141,7 @@ function addProducts(sum: v128, a: v128, b: v128): v128 {
   return f32x4.add(sum, f32x4.mul(a, b));
 }
 
-/** Takes over the smallest of four values, of the lists from `list` on, if it beats what the row has. */
+/** Keeps the smallest of four values, of the lists from `list` on, if it is below the row's value so far. */
 function keepNearest(values: v128, list: u32, row: u32, lists: usize, distances: usize): void {
   const at = <usize>row << 2;
   if (!v128.any_true(f32x4.lt(values, v128.load32_splat(distances + at)))) return;

@@ -1,9 +1,12 @@
-/** Where estimates are all there is, as in `ivf` and `ivfpq`: rows whose estimates are low enough are offered with them. */
+/** Rows of `ivf` and `ivfpq`, whose scores are their estimates, offered to a heap. */
 
 import { Heap } from "./heap";
 import { isAccepted, Job, offerRow, Query } from "./search";
 
-/** `estimates` are float32 of squared distances in list space, room for n rounded up to 4: twice the scores under cosine. */
+/**
+ * Offers the rows of a job with their `estimates`: n float32 of squared distances in list space (under cosine twice the score),
+ * readable up to n rounded up to 4.
+ */
 export function offerEstimates(query: Query, heap: Heap, job: Job, estimates: usize): void {
   const n = job.block.n;
   for (let i: u32 = 0; i < n; i += 4) {
@@ -25,7 +28,7 @@ export function offerEstimates(query: Query, heap: Heap, job: Job, estimates: us
 /** The float32 at or just above the highest estimate that may still enter. */
 @inline
 function highestEstimate(query: Query, heap: Heap): f32 {
-  // What is estimated beyond 2 counts as 2 under cosine.
+  // An estimated score above 2 counts as 2 under cosine.
   const limit = query.cosine ? (heap.threshold < 2 ? 2 * heap.threshold : Infinity) : heap.threshold;
   const rounded = <f32>limit;
   return <f64>rounded >= limit ? rounded : <f32>(limit + abs<f64>(limit) * 1.1920928955078125e-7);

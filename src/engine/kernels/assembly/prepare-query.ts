@@ -1,6 +1,6 @@
-/** What is computed of a query once, before it is compared with anything. */
+/** What is computed once per query, before it is compared with rows. */
 
-import { sumRow } from "./distance-wide";
+import { sumRow } from "./distance-float64";
 import { smallEntryMax } from "./fast-scan";
 import { buildTable } from "./rabitq";
 import { rotate } from "./rotate";
@@ -10,15 +10,15 @@ import { Query } from "./search";
 const normMin: f64 = 1e-10;
 const normMax: f64 = 1e15;
 
-/** Fills in what exact scores need: the norm, and whether float32 is enough. */
+/** Sets the fields that exact scores need: `norm` and `fitsFloat32`. */
 export function measureQuery(query: Query): void {
   query.norm = sqrt<f64>(sumRow(query.vector, query.vector, query.dimension, false));
-  query.narrow = <u32>(query.norm == 0 || (query.norm >= normMin && query.norm <= normMax));
+  query.fitsFloat32 = <u32>(query.norm == 0 || (query.norm >= normMin && query.norm <= normMax));
 }
 
 /**
- * Fills in what RaBitQ estimates need. `point` (float32 of the dimension) takes the query in list space, `rotated` (d float32)
- * its rotation; see `rotate` for `d`, `signs` and `span`. The table lies where the query says.
+ * Sets the fields that RaBitQ estimates need, and fills in the table at `query.table`. Writes the query in list space to `point`
+ * (float32, the query's dimension) and its rotation to `rotated` (d float32); see `rotate` for `d`, `signs` and `span`.
  */
 export function rotateQuery(
   query: Query,
@@ -31,7 +31,7 @@ export function rotateQuery(
   const bytes = <usize>query.dimension << 2;
   memory.copy(point, query.vector, bytes);
   if (query.cosine) {
-    // A zero vector has no direction and stays where it is.
+    // A zero vector has no direction and stays zero.
     const scale: f64 = query.norm > 0 ? 1 / query.norm : 0;
     for (let at: usize = 0; at < bytes; at += 4) store<f32>(point + at, <f32>(<f64>load<f32>(point + at) * scale));
   }
@@ -41,6 +41,6 @@ export function rotateQuery(
   query.groups = d >> 2;
   const scale = changetype<usize>(query) + offsetof<Query>("step");
   buildTable(rotated, query.groups, smallEntryMax, query.table, scale);
-  // Each entry is rounded by at most half a step, evenly.
+  // Each entry is rounded by up to half a step, uniformly distributed.
   query.rounding = query.step * sqrt<f32>(<f32>query.groups / 12);
 }

@@ -1,16 +1,17 @@
 /**
- * RaBitQ with one bit a dimension (Gao and Long, SIGMOD 2024), arranged so that one table of a query serves every list.
+ * RaBitQ with one bit per dimension (Gao and Long, SIGMOD 2024), arranged so that one table per query serves every list.
  *
  * For a row o of a list with centroid c and the random rotation P: r = P o - P c, x = sign(r) / sqrt(D), s = <x, r> / |r|.
  * Then |q - o|^2 is estimated as |q - c|^2 + add + scale * <x, P q>, with scale = -2 |r| / s and add = |r|^2 -
- * scale * <x, P c>, known when the row is stored. The estimate's standard deviation is |q - c| * error.
+ * scale * <x, P c>, computed when the row is stored. The estimate's standard deviation is |q - c| * error.
  */
 
 import { rotate } from "./rotate";
 
 /**
- * Encodes n rotated rows, layout (n, d), d a multiple of 4: their codes as fastScan reads them, and their factors, layout
- * (3, m): add, scale, error, where m is n rounded up to 32. What lies beyond n is zeroed.
+ * RaBitQ codes of n rotated rows, layout (n, d), d a multiple of 4, relative to their rotated `centroid` (d float32). With m, n
+ * rounded up to 32: writes `codes`, m * d / 8 bytes as `fastScan` reads them, and `factors`, float32 of layout (3, m): add, scale,
+ * error. Both are 0 beyond row n.
  */
 export function encodeRabitq(
   rows: usize,
@@ -61,7 +62,7 @@ export function encodeRabitq(
   }
 }
 
-/** `rotate`, then `encodeRabitq`: `d` is the rotated dimension, `rows` are padded to it. */
+/** `rotate`, then `encodeRabitq`. `d` is the rotated dimension, to which `rows` are padded. */
 export function rotateAndEncode(
   rows: usize,
   n: u32,
@@ -77,10 +78,9 @@ export function rotateAndEncode(
 }
 
 /**
- * The table of a rotated query for fastScan: for each group of four components, all sums of plus or minus them (a set bit
- * stands for plus), shifted to start at zero and rounded to equal steps, `entryMax` of
- * them for the widest group. Writes `table`, layout
- * (groups, 16), and to `scale` the step and the sum of the shifts, both float32 and divided by sqrt(D).
+ * The `fastScan` table of a rotated query of 4 * `groups` float32: for each group of four components, all signed sums of them (a
+ * set bit stands for plus), shifted to start at zero and rounded to equal steps, `entryMax` (at most 255) of them for the widest
+ * group. Writes `table`, layout (groups, 16) bytes, and two float32 to `scale`, step and shift, both divided by sqrt(D).
  */
 export function buildTable(query: usize, groups: u32, entryMax: u32, table: usize, scale: usize): void {
   let widest: f32 = 0;
@@ -133,9 +133,9 @@ function absoluteSum(at: usize): f32 {
 /**
  * Estimates the squared distances of the n rows of one list, from their sums of table entries.
  *
- * `base` is |q - c|^2; `step` and `shift` are the table's scale. A row's floor is its estimate less `deviations` times its
- * standard deviation, which two independent errors make: that of the code, and rounding of the table (`rounding`, of
- * <x, P q>). Writes the estimates (float32, n rounded up to 32) and, in place of the sums, the floors.
+ * `base` is |q - c|^2; `step` and `shift` are the table's scale. The lower bound of a row is its estimate minus `epsilon` times
+ * its standard deviation, which two independent errors make up: that of the code, and rounding of the table (`rounding`, of
+ * <x, P q>). Writes n rounded up to 32 float32 `estimates` and, in place of the `sums`, as many lower bounds.
  */
 export function estimateRabitq(
   factors: usize,
@@ -144,7 +144,7 @@ export function estimateRabitq(
   step: f32,
   shift: f32,
   rounding: f32,
-  deviations: f32,
+  epsilon: f32,
   sums: usize,
   estimates: usize,
 ): void {
@@ -152,8 +152,8 @@ export function estimateRabitq(
   const bases = f32x4.splat(base);
   const steps = f32x4.splat(step);
   const shifts = f32x4.splat(shift);
-  const roundings = f32x4.splat(rounding * deviations);
-  const spreads = f32x4.splat(sqrt<f32>(base) * deviations);
+  const roundings = f32x4.splat(rounding * epsilon);
+  const spreads = f32x4.splat(sqrt<f32>(base) * epsilon);
   for (let at: usize = 0; at < stride; at += 16) {
     const scale = v128.load(factors + stride + at);
     const error = v128.load(factors + stride + stride + at);

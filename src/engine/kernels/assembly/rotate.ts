@@ -1,6 +1,6 @@
 /**
- * A fast random rotation: four rounds of random signs, a Walsh-Hadamard transform and, where the length is no power of
- * two, a Kac walk that mixes the halves. Orthogonal; O(D log D).
+ * A fast random rotation: four rounds of random signs, a Walsh-Hadamard transform and, unless the length is a power of two, a
+ * Kac walk that mixes the halves. Orthogonal; O(D log D).
  */
 
 /**
@@ -18,7 +18,7 @@ export function rotate(vectors: usize, n: u32, d: u32, signs: usize, span: u32):
       for (let at: usize = 0; at < rowBytes; at += 16) {
         v128.store(row + at, f32x4.mul(v128.load(row + at), v128.load(flips + at)));
       }
-      // The transform covers the beginning and the end of the row by turns.
+      // The transform covers the beginning and the end of the row alternately.
       const part = round & 1 ? row + rest : row;
       hadamard(part, span, scale);
       if (rest) mixHalves(row, rowBytes >> 1);
@@ -26,7 +26,7 @@ export function rotate(vectors: usize, n: u32, d: u32, signs: usize, span: u32):
   }
 }
 
-/** Undoes `rotate`: each of its steps is its own inverse. */
+/** Undoes `rotate`, with the same arguments: each step is its own inverse. */
 export function rotateBack(vectors: usize, n: u32, d: u32, signs: usize, span: u32): void {
   const rowBytes = <usize>d << 2;
   const rest = rowBytes - (<usize>span << 2);
@@ -59,7 +59,7 @@ function hadamard(at: usize, length: u32, scale: v128): void {
     }
     half = 32;
   }
-  // Two stages at a time: what is loaded once is added and subtracted twice.
+  // Two stages per pass, which halves loads and stores.
   for (; half < bytes; half <<= 2) {
     for (let first: usize = 0; first < bytes; first += half << 2) {
       for (let i = at + first; i < at + first + half; i += 16) {

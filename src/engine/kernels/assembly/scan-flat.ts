@@ -1,23 +1,24 @@
 /**
- * The scan of `ivfflat`: vectors in float32, and RaBitQ codes where rows are grouped by the query's quantizer.
+ * The scan of `ivfflat`: vectors in float32, and RaBitQ codes if rows are grouped by the query's quantizer.
  *
- * Rows pass up to three sieves, each dearer than the one before: the bound of the RaBitQ estimate; the score in float32,
- * with a margin that covers its rounding; the score in float64, which is the one that counts.
+ * Rows pass up to three tests, each more expensive than the one before: the lower bound of the RaBitQ estimate; the score in
+ * float32, with a margin that covers its rounding; the score in float64, which is the one reported.
  */
 
 import { sumFour } from "./distance";
-import { sumRow } from "./distance-wide";
+import { sumRow } from "./distance-float64";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { estimateRabitq } from "./rabitq";
 import { acceptedFour, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
-/** Beyond so many wanted rows, choosing the most promising ones costs more than it saves. */
+/** If more rows than this are wanted, choosing the most promising ones costs more than it saves. */
 const promisingMax: u32 = 128;
 const float32Epsilon: f64 = 5.9604644775390625e-8;
 /** Rounding of a term below the normal range is at most half of it, whatever the size of the term. */
 const smallestFloat32: f64 = 1.401298464324817e-45;
 
+/** Compares a query with `count` `Job` records of flat codes, and offers the rows to a heap. */
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
     scanJob(query, heap, jobAt(jobs, i));
@@ -26,20 +27,24 @@ export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): voi
 
 export function scanJob(query: Query, heap: Heap, job: Job): void {
   const block = job.block;
-  if (query.table && query.narrow && block.narrow && block.codes && job.base >= 0) scanPruned(query, job, heap);
+  if (query.table && query.fitsFloat32 && block.fitsFloat32 && block.codes && job.base >= 0) scanPruned(query, job, heap);
   else scanAll(query, job, heap);
 }
 
-/** As `scanFlat` of several queries, one after the other: records of four words, each with its arguments. */
+/** The arguments of a call of `scanFlat`. */
+@unmanaged
+class FlatScan {
+  query: Query;
+  heap: Heap;
+  jobs: usize;
+  count: u32;
+}
+
+/** `scanFlat` for each of `count` `FlatScan` records. */
 export function scanFlatEach(scans: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
-    const at = scans + (<usize>i << 4);
-    scanFlat(
-      changetype<Query>(load<usize>(at)),
-      changetype<Heap>(load<usize>(at, 4)),
-      load<usize>(at, 8),
-      load<u32>(at, 12),
-    );
+    const scan = changetype<FlatScan>(scans + <usize>i * offsetof<FlatScan>());
+    scanFlat(scan.query, scan.heap, scan.jobs, scan.count);
   }
 }
 
@@ -58,10 +63,10 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
   const block = job.block;
   const n = block.n;
   const m = (n + 31) & ~31;
-  const floors = query.scratch;
-  const estimates = floors + (<usize>m << 2);
+  const lowerBounds = query.scratch;
+  const estimates = lowerBounds + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
-  fastScanSmall(block.codes, query.table, m >> 5, query.groups, floors);
+  fastScanSmall(block.codes, query.table, m >> 5, query.groups, lowerBounds);
   estimateRabitq(
     block.factors,
     n,
@@ -69,8 +74,8 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
     query.step,
     query.shift,
     query.rounding,
-    query.deviations,
-    floors,
+    query.epsilon,
+    lowerBounds,
     estimates,
   );
   if (job.accepted) {
@@ -78,14 +83,14 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
     for (let row: u32 = 0; row < n; row += 4) {
       const at = <usize>row << 2;
       const accepted = acceptedFour(job, row, n);
-      v128.store(floors + at, v128.bitselect(v128.load(floors + at), never, accepted));
+      v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
       v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
     }
   }
   let near: f32 = -Infinity;
   const vacancies = heap.capacity - heap.size;
   if (vacancies > 0 && vacancies <= promisingMax && vacancies < n) {
-    // With places to fill, the most promising rows go first: then there is a threshold for the others.
+    // While the heap is not full, the most promising rows go first, which gives a threshold for the others.
     near = smallestAt(estimates, n, vacancies, rows);
     let to = rows;
     for (let row: u32 = 0; row < n; row++) {
@@ -101,9 +106,9 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
   let to = rows;
   for (let i: u32 = 0; i < n; i += 4) {
     const at = <usize>i << 2;
-    const floor = v128.load(floors + at);
-    // Not greater, rather than less or equal: what is no number is never ruled out.
-    const ruledOut = v128.or(f32x4.gt(floor, limit), f32x4.eq(floor, never));
+    const lowerBound = v128.load(lowerBounds + at);
+    // Not greater, instead of less or equal: NaN is never ruled out.
+    const ruledOut = v128.or(f32x4.gt(lowerBound, limit), f32x4.eq(lowerBound, never));
     let mask = ~i32x4.bitmask(v128.or(ruledOut, f32x4.le(v128.load(estimates + at), done))) & 15;
     if (i + 4 > n) mask &= (1 << (n - i)) - 1;
     while (mask) {
@@ -133,9 +138,9 @@ function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
   return worst;
 }
 
-/** Scores the rows listed and offers them. */
+/** Scores the listed rows and offers them. */
 function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
-  if (!query.narrow || !job.block.narrow) {
+  if (!query.fitsFloat32 || !job.block.fitsFloat32) {
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
   }
@@ -177,7 +182,7 @@ function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32):
 
 @inline
 function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, scale: f64, underflow: f64): void {
-  if (query.rough) offerRow(query, job, heap, row, <f64>square);
+  if (query.rankOnly) offerRow(query, job, heap, row, <f64>square);
   else if (<f64>square <= heap.threshold * scale + underflow) scoreRow(query, job, heap, row);
 }
 
@@ -193,7 +198,7 @@ function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
   let score: f64;
   if (query.cosine) {
     const scale = query.norm * load<f64>(job.block.norms + (<usize>row << 3));
-    // A zero vector has no direction: it counts as orthogonal to everything.
+    // A zero vector has no direction and counts as orthogonal to everything.
     score = scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - sumRow(query.vector, vector, query.dimension, false) / scale));
   } else score = sumRow(query.vector, vector, query.dimension, true);
   offerRow(query, job, heap, row, score);

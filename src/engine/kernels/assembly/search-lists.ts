@@ -1,53 +1,54 @@
 /**
- * One query among the nearest lists of a trained index, from its vector to the rows found: the whole of a search whose blocks
- * are all in memory. ../../list-search.ts and ../../part-table.ts write the records and know their layouts.
+ * One query among the nearest lists of a trained index, from its vector to the rows found: a complete search, if all of its
+ * blocks are in memory.
  */
 
-import { sumRow } from "./distance-wide";
+import { sumRow } from "./distance-float64";
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { scanJob } from "./scan-flat";
 import { Block, Job, Query } from "./search";
 
-/** A coarse quantizer. */
+/** The centroids of all lists. */
 @unmanaged
-export class Lists {
-  /** The centroids, as rows. */
+export class CoarseQuantizer {
+  /** The centroids, as rows with their list numbers as tie keys. */
   block: Block;
-  /** float32, around which their codes are. */
+  /** float32: the mean of the centroids, which their codes are relative to. */
   mean: usize;
 }
 
-/** A block of a list, where it is in memory. */
+/** A block of a list. */
 @unmanaged
-class Part {
+class ListBlock {
   block: Block;
-  /** The table's epoch when the block was there; blocks leave memory only with an epoch. */
+  /** The table's epoch in which `block` was written. Blocks leave memory only when an epoch ends. */
   epoch: u32;
-  /** How many of the query's id tables may hide rows of the block. */
-  newer: u32;
+  /** How many of the query's id tables may shadow rows of the block. */
+  newerSegments: u32;
 }
 
-/** The blocks of all lists. */
+/** The blocks of all lists, in memory or not. */
 @unmanaged
-export class PartTable {
-  /** Parts firsts[l] to firsts[l + 1] are of list l; the last of them are of no list. */
+export class ListBlockTable {
+  /** uint32: blocks firsts[l] to firsts[l + 1] (exclusive) belong to list l, for l = nLists to no list. */
   firsts: usize;
-  parts: usize;
+  /** `ListBlock` records. */
+  blocks: usize;
   epoch: u32;
   nLists: u32;
 }
 
 /**
- * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; `coded`: by the codes of their
- * centroids. `job` is room for one.
+ * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; with `coded` 1, by the codes of
+ * their centroids. `job` is scratch for one record.
  */
-export function probeLists(point: Query, lists: Lists, coded: u32, probes: Heap, job: Job): void {
+export function probeLists(point: Query, quantizer: CoarseQuantizer, coded: u32, probes: Heap, job: Job): void {
   job.number = 0;
-  job.block = lists.block;
-  job.newer = 0;
+  job.block = quantizer.block;
+  job.newerSegments = 0;
   job.accepted = 0;
   job.firstBit = 0;
-  job.base = coded ? sumRow(point.vector, lists.mean, point.dimension, true) : -1;
+  job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
   scanJob(point, probes, job);
   sortHeap(probes);
 }
@@ -55,28 +56,28 @@ export function probeLists(point: Query, lists: Lists, coded: u32, probes: Heap,
 const pageBytes: usize = 4096;
 
 /**
- * Scans the blocks of no list, and those of the lists that `probeLists` finds, into `heap`, which is sorted after it. Lists
- * beyond the `limit` (see ../../probe-limits.ts) are passed over. Blocks are marked with `now`. Where a block is not in memory,
- * nothing is scanned and 0 returned, otherwise the number of lists that were scanned.
+ * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
+ * (see ../../probe-limits.ts) are pruned. Blocks that are scanned are marked with `now`. Returns the number of lists scanned; 0,
+ * with nothing scanned, if a block is not in memory.
  */
 export function searchLists(
   query: Query,
   point: Query,
-  lists: Lists,
+  quantizer: CoarseQuantizer,
   coded: u32,
   probes: Heap,
   limit: f64,
-  table: PartTable,
+  table: ListBlockTable,
   heap: Heap,
   job: Job,
   now: u32,
 ): u32 {
-  probeLists(point, lists, coded, probes, job);
+  probeLists(point, quantizer, coded, probes, job);
   const likely = likelyLists(probes, limit);
   if (!isOpen(table, table.nLists)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
-  job.unused = 0;
-  for (let i: u32 = 0; i < likely; i++) job.unused += touchList(query, table, rowAt(probes, i));
+  job.readAhead = 0;
+  for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, now);
   for (let i: u32 = 0; i < likely; i++) {
     scanList(query, heap, job, table, rowAt(probes, i), scoreAt(probes, i), now);
@@ -85,14 +86,14 @@ export function searchLists(
   return likely;
 }
 
-/** As the function of ../../probe-limits.ts. */
+/** The same as the function of ../../probe-limits.ts. */
 function likelyLists(probes: Heap, limit: f64): u32 {
   let likely = probes.size;
   while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;
   return likely;
 }
 
-/** As the function of ../../probe-limits.ts. */
+/** The same as the function of ../../probe-limits.ts. */
 @inline
 function distanceRatio(probes: Heap, rank: u32): f64 {
   const nearest = scoreAt(probes, 0);
@@ -100,23 +101,23 @@ function distanceRatio(probes: Heap, rank: u32): f64 {
   return sqrt<f64>(sqrt<f64>(<f64>(rank + 1))) * (square > nearest ? square / nearest : 1);
 }
 
-function isOpen(table: PartTable, list: u32): bool {
+function isOpen(table: ListBlockTable, list: u32): bool {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (partAt(table, number).epoch != table.epoch) return false;
+    if (listBlockAt(table, number).epoch != table.epoch) return false;
   }
   return true;
 }
 
 /**
- * Reads a byte of each page of codes that a scan is to read, and returns their sum, so that it is not left out: for all lists at
- * once the waits for memory overlap, in a scan they come one by one.
+ * Reads one byte of each page of codes that a scan will read, and returns the sum. The waits for memory overlap across all lists;
+ * in the scan they would come one after the other.
  */
-function touchList(query: Query, table: PartTable, list: u32): u32 {
+function readListAhead(query: Query, table: ListBlockTable, list: u32): u32 {
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const block = partAt(table, number).block;
+    const block = listBlockAt(table, number).block;
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
     const last = block.codes + <usize>((block.n + 31) >>> 5) * (<usize>query.groups << 4) - 1;
@@ -126,25 +127,25 @@ function touchList(query: Query, table: PartTable, list: u32): u32 {
   return sum;
 }
 
-function scanList(query: Query, heap: Heap, job: Job, table: PartTable, list: u32, base: f64, now: u32): void {
+function scanList(query: Query, heap: Heap, job: Job, table: ListBlockTable, list: u32, base: f64, now: u32): void {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const part = partAt(table, number);
-    part.block.lastUse = now;
+    const listBlock = listBlockAt(table, number);
+    listBlock.block.lastUse = now;
     job.number = number;
-    job.block = part.block;
-    job.newer = part.newer;
+    job.block = listBlock.block;
+    job.newerSegments = listBlock.newerSegments;
     job.base = base;
     scanJob(query, heap, job);
   }
 }
 
 @inline
-function firstOf(table: PartTable, list: u32): u32 {
+function firstOf(table: ListBlockTable, list: u32): u32 {
   return load<u32>(table.firsts + (<usize>list << 2));
 }
 
 @inline
-function partAt(table: PartTable, number: u32): Part {
-  return changetype<Part>(table.parts + <usize>number * offsetof<Part>());
+function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
+  return changetype<ListBlock>(table.blocks + <usize>number * offsetof<ListBlock>());
 }

@@ -1,8 +1,6 @@
 /**
- * What a search consists of: one query, prepared; jobs, each a block of rows to compare it with; and the heap that keeps the
- * nearest. A codec's scan goes through jobs by itself, so that a query costs one call however many lists it probes.
- *
- * ../../scanner.ts, ../../query-vector.ts and ../../block-record.ts write these records and know their layouts.
+ * What a search consists of: one prepared query; jobs, each a block of rows to compare it with; and the heap that keeps the
+ * nearest rows. A kernel goes through all jobs, so that a query costs one call, however many lists it probes.
  */
 
 import { Heap, offer, wordsInOrder } from "./heap";
@@ -10,62 +8,73 @@ import { Heap, offer, wordsInOrder } from "./heap";
 /** A query, and what was computed of it once for all jobs. */
 @unmanaged
 export class Query {
-  /** float32 of `dimension`. */
+  /** float32, `dimension` of them. */
   vector: usize;
   dimension: u32;
   /** 1: scores are 1 - cos; 0: squared L2. */
   cosine: u32;
   /** 1: float32 arithmetic can neither overflow nor lose a difference on this query. */
-  narrow: u32;
-  /** The lookup table of the rotated query and its groups of four components, or 0: nothing is pruned. */
+  fitsFloat32: u32;
+  /** The lookup table of the rotated query and its number of groups of four components; table 0: nothing is pruned. */
   table: usize;
   groups: u32;
-  /** Room for 12 bytes for each row of the largest job, rounded up to 32 rows. */
+  /** Room for 12 bytes per row of the largest job, rounded up to 32 rows. */
   scratch: usize;
-  /** Pairs (entries, count): sorted id tables of newer segments, newest first. */
-  newer: usize;
+  /** `IdTable` records of newer segments, newest first. */
+  newerIdTables: usize;
   /** Euclidean norm of the vector. */
   norm: f64;
   step: f32;
   shift: f32;
-  /** Standard deviation of <x, P q> that rounding of the table makes. */
+  /** Standard deviation of <x, P q> that rounding of the table adds. */
   rounding: f32;
-  /** Standard deviations that an estimate may be off before a row is wrongly ruled out. */
-  deviations: f32;
-  /** 1: scores in float32 will do, wherever it can neither overflow nor lose a difference. */
-  rough: u32;
+  /** RaBitQ's error parameter: how many standard deviations an estimate may be off before a row is wrongly pruned. */
+  epsilon: f32;
+  /** 1: rows are ranked and not reported, so scores in float32 suffice if the query and the rows fit float32. */
+  rankOnly: u32;
 }
 
-/** A block of rows in memory; ../../block-record.ts writes it. */
+/** A block of rows in memory. Addresses may be 0: the block has no such data. */
 @unmanaged
 export class Block {
   n: u32;
-  /** Layout (n, 4) words: tie keys, and what id tables are searched for. */
+  /** Layout (n, 4) words: tie keys, which are looked up in id tables. */
   fingerprints: usize;
-  /** What `ivfflat` has beside: vectors, norms, RaBitQ factors or 0, RaBitQ codes, whether float32 suffices. */
+  /** float32 of layout (n, dimension). Codes without vectors have neither this nor the rest. */
   vectors: usize;
+  /** n float64. */
   norms: usize;
+  /** RaBitQ factors and codes, as `encodeRabitq` writes them. */
   factors: usize;
   codes: usize;
-  narrow: u32;
-  /** When a search by lists last scanned it, as that search was told. */
+  /** 1: float32 arithmetic can neither overflow nor lose a difference on these rows. */
+  fitsFloat32: u32;
+  /** The `now` of the latest `searchLists` that scanned it; 0: none did. */
   lastUse: u32;
 }
 
 /** A block to scan. */
 @unmanaged
 export class Job {
-  /** Of the block, for the heap. */
+  /** Identifies the block in the heap. */
   number: u32;
   block: Block;
-  /** How many of the query's id tables may hide rows of this block. */
-  newer: u32;
-  /** Bits of the rows that the filter accepts, or 0: all; the block's first row is bit `firstBit`. */
+  /** How many of the query's id tables may shadow rows of this block. */
+  newerSegments: u32;
+  /** Bits of the rows that the filter accepts, the block's first row at bit `firstBit`; 0: all rows are accepted. */
   accepted: usize;
   firstBit: u32;
-  unused: u32;
-  /** |q - c|^2 in list space; below 0 where the rows are not grouped by the query's quantizer. */
+  /** Sum of the bytes that `searchLists` read ahead. It is stored so that the compiler keeps the reads. */
+  readAhead: u32;
+  /** |q - c|^2 in list space; below 0 if the rows are not grouped by the query's quantizer. */
   base: f64;
+}
+
+/** A sorted id table: `count` entries of five words, of which the first four are the fingerprint. */
+@unmanaged
+export class IdTable {
+  entries: usize;
+  count: u32;
 }
 
 @inline
@@ -80,41 +89,40 @@ export function isAccepted(job: Job, row: u32): bool {
   return <bool>((load<u32>(job.accepted + ((<usize>bit >> 5) << 2)) >> (bit & 31)) & 1);
 }
 
-/** Lanes of ones for those of the four rows from `row` on, of n, that the filter accepts; there must be one. */
+/** Lanes of ones for those of the four rows from `row` on, of n, that the filter accepts. `job.accepted` must not be 0. */
 @inline
 export function acceptedFour(job: Job, row: u32, n: u32): v128 {
   const bit = job.firstBit + row;
   const at = job.accepted + (<usize>bit >> 3);
   const shift = bit & 7;
   let bits = <u32>load<u8>(at) >>> shift;
-  // The next byte is there if a row that is there needs it.
+  // The next byte exists if one of the rows needs it.
   if (shift > 4 && row + 8 - shift < n) bits |= <u32>load<u8>(at, 1) << (8 - shift);
   const each = i32x4(1, 2, 4, 8);
   return i32x4.eq(v128.and(i32x4.splat(bits), each), each);
 }
 
-/** Offers a row with its score, unless a newer segment speaks of its item. */
+/** Offers a row with its score, unless a newer segment shadows it. */
 export function offerRow(query: Query, job: Job, heap: Heap, row: u32, score: f64): void {
   if (!(score <= heap.threshold)) return;
   const fingerprint = job.block.fingerprints + (<usize>row << 4);
-  for (let table: u32 = 0; table < job.newer; table++) {
-    const at = query.newer + (<usize>table << 3);
-    if (isInTable(load<usize>(at), load<u32>(at, 4), fingerprint)) return;
+  for (let table: u32 = 0; table < job.newerSegments; table++) {
+    const at = query.newerIdTables + <usize>table * offsetof<IdTable>();
+    if (isInTable(changetype<IdTable>(at), fingerprint)) return;
   }
   offer(heap, score, job.number, row, fingerprint);
 }
 
 const entryBytes: usize = 20;
 
-/** Whether a fingerprint is among `count` sorted entries of five words, of which the first four are one. */
-function isInTable(entries: usize, count: u32, fingerprint: usize): bool {
+function isInTable(table: IdTable, fingerprint: usize): bool {
   const high = wordsInOrder(fingerprint);
   const low = wordsInOrder(fingerprint + 8);
   let from: u32 = 0;
-  let to = count;
+  let to = table.count;
   while (from < to) {
     const middle = (from + to) >>> 1;
-    const entry = entries + <usize>middle * entryBytes;
+    const entry = table.entries + <usize>middle * entryBytes;
     const entryHigh = wordsInOrder(entry);
     const entryLow = wordsInOrder(entry + 8);
     if (entryHigh == high && entryLow == low) return true;

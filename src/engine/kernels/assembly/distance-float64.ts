@@ -1,28 +1,24 @@
 /**
- * The same sums over float32 inputs, computed and written in float64: no overflow, and rounding below
- * d * 2^-52 of the terms' absolute sum. One row at a time, eight terms a round.
+ * The sums of distance.ts over float32 inputs, computed and written in float64: they cannot overflow, and rounding is below
+ * d * 2^-52 of the terms' absolute sum. One row at a time, eight terms per iteration.
  */
 
-export function dotBlockWide(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
-  for (let i: u32 = 0; i < n; i++) {
-    store<f64>(out + (<usize>i << 3), sumRow(query, vectors + <usize>i * (<usize>d << 2), d, false));
-  }
-}
-
-export function squaredL2BlockWide(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
+/** out[i] (n float64) = |query - vectors[i]|^2, in float64 throughout. */
+export function squaredL2BlockFloat64(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
   for (let i: u32 = 0; i < n; i++) {
     store<f64>(out + (<usize>i << 3), sumRow(query, vectors + <usize>i * (<usize>d << 2), d, true));
   }
 }
 
-export function normsWide(vectors: usize, n: u32, d: u32, out: usize): void {
+/** out[i] (n float64) = |vectors[i]|, in float64 throughout. */
+export function normsFloat64(vectors: usize, n: u32, d: u32, out: usize): void {
   for (let i: u32 = 0; i < n; i++) {
     const row = vectors + <usize>i * (<usize>d << 2);
     store<f64>(out + (<usize>i << 3), sqrt<f64>(sumRow(row, row, d, false)));
   }
 }
 
-/** The sum over one row of d float32. `squared` is a constant wherever this is inlined. */
+/** The sum over one row of d float32. `squared` is a constant after inlining. */
 @inline
 export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
   const end = a + (<usize>d << 2);
@@ -48,7 +44,7 @@ export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
   return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
 }
 
-/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant wherever this is inlined. */
+/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
 @inline
 function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
   if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
