@@ -6,6 +6,7 @@
 import { expect, test } from "vitest";
 import { createClient, generateKey, type IndexConfigInput, type Metric } from "../../src/core.js";
 import { EncryptedVectorStore } from "../../src/index.js";
+import { matchesEverything } from "../../src/filter.js";
 import { evaluateColumns } from "../../src/search/evaluate-columns.js";
 import { rowsPerColumnGroup } from "../../src/segment/column.js";
 import { hasRow } from "../../src/segment/row-bits.js";
@@ -32,15 +33,13 @@ test("metadata columns answer as the predicate does, and as mingo where it follo
     const largeShare = choice.of([0, 0.05, 0.3, 1]);
     const documents = choice.list(1 + choice.below(30), () => randomMetadata(choice, largeShare));
     const columns = columnsOf(documents);
-    // mingo fails on names of Object's own machinery.
-    const isUsual = documents.map(
-      (one) => !/"(constructor|toString|length|__proto__)":/.test(JSON.stringify(one)),
-    );
+    const isUsual = documents.map(isUsualForMingo);
     for (let i = 0; i < filtersOfDocuments; i++) {
       const { filter, root, matches } = randomFilter(choice, documents);
       const { certain, possible } = finish(evaluateColumns(root, columns, documents.length));
       const conditions = conditionsOf(filter);
-      const isPlain = conditions.every(({ path }) => /^[a-z]+(\.[a-z]+)*$/.test(path));
+      const isPlain =
+        isUsualForMingo(filter) && conditions.every(({ path }) => /^[a-z]+(\.[a-z]+)*$/.test(path));
       documents.forEach((metadata, row) => {
         const expected = matches(metadata);
         const sure = hasRow(certain, row);
@@ -63,6 +62,11 @@ test("metadata columns answer as the predicate does, and as mingo where it follo
   expect(decided / rows).toBeGreaterThan(0.5);
   expect(compared).toBeGreaterThan(1000);
 });
+
+/** mingo fails on names of Object's own machinery, and orders texts by UTF-16 units. */
+function isUsualForMingo(json: unknown): boolean {
+  return !/"(constructor|toString|length|__proto__)":|[\ud800-\udfff]|\\ud8/.test(JSON.stringify(json));
+}
 
 function fail(seed: number, filter: unknown, metadata: Metadata, expected: boolean): never {
   const shown = JSON.stringify({ filter, metadata });
@@ -181,7 +185,7 @@ async function tryIndex(choice: Choice, seed: number): Promise<void> {
   const askStore = async () => {
     left--;
     const own = randomFilter(choice, [...model.values()]);
-    const { filter, matches } = randomFilter(choice, [...model.values()]);
+    const { filter, root, matches } = randomFilter(choice, [...model.values()]);
     const store = new EncryptedVectorStore("sealdex/lexical-512", {
       client,
       ...options,
@@ -199,13 +203,21 @@ async function tryIndex(choice: Choice, seed: number): Promise<void> {
       both,
     );
     if (!choice.chance(0.3)) return;
+    if (matchesEverything(root)) {
+      await expect(store.delete({ filter })).rejects.toMatchObject({ code: "invalid_request" });
+      return;
+    }
     await store.delete({ filter });
     for (const id of expected) model.delete(id);
     expect(await index.listIds(), JSON.stringify(both).slice(0, 2000)).toEqual([...model.keys()].sort());
   };
   const deleteMatching = async () => {
     left--;
-    const { filter, matches } = randomFilter(choice, [...model.values()]);
+    const { filter, root, matches } = randomFilter(choice, [...model.values()]);
+    if (matchesEverything(root)) {
+      await expect(index.delete({ filter })).rejects.toMatchObject({ code: "invalid_request" });
+      return;
+    }
     await index.delete({ filter });
     for (const id of idsOf(matches)) model.delete(id);
     expect(await index.listIds(), `seed ${seed}: ${JSON.stringify(filter).slice(0, 2000)}`).toEqual(
