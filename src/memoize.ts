@@ -1,19 +1,13 @@
 /** Keeps what was found out, as promises. */
 
-/**
- * What `find` gave for this key before, if it is among the `keptMax` that were asked for last. A failure is not remembered.
- */
-export function memoize<T>(
-  kept: Map<string, Promise<T>>,
-  key: string,
-  find: () => Promise<T>,
-  keptMax = Infinity,
-): Promise<T> {
-  const found = kept.get(key) ?? find();
-  if (!kept.has(key)) found.catch(() => kept.delete(key));
-  // Put back at the end: the order of a Map is the order of insertion.
-  kept.delete(key);
+/** What `find` gave for this key before. A failure is not kept. */
+export function memoize<T>(kept: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const found = find();
   kept.set(key, found);
-  if (kept.size > keptMax) kept.delete([...kept.keys()][0]);
+  found.catch(() => {
+    if (kept.get(key) === found) kept.delete(key);
+  });
   return found;
 }

@@ -10,6 +10,7 @@ import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import { withEncoding } from "./encoding.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { pinMatching, unpinMatching } from "../search/row-filter.js";
 import type { Snapshot } from "../search/snapshot.js";
 
 /** Deletes those of the ids that exist. */
@@ -39,7 +40,7 @@ export async function deleteMatching(
   for (;;) {
     const { manifest, found } = await index.snapshots.read(async (snapshot) => ({
       manifest: snapshot.manifest,
-      found: await findMatching(index, snapshot, filter, signal),
+      found: await findMatching(snapshot, filter, signal),
     }));
     // What was written in the meantime may have changed which items match.
     if (found.length === 0 || (await bury(index, manifest, found, signal, true))) return;
@@ -47,7 +48,6 @@ export async function deleteMatching(
 }
 
 async function findMatching(
-  index: OpenIndex,
   snapshot: Snapshot,
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
@@ -55,7 +55,9 @@ async function findMatching(
   const found: Uint8Array[] = [];
   for (const segment of snapshot.segments) {
     signal?.throwIfAborted();
-    const { bits, count } = await index.searcher.rowFilters.matching(segment.reader, filter);
+    const { bits, count } = await pinMatching(segment.reader, filter);
+    // The bits lie in the heap: they stay valid.
+    unpinMatching(segment.reader, filter);
     if (count === 0) continue;
     await snapshot.forEachEntry(
       segment,

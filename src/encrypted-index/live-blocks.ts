@@ -3,7 +3,7 @@
 import { gather } from "../engine/kmeans.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
-import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
 
 /** The live rows of a code block. */
 export interface LiveBlock {
@@ -29,24 +29,30 @@ export async function* liveBlocks(
     segment.reader.directory.codes.map((block) => ({ segment, block })),
   );
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
-  for (const { segment, block } of blocks) {
-    const shadowed = await snapshot.shadowedIn(segment);
-    const { fingerprints, codes } = await segment.reader.readCodes(block);
-    const kept: number[] = [];
-    for (let row = 0; row < block.rows; row++) {
-      const at = 4 * row;
-      const isHidden = shadowed(
-        fingerprints[at],
-        fingerprints[at + 1],
-        fingerprints[at + 2],
-        fingerprints[at + 3],
-      );
-      if (!isHidden) kept.push(row);
+  const shadows = new Map<OpenSegment, Shadow>();
+  try {
+    for (const { segment, block } of blocks) {
+      const shadow = shadows.get(segment) ?? (await snapshot.pinShadow(segment));
+      shadows.set(segment, shadow);
+      const { fingerprints, codes } = await segment.reader.readCodes(block);
+      const kept: number[] = [];
+      for (let row = 0; row < block.rows; row++) {
+        const at = 4 * row;
+        const isShadowed = shadow.has(
+          fingerprints[at],
+          fingerprints[at + 1],
+          fingerprints[at + 2],
+          fingerprints[at + 3],
+        );
+        if (!isShadowed) kept.push(row);
+      }
+      if (kept.length === 0) continue;
+      const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
+      yield { segment, block, kept, fingerprints: bytes, codes };
+      await yieldToEventLoop();
     }
-    if (kept.length === 0) continue;
-    const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
-    yield { segment, block, kept, fingerprints: bytes, codes };
-    await yieldToEventLoop();
+  } finally {
+    for (const { release } of shadows.values()) release();
   }
 }
 

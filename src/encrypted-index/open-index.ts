@@ -9,6 +9,7 @@ import { OpenObjects } from "../search/open-objects.js";
 import { Searcher } from "../search/searcher.js";
 import { Snapshots } from "../search/snapshots.js";
 import type { BlockCache } from "../segment/block-cache.js";
+import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { OpenedRecord } from "./index-record.js";
 import { IndexAccess } from "./index-access.js";
@@ -54,7 +55,8 @@ export function openIndex(
   const { indexId, keys, definition, keyGeneration } = record;
   const { config, embeddingModel } = definition;
   const log = new ManifestLog(configStore, { indexName, indexId, keys, keyGeneration }, clock);
-  const objects = new OpenObjects({ indexId, keys, config }, indexStore, cache);
+  const indexCache = new IndexCache(cache);
+  const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
   return {
     indexName,
     indexId,
@@ -67,7 +69,7 @@ export function openIndex(
     store: indexStore,
     writer: new ObjectWriter(record, indexStore, log),
     snapshots: new Snapshots(log, objects, maxStalenessMs),
-    searcher: new Searcher(config, cache),
+    searcher: new Searcher(config, indexCache),
     rewriting: new RewritingLock(),
   };
 }

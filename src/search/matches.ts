@@ -1,10 +1,10 @@
 /** What a filter means for a query over one snapshot: which rows of each segment match, and how many of each list. */
 
 import type { CompiledFilter } from "../filter.js";
-import { memoize } from "../memoize.js";
+import { type CachedValue, namedKey } from "../segment/cache-group.js";
+import { filterDigest } from "./filter-digest.js";
 import { isSelective } from "./prefiltered-rows.js";
-import type { MatchingRows } from "./row-filter.js";
-import type { Searcher } from "./searcher.js";
+import { type MatchingRows, pinMatching, unpinMatching } from "./row-filter.js";
 import type { ListBlock, OpenSegment, Snapshot } from "./snapshot.js";
 
 export interface Matches {
@@ -29,35 +29,50 @@ export interface ListMatches {
   readonly matches: number;
 }
 
-/** Filters whose matches are kept per snapshot; the least recently used is dropped first. */
-const filtersKept = 32;
-const known = new WeakMap<Snapshot, Map<string, Promise<Matches>>>();
+/** What a list, and a block with a match, take in `Matches.byList`, in bytes. */
+const listBytes = 128;
+const blockBytes = 8;
 
 /** The matches of a filter, which do not change while the snapshot is in use. */
-export function findMatches(
-  searcher: Searcher,
-  snapshot: Snapshot,
-  filter: CompiledFilter,
-): Promise<Matches> {
-  let kept = known.get(snapshot);
-  if (kept === undefined) known.set(snapshot, (kept = new Map()));
-  return memoize(kept, filter.text, () => matchesOf(searcher, snapshot, filter), filtersKept);
+export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
+  const key = namedKey<CachedMatches>(`matches ${filterDigest(filter)}`);
+  const [matches] = await snapshot.cache.load([key], async () => [await pinMatches(snapshot, filter)]);
+  return matches;
 }
 
-async function matchesOf(
-  searcher: Searcher,
-  { segments }: Snapshot,
+type CachedMatches = Matches & CachedValue;
+
+/** The matching rows of all segments, which stay pinned until the matches are evicted. */
+async function pinMatches(
+  { segments, listBlocks }: Snapshot,
   filter: CompiledFilter,
-): Promise<Matches> {
-  const found = await Promise.all(segments.map(({ reader }) => searcher.rowFilters.matching(reader, filter)));
+): Promise<CachedMatches> {
+  const results = await Promise.allSettled(segments.map(({ reader }) => pinMatching(reader, filter)));
+  const free = () => {
+    results.forEach(({ status }, i) => {
+      if (status === "fulfilled") unpinMatching(segments[i].reader, filter);
+    });
+  };
+  const rows = new Map<OpenSegment, MatchingRows>();
+  for (const [i, result] of results.entries()) {
+    if (result.status === "fulfilled") rows.set(segments[i], result.value);
+    else {
+      free();
+      throw result.reason;
+    }
+  }
+  const found = [...rows.values()];
   const count = found.reduce((sum, matching) => sum + matching.count, 0);
+  const blocks = found.reduce((sum, matching) => sum + matching.blocks.size, 0);
   return {
-    rows: new Map(segments.map((segment, i) => [segment, found[i]])),
+    rows,
     count,
-    share: count / segments.reduce((rows, { reader }) => rows + reader.directory.rows, 0),
+    share: count / segments.reduce((sum, { reader }) => sum + reader.directory.rows, 0),
     isSelective: segments.every(({ reader }) => isSelective(count, reader.directory.dimension)),
     canPrefilter: segments.every(({ reader }) => reader.codec.exact),
     byList: [],
+    bytes: listBytes * (segments.length + listBlocks.firsts.length) + blockBytes * blocks,
+    free,
   };
 }
 

@@ -2,8 +2,8 @@
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../segment/directory.js";
-import type { OpenCodes, OpenIdTable } from "../segment/segment-reader.js";
-import { newestReaders, pinIdTables } from "./newer-id-tables.js";
+import type { OpenCodes, OpenIdTable } from "../segment/opened-blocks.js";
+import { pinIdTables } from "./pinned-id-tables.js";
 import type { MatchingRows } from "./row-filter.js";
 import { bySegment, type OpenSegment, type ListBlock, type Snapshot } from "./snapshot.js";
 
@@ -20,7 +20,7 @@ export function openedListBlocks(
   blocks: readonly ListBlock[],
 ): OpenListBlocks | undefined {
   const codes = blocks.map(({ segment, block }) => segment.reader.openedCodes(block));
-  const tables = newestReaders(snapshot, newerMax(blocks)).map((reader) => reader.openedTable());
+  const tables = snapshot.newestReaders(newerMax(blocks)).map((reader) => reader.openedTable());
   return isComplete(codes) && isComplete(tables) ? { codes, tables } : undefined;
 }
 
@@ -37,10 +37,10 @@ export async function pinListBlocks(
   const opening = Array.from(bySegment(blocks), async ([{ reader }, group]) => {
     const codeBlocks = group.map(({ block }) => block);
     const codes = await reader.pinCodes(codeBlocks);
-    unpin.push(() => reader.unpin(codeBlocks));
+    unpin.push(() => reader.cache.unpin(codeBlocks));
     codeBlocks.forEach((block, i) => codeOf.set(block, codes[i]));
   });
-  const openingTables = pinIdTables(newestReaders(snapshot, newerMax(blocks)));
+  const openingTables = pinIdTables(snapshot.newestReaders(newerMax(blocks)));
   const registered = openingTables.then((pinned) => unpin.push(pinned.release));
   // Settled rather than raced: whatever was pinned must be known before it is unpinned.
   for (const result of await Promise.allSettled([...opening, registered])) {

@@ -1,4 +1,4 @@
-/** Segments and models of an index, opened once and kept as long as the newest manifest names them. */
+/** Segments and models of an index, opened once and kept while the newest snapshot needs them. */
 
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import type { IndexKeys } from "../crypto/keys.js";
@@ -8,7 +8,7 @@ import type { IndexConfig } from "../engine/config.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { memoize } from "../memoize.js";
-import type { BlockCache } from "../segment/block-cache.js";
+import type { IndexCache } from "../segment/index-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -21,31 +21,64 @@ export interface ObjectOwner {
   readonly config: IndexConfig;
 }
 
+/** A segment that is open for some snapshots. */
+interface SharedReader {
+  readonly name: string;
+  readonly reader: Promise<SegmentReader>;
+  uses: number;
+}
+
 export class OpenObjects {
   readonly #owner: ObjectOwner;
   readonly #store: BlobStore;
-  readonly #cache: BlockCache;
-  readonly #readers = new Map<string, Promise<SegmentReader>>();
+  readonly #cache: IndexCache;
+  readonly #readers = new Map<string, SharedReader>();
+  readonly #usedBy = new WeakMap<Snapshot, readonly SharedReader[]>();
   readonly #models = new Map<string, Promise<Model>>();
 
-  constructor(owner: ObjectOwner, store: BlobStore, cache: BlockCache) {
+  constructor(owner: ObjectOwner, store: BlobStore, cache: IndexCache) {
     this.#owner = owner;
     this.#store = store;
     this.#cache = cache;
   }
 
-  /** Opens what a manifest names. What it does not name is no longer kept. */
+  /** Opens what a manifest names. To be released once a newer snapshot has taken its place. */
   async open(manifest: Manifest): Promise<Snapshot> {
-    const named = new Set(manifest.segments.map((segment) => segment.name));
-    for (const name of this.#readers.keys()) if (!named.has(name)) this.#readers.delete(name);
     const models = new Map(modelRefs(manifest).map((ref) => [ref.name, ref]));
-    for (const name of this.#models.keys()) if (!models.has(name)) this.#models.delete(name);
     const model = manifest.model && this.model(manifest.model);
-    const segments = manifest.segments.map(async (ref) => {
-      const grouping = ref.model === undefined ? undefined : models.get(ref.model);
-      return { ref, reader: await this.#reader(ref, grouping) };
-    });
-    return new Snapshot(manifest, await Promise.all(segments), await model);
+    model?.catch(() => undefined);
+    const used = manifest.segments.map((ref) =>
+      this.#use(ref, ref.model === undefined ? undefined : models.get(ref.model)),
+    );
+    try {
+      const readers = await Promise.all(used.map(({ reader }) => reader));
+      const segments = readers.map((reader, i) => ({ ref: manifest.segments[i], reader }));
+      const snapshot = new Snapshot(manifest, segments, await model, this.#cache);
+      this.#usedBy.set(snapshot, used);
+      return snapshot;
+    } catch (error) {
+      this.#release(used);
+      throw error;
+    }
+  }
+
+  /** Keeps nothing more for a snapshot: what only it needs stays in memory no longer than calls that still read it. */
+  release(snapshot: Snapshot): void {
+    snapshot.cache.close();
+    this.#release(this.#usedBy.get(snapshot) ?? []);
+    this.#usedBy.delete(snapshot);
+  }
+
+  /** Keeps these models no longer, since a newer manifest does not name them. */
+  dropModels(refs: readonly ObjectRef[]): void {
+    for (const { name } of refs) {
+      const dropped = this.#models.get(name);
+      this.#models.delete(name);
+      dropped?.then(
+        (model) => this.#cache.groupOf(model).close(),
+        () => undefined,
+      );
+    }
   }
 
   model(ref: ObjectRef): Promise<Model> {
@@ -61,20 +94,37 @@ export class OpenObjects {
     });
   }
 
+  #use(ref: SegmentRef, grouping: ObjectRef | undefined): SharedReader {
+    const { name } = ref;
+    const shared = this.#readers.get(name) ?? { name, reader: this.#open(ref, grouping), uses: 0 };
+    shared.uses++;
+    this.#readers.set(name, shared);
+    return shared;
+  }
+
+  #release(used: readonly SharedReader[]): void {
+    for (const shared of used) {
+      if (--shared.uses > 0) continue;
+      this.#readers.delete(shared.name);
+      shared.reader.then(
+        ({ cache }) => cache.close(),
+        () => undefined,
+      );
+    }
+  }
+
   /** `grouping`: the model of the segment's rows, if they have one that is still there. */
-  #reader(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
-    return memoize(this.#readers, ref.name, async () => {
-      const { indexId, keys, config } = this.#owner;
-      const { name, length, blocks, directoryLength } = ref;
-      const context = { kind: "segment", indexId, name } as const;
-      const header = Buffer.from(ref.header, "base64");
-      const location = { context, header, length, blocks, directoryLength };
-      const isGrouped = ref.model !== undefined;
-      // Requested now, so that it arrives while the segment's end is read.
-      const model = grouping && this.model(grouping);
-      model?.catch(() => undefined);
-      const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
-      return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);
-    });
+  async #open(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
+    const { indexId, keys, config } = this.#owner;
+    const { name, length, blocks, directoryLength } = ref;
+    const context = { kind: "segment", indexId, name } as const;
+    const header = Buffer.from(ref.header, "base64");
+    const location = { context, header, length, blocks, directoryLength };
+    const isGrouped = ref.model !== undefined;
+    // Requested now, so that it arrives while the segment's end is read.
+    const model = grouping && this.model(grouping);
+    model?.catch(() => undefined);
+    const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
+    return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);
   }
 }

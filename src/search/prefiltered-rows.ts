@@ -5,8 +5,8 @@
 
 import { codecToRead } from "../engine/choose-codec.js";
 import type { LoadedCodes } from "../engine/codec.js";
-import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
-import type { CachedBlock } from "../segment/block-cache.js";
+import { allocate, allocatedBytes, free, wordsAt } from "../engine/kernels/memory.js";
+import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import { groupsOf } from "../segment/block-requests.js";
 import { rowsIn } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
@@ -14,7 +14,7 @@ import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { MatchingRows } from "./row-filter.js";
 
-export interface PrefilteredRows extends CachedBlock {
+export interface PrefilteredRows extends CachedValue {
   /** Their numbers in the segment. */
   readonly rows: readonly number[];
   /** In the order of `rows`. */
@@ -41,13 +41,23 @@ export function isSelective(count: number, dimension: number): boolean {
   return count <= rowsMax && 4 * count * dimension <= vectorBytesMax;
 }
 
-/** The matching rows, pinned: call `unpinMade` of the reader with `matching` when done. Its codec must be exact. */
-export function pinPrefiltered(
+function prefilteredKey({ digest }: MatchingRows) {
+  return namedKey<PrefilteredRows>(`prefiltered rows ${digest}`);
+}
+
+/** The matching rows, pinned: call `unpinPrefiltered` when done. The reader's codec must be exact. */
+export async function pinPrefiltered(
   config: IndexConfig,
   reader: SegmentReader,
   matching: MatchingRows,
 ): Promise<PrefilteredRows> {
-  return reader.pinMade(matching, () => gatherRows(config, reader, matching));
+  const gather = async () => [await gatherRows(config, reader, matching)];
+  const [rows] = await reader.cache.pin([prefilteredKey(matching)], gather);
+  return rows;
+}
+
+export function unpinPrefiltered(reader: SegmentReader, matching: MatchingRows): void {
+  reader.cache.unpin([prefilteredKey(matching)]);
 }
 
 async function gatherRows(
@@ -72,7 +82,7 @@ async function gatherRows(
         }
       });
     } finally {
-      reader.unpin(group);
+      reader.cache.unpin(group);
     }
     await yieldToEventLoop();
   }
@@ -87,7 +97,8 @@ function load(
   dimension: number,
 ): PrefilteredRows {
   const codec = codecToRead(config, dimension, false, undefined);
-  const fingerprintsAt = allocate(Math.max(1, fingerprints.byteLength));
+  const before = allocatedBytes();
+  const fingerprintsAt = allocate(fingerprints.byteLength);
   wordsAt(fingerprintsAt, fingerprints.length).set(fingerprints);
   const pieces: PrefilteredPiece[] = [];
   for (let start = 0; start < rows.length; start = pieceEnds[pieces.length - 1]) {
@@ -99,7 +110,7 @@ function load(
   return {
     rows,
     pieces,
-    bytes: pieces.reduce((sum, { codes }) => sum + codes.bytes, fingerprints.byteLength),
+    bytes: allocatedBytes() - before + 8 * rows.length,
     free() {
       free(fingerprintsAt);
       for (const { codes } of pieces) codes.free();

@@ -8,8 +8,8 @@ import { flatScanner } from "../engine/scanner.js";
 import { Search } from "../engine/search.js";
 import type { Found } from "./found.js";
 import type { Matches } from "./matches.js";
-import { newestReaders, pinIdTables } from "./newer-id-tables.js";
-import { type PrefilteredPiece, pinPrefiltered } from "./prefiltered-rows.js";
+import { pinIdTables } from "./pinned-id-tables.js";
+import { type PrefilteredPiece, pinPrefiltered, unpinPrefiltered } from "./prefiltered-rows.js";
 import type { SearchScope } from "./search-scope.js";
 import type { OpenSegment } from "./snapshot.js";
 
@@ -32,7 +32,7 @@ export async function searchPrefiltered(
   const newerThan = ({ ref }: OpenSegment) =>
     snapshot.segments.filter((other) => other.ref.sequence > ref.sequence).length;
   const newerSegments = wanted.map(([segment]) => newerThan(segment));
-  const pinning = pinIdTables(newestReaders(snapshot, Math.max(...newerSegments)));
+  const pinning = pinIdTables(snapshot.newestReaders(Math.max(...newerSegments)));
   // Awaited below; until then a failure must not count as unhandled.
   pinning.catch(() => undefined);
   const results = await Promise.allSettled(
@@ -43,7 +43,7 @@ export async function searchPrefiltered(
   const release = [() => search.free(), () => query.free()];
   results.forEach(({ status }, i) => {
     const [{ reader }, matching] = wanted[i];
-    if (status === "fulfilled") release.push(() => reader.unpinMade(matching));
+    if (status === "fulfilled") release.push(() => unpinPrefiltered(reader, matching));
   });
   try {
     const pinned = await pinning;

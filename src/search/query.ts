@@ -48,7 +48,7 @@ export async function query(
   const count = vectors.length / dimension;
   const each = Array.from({ length: count }, (_, i) => vectors.subarray(i * dimension, (i + 1) * dimension));
   if (topK === 0 || snapshot.segments.length === 0) return each.map(() => []);
-  const matches = filter && (await findMatches(searcher, snapshot, filter));
+  const matches = filter && (await findMatches(snapshot, filter));
   if (matches?.count === 0) return each.map(() => []);
   const { model } = snapshot;
   if (model === undefined) {

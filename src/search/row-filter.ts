@@ -1,9 +1,10 @@
 /**
  * Which rows of a segment match a filter: from its metadata columns, and from the records of those rows that columns
- * leave open. Segments never change, so what was found is kept and the same filter again costs nothing.
+ * leave open. Segments never change, so the rows are cached, and the same filter costs nothing the next time.
  */
 
 import type { CompiledFilter, FilterNode } from "../filter.js";
+import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { rowsPerColumnGroup } from "../segment/column.js";
 import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
 import type { CodeBlock } from "../segment/directory.js";
@@ -11,33 +12,41 @@ import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bi
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
-import { memoize } from "../memoize.js";
 import { evaluateColumns, pathsOf } from "./evaluate-columns.js";
+import { filterDigest } from "./filter-digest.js";
 
-/** Rows of a segment that match; also those that newer segments hide. */
-export interface MatchingRows {
+/** Rows of a segment that match, including those that newer segments shadow. */
+export interface MatchingRows extends CachedValue {
+  /** Of the filter. */
+  readonly digest: string;
   readonly bits: Uint32Array;
   readonly count: number;
   /** The code blocks with such rows, and how many of them each has. */
   readonly blocks: ReadonlyMap<CodeBlock, number>;
 }
 
-/** Filters that are kept for each segment, the least recently used go first. A filter takes a bit for each row. */
-const filtersKept = 32;
+/** What a block takes in `MatchingRows.blocks`, in bytes. */
+const blockCountBytes = 48;
 /** Records that are held at a time. */
 const recordsTogether = 1024;
 
-export class RowFilters {
-  readonly #known = new WeakMap<SegmentReader, Map<string, Promise<MatchingRows>>>();
-
-  matching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
-    let known = this.#known.get(reader);
-    if (known === undefined) this.#known.set(reader, (known = new Map()));
-    return memoize(known, filter.text, () => findMatching(reader, filter), filtersKept);
-  }
+function matchingKey(filter: CompiledFilter): CacheKey<MatchingRows> {
+  return namedKey(`rows that match ${filterDigest(filter)}`);
 }
 
-async function findMatching(reader: SegmentReader, { root, matches }: CompiledFilter): Promise<MatchingRows> {
+/** The rows that match, pinned: call `unpinMatching` when done. */
+export async function pinMatching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
+  const find = async () => [await findMatching(reader, filter)];
+  const [matching] = await reader.cache.pin([matchingKey(filter)], find);
+  return matching;
+}
+
+export function unpinMatching(reader: SegmentReader, filter: CompiledFilter): void {
+  reader.cache.unpin([matchingKey(filter)]);
+}
+
+async function findMatching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
+  const { root, matches } = filter;
   const { rows, codes } = reader.directory;
   const { certain: bits, possible: open } = await evaluate(reader, root);
   removeRows(open, bits);
@@ -55,7 +64,13 @@ async function findMatching(reader: SegmentReader, { root, matches }: CompiledFi
     const count = countRows(bits, block.firstRow, block.firstRow + block.rows);
     if (count > 0) blocks.set(block, count);
   }
-  return { bits, count: countRows(bits, 0, rows), blocks };
+  return {
+    digest: filterDigest(filter),
+    bits,
+    count: countRows(bits, 0, rows),
+    blocks,
+    bytes: bits.byteLength + blockCountBytes * blocks.size,
+  };
 }
 
 /** The outcome for all rows of a segment, group by group. */

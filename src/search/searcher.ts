@@ -1,4 +1,4 @@
-/** What all searches of one open index share: models in kernel memory, rows that match filters, and where blocks lie. */
+/** What all searches of one open index share: models in kernel memory, and where blocks lie. */
 
 import type { Trained } from "../engine/choose-codec.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
@@ -6,19 +6,22 @@ import type { IndexConfig } from "../engine/config.js";
 import { allocatedBytes } from "../engine/kernels/memory.js";
 import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelQuantizer } from "../engine/model-quantizer.js";
-import type { BlockCache, CachedBlock } from "../segment/block-cache.js";
+import { type CachedValue, namedKey } from "../segment/cache-group.js";
+import type { IndexCache } from "../segment/index-cache.js";
 import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
 import { Residency } from "./residency.js";
-import { RowFilters } from "./row-filter.js";
+
+interface LoadedModel extends Trained, CachedValue {}
+
+const loadedModelKey = namedKey<LoadedModel>("model");
 
 export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
-  readonly rowFilters = new RowFilters();
-  readonly #cache: BlockCache;
+  readonly #cache: IndexCache;
 
-  constructor(config: IndexConfig, cache: BlockCache) {
+  constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
     this.residency = new Residency(cache);
     this.#cache = cache;
@@ -26,11 +29,12 @@ export class Searcher {
 
   /** A model in kernel memory, pinned there while `use` runs. */
   async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
-    const [trained] = await this.#cache.pin([model], async () => [await loadModel(this.config, model)]);
+    const group = this.#cache.groupOf(model);
+    const [trained] = await group.pin([loadedModelKey], async () => [await loadModel(this.config, model)]);
     try {
       return await use(trained);
     } finally {
-      this.#cache.unpin([model]);
+      group.unpin([loadedModelKey]);
     }
   }
 
@@ -44,17 +48,24 @@ export class Searcher {
   }
 }
 
-async function loadModel(config: IndexConfig, model: Model): Promise<Trained & CachedBlock> {
+async function loadModel(config: IndexConfig, model: Model): Promise<LoadedModel> {
   const quantizer = await run(CoarseQuantizer.open(model));
   const rowQuantizer = isCodedModel(model) ? new ModelQuantizer(config, model) : undefined;
   return {
     model,
     quantizer,
     ...(rowQuantizer && { rowQuantizer }),
-    bytes: quantizer.bytes + (rowQuantizer?.bytes ?? 0),
+    bytes: quantizer.bytes + (rowQuantizer?.bytes ?? 0) + modelBytes(model),
     free() {
       quantizer.free();
       rowQuantizer?.free();
     },
   };
+}
+
+/** What a model takes in the heap, in bytes. */
+function modelBytes({ centroids, quantizer }: Model): number {
+  const { references, codebooks } = quantizer ?? {};
+  const own = references === undefined || references === centroids ? 0 : references.byteLength;
+  return centroids.byteLength + own + (codebooks?.codewords.byteLength ?? 0);
 }

@@ -1,11 +1,15 @@
-/** An index as of one manifest: its open segments, and which of their rows newer segments hide. */
+/** An index as of one manifest: its open segments, and which of their rows newer segments shadow. */
 
 import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
+import type { CacheGroup } from "../segment/cache-group.js";
+import type { IndexCache } from "../segment/index-cache.js";
+import type { OpenIdTable } from "../segment/opened-blocks.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { yieldIfDue, forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
+import { pinIdTables } from "./pinned-id-tables.js";
 
 export interface OpenSegment {
   readonly ref: SegmentRef;
@@ -20,7 +24,7 @@ export interface RowPlace {
 
 /** A code block of a snapshot. */
 export interface ListBlock {
-  /** Its place in `Snapshot.parts`. */
+  /** Its position in `Snapshot.listBlocks`. */
   readonly number: number;
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
@@ -30,13 +34,16 @@ export interface ListBlock {
 
 interface ListBlocks {
   readonly all: readonly ListBlock[];
-  /** For each list the number of its first part, then of the first ungrouped one, then how many there are. */
+  /** Per list the number of its first block, then that of the first ungrouped one, then how many there are. */
   readonly firsts: readonly number[];
-  /** How many of the segments can hide rows of one of them. */
+  /** How many of the segments can shadow rows of one of them. */
   readonly newerSegmentsMax: number;
   /** Rows of the largest. */
   readonly rowsMax: number;
 }
+
+/** What a list block takes in memory, in bytes. */
+const listBlockBytes = 96;
 
 /** Things of several segments, by segment, in their order. */
 export function bySegment<T extends { readonly segment: OpenSegment }>(
@@ -51,8 +58,12 @@ export function bySegment<T extends { readonly segment: OpenSegment }>(
   return groups;
 }
 
-/** Whether a newer segment speaks of the item with this fingerprint (four words). */
-export type Shadowed = (w0: number, w1: number, w2: number, w3: number) => boolean;
+/** Recognizes rows that newer segments shadow. Call `release` when done. */
+export interface Shadow {
+  /** Whether a newer segment has an entry for the item with this fingerprint (four words). */
+  has(w0: number, w1: number, w2: number, w3: number): boolean;
+  release(): void;
+}
 
 /** Fingerprints looked up between two turns of the event loop. */
 const soughtTogether = 1000;
@@ -65,19 +76,30 @@ export class Snapshot {
   readonly segments: readonly OpenSegment[];
   /** Undefined: untrained. */
   readonly model: Model | undefined;
-  readonly #hidden = new Map<OpenSegment, Promise<Shadowed>>();
-  #parts: ListBlocks | undefined;
+  /** What is worked out for the snapshot. */
+  readonly cache: CacheGroup;
+  #listBlocks: ListBlocks | undefined;
   #count: Promise<number> | undefined;
 
-  constructor(manifest: Manifest, segments: readonly OpenSegment[], model: Model | undefined) {
+  constructor(
+    manifest: Manifest,
+    segments: readonly OpenSegment[],
+    model: Model | undefined,
+    cache: IndexCache,
+  ) {
     this.manifest = manifest;
     this.segments = segments;
     this.model = model;
+    this.cache = cache.groupOf(this);
   }
 
   /** All code blocks: by list, then those of the segments that are not grouped by the current model, if there is one. */
   get listBlocks(): ListBlocks {
-    return (this.#parts ??= listBlocksOfSnapshot(this));
+    if (this.#listBlocks === undefined) {
+      this.#listBlocks = listBlocksOfSnapshot(this);
+      this.cache.hold(listBlockBytes * this.#listBlocks.all.length);
+    }
+    return this.#listBlocks;
   }
 
   /** The code blocks of a list, of all segments that are grouped by the current model. */
@@ -92,38 +114,41 @@ export class Snapshot {
     return all.slice(firsts[firsts.length - 2]);
   }
 
-  /** The test for rows of `segment`; reads the id tables of the segments newer than it, once. */
-  shadowedIn(segment: OpenSegment): Promise<Shadowed> {
-    const known = this.#hidden.get(segment);
-    if (known !== undefined) return known;
-    const shadowed = this.#readHidden(segment).catch((error: unknown) => {
-      this.#hidden.delete(segment);
-      throw error;
-    });
-    this.#hidden.set(segment, shadowed);
-    return shadowed;
+  /** The `count` newest segments, newest first. */
+  newestReaders(count: number): SegmentReader[] {
+    return Array.from({ length: count }, (_, i) => this.segments[this.segments.length - 1 - i].reader);
   }
 
-  async #readHidden(segment: OpenSegment): Promise<Shadowed> {
-    const newer = this.segments.filter(({ ref }) => ref.sequence > segment.ref.sequence);
-    const tables = await Promise.all(newer.map(({ reader }) => reader.entries()));
-    return (w0, w1, w2, w3) => tables.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
+  /** What recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
+  async pinShadow(segment: OpenSegment): Promise<Shadow> {
+    const { tables, release } = await pinIdTables(this.#newerThan(segment));
+    return { has: inAny(tables), release };
   }
 
-  /** Calls `visit` with the entries (see id-table.ts) of a segment that no newer one hides, if their rows are wanted. */
+  /** Calls `visit` with the entries (see id-table.ts) of a segment that no newer one shadows, if their rows are wanted. */
   async forEachEntry(
     segment: OpenSegment,
     isWanted: (row: number) => boolean,
     visit: (entry: Uint32Array) => void,
   ): Promise<void> {
-    const shadowed = await this.shadowedIn(segment);
-    const entries = await segment.reader.entries();
-    await forEachYielding(entries.length / entryWords, (i) => {
-      const at = entryWords * i;
-      if (!isWanted(entries[at + 4])) return;
-      if (shadowed(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
-      visit(entries.subarray(at, at + entryWords));
-    });
+    const { tables, release } = await pinIdTables([segment.reader, ...this.#newerThan(segment)]);
+    try {
+      const [own, ...newer] = tables;
+      const isShadowed = inAny(newer);
+      const entries = own.view();
+      await forEachYielding(own.count, (i) => {
+        const at = entryWords * i;
+        if (!isWanted(entries[at + 4])) return;
+        if (isShadowed(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
+        visit(entries.subarray(at, at + entryWords));
+      });
+    } finally {
+      release();
+    }
+  }
+
+  #newerThan({ ref }: OpenSegment): SegmentReader[] {
+    return this.segments.filter((other) => other.ref.sequence > ref.sequence).map(({ reader }) => reader);
   }
 
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
@@ -153,7 +178,7 @@ export class Snapshot {
     const counts = this.segments.map(async (segment) => {
       let live = segment.ref.rows;
       if (segment.ref.sequence === oldest) return live;
-      // A hidden row is counted once: by the newest segment that speaks of its item.
+      // A shadowed row is counted once: by the newest segment that has an entry for its item.
       const last: Uint8Array[] = [];
       await this.forEachEntry(
         segment,
@@ -169,7 +194,7 @@ export class Snapshot {
     return (await Promise.all(counts)).reduce((sum, live) => sum + live, 0);
   }
 
-  /** The records (see segment/row.ts) of all rows that no newer segment hides, a batch at a time. */
+  /** The records (see segment/row.ts) of all rows that no newer segment shadows, a batch at a time. */
   async *liveRecords(): AsyncGenerator<Uint8Array[]> {
     for (const segment of this.segments) {
       const found: number[] = [];
@@ -187,7 +212,7 @@ export class Snapshot {
   }
 }
 
-/** What each of the segments says of the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
+/** What each of the segments has for the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
 async function* findIn(
   segments: readonly OpenSegment[],
   fingerprints: readonly Uint8Array[],
@@ -195,10 +220,16 @@ async function* findIn(
   for (let start = 0; start < fingerprints.length; start += soughtTogether) {
     if (start > 0) await yieldIfDue();
     const sought = fingerprints.slice(start, start + soughtTogether);
-    // All segments at once: one wait for storage, whichever of them speak of the items.
+    // All segments at once: one wait for storage, whichever of them have the items.
     const rows = await Promise.all(segments.map(({ reader }) => reader.find(sought)));
     yield { sought: sought.length, rows };
   }
+}
+
+/** Whether one of the tables, while they are pinned, has an entry for a fingerprint. */
+function inAny(tables: readonly OpenIdTable[]): Shadow["has"] {
+  const views = tables.map((table) => table.view());
+  return (w0, w1, w2, w3) => views.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
 }
 
 function listBlocksOfSnapshot({ segments, manifest, model }: Snapshot): ListBlocks {

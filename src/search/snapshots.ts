@@ -1,6 +1,6 @@
 /** An index as of now, opened: follows the log of manifests and keeps the newest snapshot. */
 
-import { type Manifest, namedObjects } from "../commit/manifest.js";
+import { type Manifest, modelRefs, namedObjects } from "../commit/manifest.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -11,7 +11,10 @@ export class Snapshots {
   readonly #log: ManifestLog;
   readonly #objects: OpenObjects;
   readonly #maxStalenessMs: number;
+  readonly #opening = new Map<number, Promise<Snapshot>>();
   #newest: Snapshot | undefined;
+  /** The newest manifest whose models were asked for. */
+  #named: Manifest | undefined;
 
   /** `maxStalenessMs`: how old what `read` works on may be. */
   constructor(log: ManifestLog, objects: OpenObjects, maxStalenessMs: number) {
@@ -61,7 +64,9 @@ export class Snapshots {
   async recentModel(): Promise<{ readonly manifest: Manifest; readonly model: Model | undefined }> {
     const manifest = await this.#log.recent();
     try {
-      return { manifest, model: manifest.model && (await this.#objects.model(manifest.model)) };
+      const model = manifest.model && (await this.#objects.model(manifest.model));
+      this.#keepModelsOf(manifest);
+      return { manifest, model };
     } catch (error) {
       // Known for so long that its model was deleted: by now there is a newer one.
       if (await this.wasSuperseded(manifest, error)) return this.recentModel();
@@ -70,12 +75,38 @@ export class Snapshots {
   }
 
   async #at(manifest: Manifest): Promise<Snapshot> {
-    if (this.#newest?.manifest.version === manifest.version) return this.#newest;
-    const snapshot = await this.#objects.open(manifest);
-    // A slower call must not replace the snapshot of one that got further.
-    if (this.#newest === undefined || this.#newest.manifest.version < manifest.version) {
-      this.#newest = snapshot;
+    const { version } = manifest;
+    if (this.#newest?.manifest.version === version) return this.#newest;
+    const opening = this.#opening.get(version) ?? this.#open(manifest);
+    this.#opening.set(version, opening);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(version);
     }
+  }
+
+  async #open(manifest: Manifest): Promise<Snapshot> {
+    const snapshot = await this.#objects.open(manifest);
+    const newest = this.#newest;
+    if (newest !== undefined && newest.manifest.version > manifest.version) {
+      // Another call got further in the meantime.
+      this.#objects.release(snapshot);
+      return snapshot;
+    }
+    this.#newest = snapshot;
+    if (newest !== undefined) this.#objects.release(newest);
+    this.#keepModelsOf(manifest);
     return snapshot;
+  }
+
+  #keepModelsOf(manifest: Manifest): void {
+    const before = this.#named;
+    if (before !== undefined && before.version >= manifest.version) return;
+    this.#named = manifest;
+    const kept = new Set(modelRefs(manifest).map(({ name }) => name));
+    if (before !== undefined) {
+      this.#objects.dropModels(modelRefs(before).filter(({ name }) => !kept.has(name)));
+    }
   }
 }

@@ -6,7 +6,6 @@
 import { searchLists } from "../engine/list-search.js";
 import { probeLimit } from "../engine/probe-limits.js";
 import { type Found, foundIn } from "./found.js";
-import { newestReaders } from "./newer-id-tables.js";
 import { isComplete } from "./open-list-blocks.js";
 import { probesOf, type Probing } from "./plan.js";
 import type { SearchScope } from "./search-scope.js";
@@ -27,9 +26,9 @@ export function searchWarm(
   const { config, residency } = searcher;
   const parts = residency.ensureTable(snapshot);
   if (parts === undefined) return undefined;
-  const newer = newestReaders(snapshot, snapshot.listBlocks.newerSegmentsMax).map((reader) =>
-    reader.openedTable(),
-  );
+  const newer = snapshot
+    .newestReaders(snapshot.listBlocks.newerSegmentsMax)
+    .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
   const among = { metric: config.metric, quantizer, parts, newer, now: residency.tick() };
   const limit = probeLimit(model.probeLimits, probes);

@@ -3,8 +3,10 @@
 import type { KeyObject } from "node:crypto";
 import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { type CacheGroup, type CachedValue, namedKey } from "./cache-group.js";
 import { leading, readRange } from "./block-requests.js";
 import type { Block } from "./directory.js";
+import type { IndexCache } from "./index-cache.js";
 
 /** What must be known of a segment before any of it is read; kept sealed in the manifest. */
 export interface SegmentLocation {
@@ -17,23 +19,30 @@ export interface SegmentLocation {
 }
 
 /**
- * So much of a segment's end is read when it is opened, the directory and what lies before it: all of a short segment, of
- * others ids and columns as far as they fit. A second request would take longer than the bytes.
+ * How much of a segment's end is read when it is opened: the directory and what lies before it, which is all of a short
+ * segment, and of others ids and columns as far as they fit. A second request would take longer than the bytes.
  */
 const tailBytes = 256 * 1024;
 
+/** The end of the object as stored. */
+interface Tail extends CachedValue {
+  readonly sealed: Uint8Array;
+}
+
+const tailKey = namedKey<Tail>("tail");
+
 export class BlockSource {
+  /** What is opened of the segment. */
+  readonly cache: CacheGroup;
   readonly #location: SegmentLocation;
   readonly #opener: ObjectOpener;
   readonly #store: BlobStore;
-  /** The end of the object as stored. */
-  readonly #tail: Uint8Array;
 
-  private constructor(location: SegmentLocation, opener: ObjectOpener, store: BlobStore, tail: Uint8Array) {
+  private constructor(location: SegmentLocation, opener: ObjectOpener, store: BlobStore, cache: IndexCache) {
     this.#location = location;
     this.#opener = opener;
     this.#store = store;
-    this.#tail = tail;
+    this.cache = cache.groupOf(this);
   }
 
   /** Reads the end, with the last block, which is the directory. Throws `missing_object` or `corrupt`. */
@@ -41,19 +50,20 @@ export class BlockSource {
     key: KeyObject,
     location: SegmentLocation,
     store: BlobStore,
+    cache: IndexCache,
   ): Promise<{ source: BlockSource; last: Uint8Array }> {
     const { context, header, length, blocks, directoryLength } = location;
     const opener = new ObjectOpener(key, context, header);
     const start = Math.max(0, length - Math.max(tailBytes, directoryLength));
-    const tail = await readRange(store, context.name, start, length - start);
-    const last = opener.open(blocks - 1, tail.subarray(tail.length - directoryLength));
-    return { source: new BlockSource(location, opener, store, tail), last };
+    const sealed = await readRange(store, context.name, start, length - start);
+    const last = opener.open(blocks - 1, sealed.subarray(sealed.length - directoryLength));
+    const source = new BlockSource(location, opener, store, cache);
+    source.cache.put(tailKey, { sealed, bytes: sealed.buffer.byteLength });
+    return { source, last };
   }
 
   /** Plaintexts of blocks given in ascending order; neighbours share a request. */
   async read(blocks: readonly Block[]): Promise<Uint8Array[]> {
-    const { context, length } = this.#location;
-    const tailStart = length - this.#tail.length;
     const requests: (readonly Block[])[] = [];
     for (let done = 0; done < blocks.length; done += requests[requests.length - 1].length) {
       requests.push(leading(blocks.slice(done)));
@@ -61,16 +71,22 @@ export class BlockSource {
     const read = requests.map(async (request) => {
       const start = request[0].offset;
       const last = request[request.length - 1];
-      const end = last.offset + last.length;
-      const bytes =
-        start >= tailStart
-          ? this.#tail.subarray(start - tailStart, end - tailStart)
-          : await readRange(this.#store, context.name, start, end - start);
+      const bytes = await this.#range(start, last.offset + last.length);
       return request.map((block) => {
         const from = block.offset - start;
         return this.#opener.open(block.number, bytes.subarray(from, from + block.length));
       });
     });
     return (await Promise.all(read)).flat();
+  }
+
+  /** Bytes from `start` to `end` of the object as stored. */
+  async #range(start: number, end: number): Promise<Uint8Array> {
+    const { context, length } = this.#location;
+    const sealed = this.cache.peek(tailKey)?.sealed;
+    const tailStart = length - (sealed?.length ?? 0);
+    return sealed !== undefined && start >= tailStart
+      ? sealed.subarray(start - tailStart, end - tailStart)
+      : readRange(this.#store, context.name, start, end - start);
   }
 }

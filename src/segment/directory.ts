@@ -6,6 +6,10 @@
  */
 
 import { SealdexError } from "../errors.js";
+import type { KeyOf } from "./cache-group.js";
+import type { IdPage, OpenCodes } from "./opened-blocks.js";
+import type { ColumnPage } from "./column-page.js";
+import type { Page } from "./page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
 
 /** A sealed block within the object. */
@@ -24,21 +28,24 @@ export interface RowBlock extends Block {
   readonly rows: number;
 }
 
+/** A page of records or of contents. */
+export interface PageBlock extends RowBlock, KeyOf<Page> {}
+
 /** Codes of rows of one inverted list. */
-export interface CodeBlock extends RowBlock {
+export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
   readonly list: number;
   /** No row is farther than this from the list's centroid, in list space. */
   readonly radius: number;
 }
 
 /** Metadata columns of the rows of one group. */
-export interface ColumnBlock extends RowBlock {
+export interface ColumnBlock extends RowBlock, KeyOf<ColumnPage> {
   /** The paths of its columns, see `EncodedColumn`. */
   readonly paths: readonly (string | null)[];
 }
 
 /** Entries of the id table, from `firstWord` on (the first word of a fingerprint). */
-export interface IdBlock extends Block {
+export interface IdBlock extends Block, KeyOf<IdPage> {
   readonly firstWord: number;
 }
 
@@ -46,8 +53,8 @@ export interface Directory {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: readonly CodeBlock[];
-  readonly records: readonly RowBlock[];
-  readonly contents: readonly RowBlock[];
+  readonly records: readonly PageBlock[];
+  readonly contents: readonly PageBlock[];
   readonly columns: readonly ColumnBlock[];
   readonly ids: readonly IdBlock[];
 }
@@ -141,6 +148,13 @@ function decodePaths(text: Uint8Array, n: number): readonly (readonly (string | 
 
 function misfit(): SealdexError {
   return new SealdexError("corrupt", "segment directory: its length does not fit its counts");
+}
+
+/** What a directory takes in memory, in bytes: each block is an object of a few numbers. */
+export function directoryBytes({ codes, records, contents, columns, ids }: Directory): number {
+  const blocks = codes.length + records.length + contents.length + columns.length + ids.length;
+  const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
+  return 128 * (blocks + paths);
 }
 
 /** The block that holds `row`: blocks are ascending and without gaps. */

@@ -41,28 +41,3 @@ export function recordMetadata(record: Uint8Array): Metadata {
 export function decodeContents(contents: Uint8Array): string {
   return utf8.decode(contents);
 }
-
-const absent = 0xffffffff;
-
-/** A page: u32 length of each part (0xffffffff: absent), then the parts. */
-export function encodePage(parts: readonly (Uint8Array | null)[]): Uint8Array {
-  const lengths = Buffer.alloc(4 * parts.length);
-  const present: Uint8Array[] = [lengths];
-  parts.forEach((part, i) => {
-    lengths.writeUInt32LE(part === null ? absent : part.length, 4 * i);
-    if (part !== null) present.push(part);
-  });
-  return Buffer.concat(present);
-}
-
-/** The parts of a page of `n`, as views of `page`. */
-export function decodePage(page: Uint8Array, n: number): (Uint8Array | null)[] {
-  const lengths = new DataView(page.buffer, page.byteOffset, 4 * n);
-  let offset = 4 * n;
-  return Array.from({ length: n }, (_, i) => {
-    const length = lengths.getUint32(4 * i, true);
-    if (length === absent) return null;
-    offset += length;
-    return page.subarray(offset - length, offset);
-  });
-}

@@ -13,7 +13,8 @@ import { together, type Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
-import { encodePage, type Row } from "./row.js";
+import { encodePage } from "./page.js";
+import type { Row } from "./row.js";
 
 /** Rows that are codes already, of a codec without vectors. */
 export interface CodedRows {

@@ -4,7 +4,9 @@ import { totalmem } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { BlockCache, type CachedBlock } from "../../src/segment/block-cache.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import { type CachedValue, entryBytes, namedKey } from "../../src/segment/cache-group.js";
+import { IndexCache } from "../../src/segment/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
@@ -64,69 +66,127 @@ test("the limit is a share of the machine's memory, or what the client says; des
 });
 
 describe("the block cache", () => {
+  interface Numbered extends CachedValue {
+    readonly i: number;
+  }
   const keys = Array.from({ length: 6 }, (_, i) => ({ i }));
+  const bytes = 1000;
+  const heldBytes = bytes + entryBytes;
 
   function newCache(bytesMax: number) {
     const freed: number[] = [];
     const read: number[] = [];
+    const owner = {};
     const cache = new BlockCache(bytesMax);
-    const pin = (wanted: readonly { i: number }[]) =>
-      cache.pin<CachedBlock & { i: number }>(wanted, async (missing) =>
-        (missing as { i: number }[]).map(({ i }) => {
-          read.push(i);
-          return { i, bytes: 10, free: () => freed.push(i) };
-        }),
-      );
-    return { cache, freed, read, pin };
+    const index = new IndexCache(cache);
+    const group = index.groupOf(owner);
+    const open = async (missing: readonly { i: number }[]): Promise<Numbered[]> =>
+      missing.map(({ i }) => {
+        read.push(i);
+        return { i, bytes, free: () => freed.push(i) };
+      });
+    const pin = (wanted: readonly { i: number }[]) => group.pin(wanted, open);
+    return { cache, index, group, owner, freed, read, open, pin };
   }
 
   test("reads a block once, also when asked for it twice at the same time", async () => {
-    const { pin, read } = newCache(100);
+    const { pin, read } = newCache(100 * heldBytes);
     const [first, second] = await Promise.all([pin(keys.slice(0, 3)), pin(keys.slice(1, 4))]);
     expect(first.map(({ i }) => i)).toEqual([0, 1, 2]);
     expect(second.map(({ i }) => i)).toEqual([1, 2, 3]);
     expect(read.toSorted()).toEqual([0, 1, 2, 3]);
   });
 
-  test("lets the least recently used go, never what is pinned", async () => {
-    const { cache, pin, freed } = newCache(30);
+  test("evicts the least recently used, never what is pinned", async () => {
+    const { cache, group, pin, freed } = newCache(3 * heldBytes);
     await pin(keys.slice(0, 3));
-    cache.unpin(keys.slice(1, 3));
+    group.unpin(keys.slice(1, 3));
     await pin([keys[1]]);
-    cache.unpin([keys[1]]);
+    group.unpin([keys[1]]);
     await pin(keys.slice(3, 5));
     expect(freed).toEqual([2, 1]);
-    cache.unpin([keys[0], keys[3], keys[4]]);
-    expect(cache.bytes).toBe(30);
+    group.unpin([keys[0], keys[3], keys[4]]);
+    expect(cache.bytes).toBe(3 * heldBytes);
     cache.clear();
     expect(cache.bytes).toBe(0);
     expect(freed.toSorted()).toEqual([0, 1, 2, 3, 4]);
   });
 
   test("a read that fails leaves nothing behind, and is tried again", async () => {
-    const { cache, pin } = newCache(100);
-    const failing = cache.pin(keys.slice(0, 2), () => Promise.reject(new Error("no connection")));
+    const { cache, group, pin } = newCache(100 * heldBytes);
+    const failing = group.pin(keys.slice(0, 2), () => Promise.reject(new Error("no connection")));
     await expect(failing).rejects.toThrow("no connection");
     expect(cache.bytes).toBe(0);
     expect(await pin(keys.slice(0, 2))).toHaveLength(2);
   });
-});
 
-test("equal keys are read once, and pinned as often as they are given", async () => {
-  const cache = new BlockCache(0);
-  const key = {};
-  const other = {};
-  let freed = 0;
-  const read = async (missing: readonly object[]) => {
-    expect(missing).toEqual([key, other]);
-    return missing.map((): CachedBlock => ({ bytes: 1, free: () => freed++ }));
-  };
-  const [first, again, , last] = await cache.pin([key, key, other, key], read);
-  expect(again).toBe(first);
-  expect(last).toBe(first);
-  cache.unpin([key, other, key]);
-  expect(freed).toBe(1);
-  cache.unpin([key]);
-  expect(freed).toBe(2);
-  expect(cache.bytes).toBe(0);
+  test("equal keys are read once, and pinned as often as they are given", async () => {
+    const { cache, group, pin, read, freed } = newCache(0);
+    const [first, again, , last] = await pin([keys[0], keys[0], keys[1], keys[0]]);
+    expect(read).toEqual([0, 1]);
+    expect(again).toBe(first);
+    expect(last).toBe(first);
+    group.unpin([keys[0], keys[1], keys[0]]);
+    expect(freed).toEqual([1]);
+    group.unpin([keys[0]]);
+    expect(freed).toEqual([1, 0]);
+    expect(cache.bytes).toBe(0);
+  });
+
+  test("what belongs to a closed group is evicted at once, or when it is no longer in use", async () => {
+    const { cache, index, group, pin, read, freed } = newCache(100 * heldBytes);
+    const other = index.groupOf({});
+    other.put("kept", { bytes });
+    group.hold(5000);
+    await pin(keys.slice(0, 2));
+    group.unpin([keys[1]]);
+    group.put(namedKey("table"), { bytes, free: () => freed.push(9) });
+    group.close();
+    expect(freed).toEqual([1, 9]);
+    // A reader that is still at work gets what it asks for; nothing of it stays.
+    expect((await pin([keys[0], keys[1]])).map(({ i }) => i)).toEqual([0, 1]);
+    expect(read).toEqual([0, 1, 1]);
+    group.unpin([keys[0], keys[1]]);
+    expect(freed).toEqual([1, 9, 1]);
+    group.unpin([keys[0]]);
+    expect(freed).toEqual([1, 9, 1, 0]);
+    group.put(namedKey("table"), { bytes, free: () => freed.push(9) });
+    expect(freed).toEqual([1, 9, 1, 0, 9]);
+    expect(cache.bytes).toBe(heldBytes);
+  });
+
+  test("a group that is closed while something is read for it keeps nothing of it", async () => {
+    const { cache, group, pin, freed } = newCache(100 * heldBytes);
+    const pinning = pin([keys[0]]);
+    group.close();
+    expect(await pinning).toHaveLength(1);
+    expect(freed).toEqual([]);
+    group.unpin([keys[0]]);
+    expect(freed).toEqual([0]);
+    expect(cache.bytes).toBe(0);
+  });
+
+  test("a value that another one pins is evicted after it", async () => {
+    const { cache, group, pin, freed } = newCache(3 * heldBytes);
+    await pin([keys[0]]);
+    group.put(namedKey("made of it"), { bytes, free: () => group.unpin([keys[0]]) });
+    await pin([keys[1]]);
+    await pin([keys[2]]);
+    expect(freed).toEqual([0]);
+    expect(cache.bytes).toBe(2 * heldBytes);
+  });
+
+  test("an index's epoch ends when a value of it leaves kernel memory, and not when those of others do", async () => {
+    const { cache, index, group, pin } = newCache(100 * heldBytes);
+    const other = new IndexCache(cache);
+    const [epoch, otherEpoch] = [index.epoch, other.epoch];
+    group.put(namedKey("page"), { bytes });
+    group.put(namedKey("page"), { bytes });
+    expect(index.epoch).toBe(epoch);
+    await pin([keys[0]]);
+    group.unpin([keys[0]]);
+    group.close();
+    expect(index.epoch).not.toBe(epoch);
+    expect(other.epoch).toBe(otherEpoch);
+  });
 });

@@ -1,14 +1,9 @@
-/** The id tables by which a search tells rows that newer segments hide. */
+/** Id tables in kernel memory, by which a search recognizes rows that newer segments shadow. */
 
-import type { OpenIdTable, SegmentReader } from "../segment/segment-reader.js";
-import type { Snapshot } from "./snapshot.js";
+import type { OpenIdTable } from "../segment/opened-blocks.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
 
-/** The `count` newest segments, newest first. */
-export function newestReaders({ segments }: Snapshot, count: number): SegmentReader[] {
-  return Array.from({ length: count }, (_, i) => segments[segments.length - 1 - i].reader);
-}
-
-/** Their id tables, pinned. Call `release` when done. */
+/** In the order of the readers. Call `release` when done. */
 export interface PinnedIdTables {
   readonly tables: readonly OpenIdTable[];
   release(): void;

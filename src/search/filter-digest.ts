@@ -1,0 +1,15 @@
+/** Filters by digest: as keys in caches, texts could take as much memory as what is cached. */
+
+import { createHash } from "node:crypto";
+import type { CompiledFilter } from "../filter.js";
+
+const digests = new WeakMap<CompiledFilter, string>();
+
+/** SHA-256 of a filter's text, computed once per compiled filter. */
+export function filterDigest(filter: CompiledFilter): string {
+  const known = digests.get(filter);
+  if (known !== undefined) return known;
+  const digest = createHash("sha256").update(filter.text).digest("base64");
+  digests.set(filter, digest);
+  return digest;
+}

@@ -1,0 +1,218 @@
+/** The cached values of one owner, such as a segment. They are evicted together once nobody needs the owner any more. */
+
+/** What can be cached. A value never changes. */
+export interface CachedValue {
+  /** Memory held, in bytes. */
+  readonly bytes: number;
+  /** Gives memory outside the heap back. */
+  free?(): void;
+  /** When it was last used without being asked for here, by `BlockCache.tick`; 0: never. */
+  lastUse?(): number;
+}
+
+declare const cached: unique symbol;
+
+/** Makes an object a key of values of type `T`; its identity counts, and it holds nothing at run time. */
+export interface KeyOf<T extends CachedValue> {
+  readonly [cached]?: T;
+}
+
+export type CacheKey<T extends CachedValue> = (object | string) & KeyOf<T>;
+
+/** A key by name: equal names are equal keys within a group. */
+export function namedKey<T extends CachedValue>(name: string): CacheKey<T> {
+  return name as CacheKey<T>;
+}
+
+/** What a group reports to the cache that it is a part of. */
+export interface CacheAccount {
+  /** The number of the latest use. */
+  readonly now: number;
+  tick(): number;
+  /** Bytes were added, or removed if negative. */
+  add(bytes: number): void;
+  /** A value outside the heap is no longer where it was. */
+  noteRemoval(): void;
+  /** Evicts if the limit is exceeded. */
+  settle(): void;
+  /** The group is closed, and empty. */
+  leave(): void;
+}
+
+interface Entry<T extends CachedValue> {
+  readonly value: T;
+  pins: number;
+  /** Number of the call that used it last. */
+  usedAt: number;
+}
+
+/** What may be evicted. */
+export interface IdleValue {
+  readonly usedAt: number;
+  evict(): void;
+}
+
+/** What an entry takes besides its value, in bytes: the objects of entry, value and buffer, and their places in maps. */
+export const entryBytes = 512;
+
+export class CacheGroup {
+  readonly #account: CacheAccount;
+  readonly #entries = new Map<unknown, Entry<CachedValue>>();
+  readonly #loading = new Map<unknown, Promise<unknown>>();
+  #heldBytes = 0;
+  #closed = false;
+
+  constructor(account: CacheAccount) {
+    this.#account = account;
+  }
+
+  /**
+   * The values of these keys, in their order, each pinned once more per key: call `unpin` with the same keys when
+   * done. `read` is called once for all keys that are missing; concurrent calls share one read.
+   */
+  async pin<T extends CachedValue, K extends CacheKey<T>>(
+    keys: readonly K[],
+    read: (missing: readonly K[]) => Promise<readonly T[]>,
+  ): Promise<T[]> {
+    this.#account.tick();
+    const pinned: K[] = [];
+    try {
+      for (;;) {
+        const opened = this.#pinAll<T>(keys);
+        if (opened !== undefined) return opened;
+        const missing = [...new Set(keys)].filter((key) => !this.#entries.has(key));
+        const unread = missing.filter((key) => !this.#loading.has(key));
+        // Pinned until all are there: otherwise reading some could evict others.
+        if (unread.length > 0) {
+          await this.#load<T, K>(unread, read);
+          pinned.push(...unread);
+        } else {
+          // Another call reads them; what it caches may have been evicted by then, hence the loop.
+          await Promise.all(missing.map((key) => this.#loading.get(key)));
+        }
+      }
+    } finally {
+      this.unpin(pinned);
+    }
+  }
+
+  /** The values of these keys, not pinned: for values in the heap, which stay valid if they are evicted. */
+  async load<T extends CachedValue, K extends CacheKey<T>>(
+    keys: readonly K[],
+    read: (missing: readonly K[]) => Promise<readonly T[]>,
+  ): Promise<T[]> {
+    const values = await this.pin<T, K>(keys, read);
+    this.unpin(keys);
+    return values;
+  }
+
+  /** The value of a key if it is here, not pinned: valid until the next await. */
+  peek<T extends CachedValue>(key: CacheKey<T>): T | undefined {
+    const entry = this.#entry(key);
+    if (entry !== undefined) entry.usedAt = this.#account.now;
+    return entry?.value;
+  }
+
+  /** Caches a value, not pinned, in place of the one that was here. */
+  put<T extends CachedValue>(key: CacheKey<T>, value: T): void {
+    this.#remove(key);
+    this.#add(key, value, 0);
+    this.#evictIfClosed(key);
+    this.#account.settle();
+  }
+
+  unpin(keys: readonly CacheKey<CachedValue>[]): void {
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry !== undefined) entry.pins--;
+      this.#evictIfClosed(key);
+    }
+    this.#account.settle();
+  }
+
+  /** Counts memory that the owner itself holds, in bytes, until the group is closed. */
+  hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    this.#account.add(bytes);
+    this.#account.settle();
+  }
+
+  /**
+   * Evicts everything, now or when it is unpinned. Readers that still need the owner get right answers, but nothing that
+   * they read stays cached.
+   */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#account.add(-this.#heldBytes);
+    for (const { evict } of this.idle()) evict();
+    if (this.#entries.size === 0) this.#account.leave();
+  }
+
+  /** What is not pinned. */
+  idle(): IdleValue[] {
+    return Array.from(this.#entries).flatMap(([key, { pins, usedAt, value }]) =>
+      pins > 0 ? [] : [{ usedAt: Math.max(usedAt, value.lastUse?.() ?? 0), evict: () => this.#evict(key) }],
+    );
+  }
+
+  /** Pins the values of all keys if all are here. */
+  #pinAll<T extends CachedValue>(keys: readonly CacheKey<T>[]): T[] | undefined {
+    const entries: Entry<T>[] = [];
+    for (const key of keys) {
+      const entry = this.#entry(key);
+      if (entry === undefined) return undefined;
+      entries.push(entry);
+    }
+    return entries.map((entry) => {
+      entry.pins++;
+      entry.usedAt = this.#account.now;
+      return entry.value;
+    });
+  }
+
+  /** Reads values that are missing, and pins each once. */
+  async #load<T extends CachedValue, K extends CacheKey<T>>(
+    missing: readonly K[],
+    read: (missing: readonly K[]) => Promise<readonly T[]>,
+  ): Promise<void> {
+    const reading = read(missing);
+    for (const key of missing) this.#loading.set(key, reading);
+    try {
+      const values = await reading;
+      missing.forEach((key, i) => this.#add(key, values[i], 1));
+    } finally {
+      for (const key of missing) this.#loading.delete(key);
+      this.#account.settle();
+    }
+  }
+
+  #entry<T extends CachedValue>(key: CacheKey<T>): Entry<T> | undefined {
+    // The one place where the type of a key stands for that of its value.
+    return this.#entries.get(key) as Entry<T> | undefined;
+  }
+
+  #add(key: unknown, value: CachedValue, pins: number): void {
+    this.#entries.set(key, { value, pins, usedAt: this.#account.now });
+    this.#account.add(value.bytes + entryBytes);
+  }
+
+  #evictIfClosed(key: unknown): void {
+    if (this.#closed) this.#evict(key);
+  }
+
+  #evict(key: unknown): void {
+    if (this.#entries.get(key)?.pins === 0) this.#remove(key);
+  }
+
+  #remove(key: unknown): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#account.add(-entry.value.bytes - entryBytes);
+    if (this.#closed && this.#entries.size === 0) this.#account.leave();
+    if (entry.value.free === undefined) return;
+    this.#account.noteRemoval();
+    entry.value.free();
+  }
+}

@@ -1,0 +1,75 @@
+/** What blocks of a segment are once they are opened. */
+
+import { lastUseOf } from "../engine/block-record.js";
+import type { Codec, LoadedCodes } from "../engine/codec.js";
+import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
+import type { CachedValue } from "./cache-group.js";
+import { entryWords } from "./id-table.js";
+
+/** A code block in kernel memory: the fingerprints of its rows and their codes. */
+export class OpenCodes implements CachedValue {
+  readonly bytes: number;
+  readonly codes: LoadedCodes;
+  /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
+  readonly fingerprints: number;
+
+  constructor(codec: Codec, plaintext: Uint8Array, rows: number) {
+    const before = allocatedBytes();
+    this.fingerprints = allocate(16 * rows);
+    bytesAt(this.fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
+    this.codes = codec.load(plaintext.subarray(16 * rows), rows, this.fingerprints);
+    this.bytes = allocatedBytes() - before;
+  }
+
+  lastUse(): number {
+    return lastUseOf(this.codes.record);
+  }
+
+  free(): void {
+    this.codes.free();
+    free(this.fingerprints);
+  }
+}
+
+/** A whole id table (see id-table.ts) in kernel memory. */
+export class OpenIdTable implements CachedValue {
+  readonly bytes: number;
+  readonly count: number;
+  /** Kernel memory offset of the entries. */
+  readonly entries: number;
+
+  /** `plaintexts`: of the table's blocks, in their order. */
+  constructor(plaintexts: readonly Uint8Array[]) {
+    const length = plaintexts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const before = allocatedBytes();
+    this.entries = allocate(length);
+    this.bytes = allocatedBytes() - before;
+    this.count = length / (4 * entryWords);
+    let at = this.entries;
+    for (const plaintext of plaintexts) {
+      bytesAt(at, plaintext.length).set(plaintext);
+      at += plaintext.length;
+    }
+  }
+
+  /** The entries where they lie, valid while the table is pinned. */
+  view(): Uint32Array {
+    return wordsAt(this.entries, entryWords * this.count);
+  }
+
+  free(): void {
+    free(this.entries);
+  }
+}
+
+/** A block of an id table, in the heap. */
+export class IdPage implements CachedValue {
+  readonly bytes: number;
+  readonly entries: Uint32Array;
+
+  constructor(plaintext: Uint8Array) {
+    this.entries = new Uint32Array(plaintext.length / 4);
+    new Uint8Array(this.entries.buffer).set(plaintext);
+    this.bytes = this.entries.byteLength;
+  }
+}

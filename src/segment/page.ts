@@ -1,0 +1,51 @@
+/** A page: parts of rows side by side, such as their records. FORMAT.md §4. */
+
+import type { CachedValue } from "./cache-group.js";
+
+const absent = 0xffffffff;
+
+/** u32 length of each part (0xffffffff: absent), then the parts. */
+export function encodePage(parts: readonly (Uint8Array | null)[]): Uint8Array {
+  const lengths = Buffer.alloc(4 * parts.length);
+  const present: Uint8Array[] = [lengths];
+  parts.forEach((part, i) => {
+    lengths.writeUInt32LE(part === null ? absent : part.length, 4 * i);
+    if (part !== null) present.push(part);
+  });
+  return Buffer.concat(present);
+}
+
+/** A page of `n` parts, opened. */
+export class Page implements CachedValue {
+  readonly bytes: number;
+  readonly #page: Uint8Array;
+  /** Where each part ends, as an offset from the first. */
+  readonly #ends: Uint32Array;
+
+  /** Keeps `page`. */
+  constructor(page: Uint8Array, n: number) {
+    const lengths = new DataView(page.buffer, page.byteOffset, 4 * n);
+    this.#page = page;
+    this.#ends = new Uint32Array(n);
+    let end = 4 * n;
+    for (let i = 0; i < n; i++) {
+      const length = lengths.getUint32(4 * i, true);
+      if (length !== absent) end += length;
+      this.#ends[i] = end;
+    }
+    this.bytes = page.buffer.byteLength + this.#ends.byteLength;
+  }
+
+  /** Part `i` as a view of the page; null if it is absent. */
+  part(i: number): Uint8Array | null {
+    const start = i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
+    const end = this.#ends[i];
+    if (start === end && this.#isAbsent(i)) return null;
+    return this.#page.subarray(start, end);
+  }
+
+  #isAbsent(i: number): boolean {
+    const at = 4 * i;
+    return [0, 1, 2, 3].every((byte) => this.#page[at + byte] === 0xff);
+  }
+}
