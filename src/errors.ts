@@ -11,6 +11,7 @@ const codes = [
   "unauthenticated",
   "not_found",
   "already_exists",
+  "too_large",
   "wrong_index_key",
   "not_supported",
   "corrupt",

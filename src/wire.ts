@@ -30,6 +30,7 @@ import type {
   TextQuery,
 } from "./vector-index.js";
 
+export { dimensionMax } from "./engine/config.js";
 export { statusOfCode } from "./wire/errors.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
 export {
@@ -41,9 +42,12 @@ export {
   encodeStoredItem,
 } from "./wire/results.js";
 
-/** The longest body of a request, and the most items or ids in it; the client splits what needs more. */
+/** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;
+export const queryBytesMax = 8 * 1024 * 1024;
+/** The most items or ids in a request, and the most queries. */
 export const itemsMax = 10_000;
+export const queriesMax = 1000;
 
 /** Null counts as left out: many JSON writers send it for fields that are not set. */
 type Maybe<T> = T | null | undefined;
@@ -173,6 +177,24 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
   };
 }
 
+/** The longest JSON text of a float32, with its comma. */
+const numberBytesMax = 26;
+
+/**
+ * The vectors of a batch, how many of them certainly fit into one request, and the body of a request for some of them.
+ * Throws `invalid_request` for more than a batch may have.
+ */
+export function cutQuery({ query_vectors, ...others }: QueryBody) {
+  const vectors = query_vectors as readonly (readonly number[])[];
+  if (vectors.length > queriesMax) {
+    throw invalid(`queryVectors: expected at most ${queriesMax} vectors, got ${vectors.length}`);
+  }
+  const bodyOf = (part: readonly (readonly number[])[]): QueryBody => ({ ...others, query_vectors: part });
+  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
+  const dimension = Math.max(1, ...vectors.map((vector) => vector.length));
+  return { vectors, together: Math.max(1, Math.floor(room / (numberBytesMax * dimension))), bodyOf };
+}
+
 function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
   if (!Array.isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
   return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
@@ -194,8 +216,12 @@ export function decodeQuery(body: QueryBody): Query {
     throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${came}`);
   }
   if (queryContents !== undefined) return { ...options, queryContents };
-  if (!Array.isArray(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
+  if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
   return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
+}
+
+function isVector(value: unknown): boolean {
+  return Array.isArray(value) || value instanceof Float32Array;
 }
 
 /** Refuses what the library would: JSON drops undefined fields, and the filter would match more than it says. */
@@ -224,13 +250,32 @@ export function encodeItem(item: Item, where: string): ItemBody {
   return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
 }
 
+/** Metadata are held as text and parsed when they are asked for: as values they take up to 20 times as much memory. */
 export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: string): Item {
+  const json = metadata ? JSON.stringify(metadata) : undefined;
   return {
     id,
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
     contents: contents ?? undefined,
-    metadata: metadata ?? undefined,
+    get metadata() {
+      return json === undefined ? undefined : (JSON.parse(json) as Metadata);
+    },
   };
+}
+
+/**
+ * An element of one of a request's arrays, decoded by itself, so that a body need not be there as a whole. `name`: of the
+ * array. `where`: the element's place, for messages. What has no form but JSON's stays as it is.
+ */
+export function decodeElement(name: string, element: unknown, where: string): unknown {
+  if (name === "items") return decodeItem(element as ItemBody, where);
+  if (name === "query_vectors" && Array.isArray(element)) return decodeVector(element, where);
+  return element;
+}
+
+/** The items of a body whose elements were decoded one by one. */
+export function decodeItems(body: { readonly items: readonly unknown[] }): readonly Item[] {
+  return body.items as readonly Item[];
 }
 
 export interface SelectionBody extends AddressBody {

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { STATUS_CODES } from "node:http";
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, SealdexError } from "sealdex/core";
-import { bodyBytesMax, encodeError, statusOfCode } from "sealdex/wire";
+import { encodeError, statusOfCode } from "sealdex/wire";
 
 type Thrown = FastifyError | SealdexError;
 
@@ -74,7 +74,6 @@ function translate(thrown: Thrown): [SealdexError, number] {
   if (typeof code !== "string" || !code.startsWith("FST_") || statusCode >= 500) {
     return [fault("internal"), 500];
   }
-  if (statusCode === 413) return [invalid(`body: expected at most ${bodyBytesMax} bytes`), 413];
   if (statusCode === 415) return [invalid("Content-Type: expected application/json"), 415];
   return [invalid(message), statusCode];
 }

@@ -10,7 +10,6 @@ import {
   type FastifyRequest,
   LogController,
 } from "fastify";
-import { bodyBytesMax } from "sealdex/wire";
 import { replyToBadUrl, replyToParserError } from "./error-reply.js";
 import type { Limits } from "./limits.js";
 import { shapeError } from "./shape-error.js";
@@ -20,25 +19,18 @@ export interface Log {
   write(line: string): void;
 }
 
+/** The longest body of requests that have no vectors, filters or ids. */
+const smallBodyBytesMax = 64 * 1024;
 /** How often the server looks for clients that take too long to send, at least. */
 const stalledCheckMs = 1000;
 
 export function newServer({ headersMsMax, requestMsMax, connectionsMax }: Limits, log: Log | undefined) {
   const options: FastifyHttpOptions<NodeServer> = {
-    bodyLimit: bodyBytesMax,
+    bodyLimit: smallBodyBytesMax,
     requestTimeout: requestMsMax,
     http: {
       headersTimeout: headersMsMax,
       connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
-    },
-    // Types are never converted: `"5"` is not 5. Unknown properties pass.
-    ajv: {
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: false,
-        verbose: true,
-      },
     },
     schemaErrorFormatter: shapeError,
     // What arrives on open connections while the service stops is still served.

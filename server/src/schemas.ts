@@ -6,7 +6,7 @@
  */
 
 import type { Metadata } from "sealdex/core";
-import { itemsMax } from "sealdex/wire";
+import { dimensionMax, itemsMax, queriesMax } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
 
 function optional<S extends TSchema>(schema: S, description?: string) {
@@ -25,9 +25,13 @@ function post<S extends TSchema, P extends TProperties>(tag: string, summary: st
   return { tags: [tag], summary, body: Type.Object(body), response: answers(answer) };
 }
 
+/** Names of fields, each of them once or twice. */
+const fieldsMax = 16;
 const metric = oneOf("euclidean", "cosine", "squared_euclidean");
 const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 const vector = Type.Array(Type.Number());
+const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
+const queryBatch = Type.Array(vector, { maxItems: queriesMax });
 const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
 const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
 const filter = optional(metadata, "The same as `filters`; giving both is an error.");
@@ -150,7 +154,7 @@ export const query = post(
   {
     ...address,
     query_vectors: Type.Optional(
-      Type.Union([vector, Type.Array(vector), Type.Null()], {
+      Type.Union([queryVectors, queryBatch, Type.Null()], {
         description: "1D: a single query. 2D: a batch of at most 1,000.",
       }),
     ),
@@ -160,7 +164,7 @@ export const query = post(
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
     filters,
     filter,
-    include: optional(Type.Array(oneOf("distance", "metadata")), "Default: both."),
+    include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
   },
 );
 
@@ -187,7 +191,7 @@ export const getItems = post(
     ...address,
     ids: Type.Array(Type.String(), { maxItems: itemsMax }),
     include: optional(
-      Type.Array(oneOf("vector", "contents", "metadata", "decoded")),
+      Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
       "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
     ),
   },

@@ -3,12 +3,16 @@
 import type { FastifySchemaValidationError } from "fastify";
 import { SealdexError } from "sealdex/core";
 
-/** `errors`: of Ajv, with `verbose` set. */
-export function shapeError(errors: readonly FastifySchemaValidationError[], part: string): SealdexError {
+/** `errors`: of Ajv, with `verbose` set. `at`: the pointer to what was validated, if it was a part of the body. */
+export function shapeError(
+  errors: readonly FastifySchemaValidationError[],
+  part: string,
+  at = "",
+): SealdexError {
   const error = errors.reduce((furthest, next) => (isFurther(next, furthest) ? next : furthest));
   const { instancePath, keyword, params } = error;
   const missing = keyword === "required" ? `/${String(params.missingProperty)}` : "";
-  const place = placeOf(instancePath + missing) || part;
+  const place = placeOf(at + instancePath + missing) || part;
   return new SealdexError("invalid_request", `${place}: ${describeFault(error)}`);
 }
 

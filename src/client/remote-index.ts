@@ -26,6 +26,7 @@ import type {
 } from "../vector-index.js";
 import {
   bodyBytesMax,
+  cutQuery,
   decodeAddress,
   decodeCount,
   decodeDescription,
@@ -40,11 +41,13 @@ import {
   encodeSelection,
   encodeTrain,
   itemsMax,
+  type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
+import { inParts } from "./in-parts.js";
 
-/** Keeps the answer to one get within tens of megabytes. */
-const idsPerGet = 1000;
+/** Ids of one request: of 512 bytes each, and all of them escaped, they fit. */
+const idsTogether = 1000;
 
 export class RemoteIndex implements VectorIndex {
   readonly indexName: string;
@@ -124,10 +127,18 @@ export class RemoteIndex implements VectorIndex {
       include: include.filter((field) => !isFetched(field)),
     });
     const isBatch = "queryVectors" in request && Array.isArray(request.queryVectors);
-    if (isBatch && request.queryVectors.length === 0) return [];
-    const lists = decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), isBatch);
+    const lists = isBatch
+      ? await this.#queryBatch(body, signal)
+      : decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), false);
     const completed = later.length === 0 ? lists : await this.#complete(lists, later, signal);
     return isBatch ? completed : completed[0];
+  }
+
+  #queryBatch(body: QueryBody, signal: AbortSignal | undefined): Promise<Match[][]> {
+    const { vectors, together, bodyOf } = cutQuery(body);
+    return inParts(vectors, together, async (part) =>
+      decodeResults(await this.#connection.post("/v1/vectors/query", bodyOf(part), signal), true),
+    );
   }
 
   async #complete(
@@ -152,15 +163,14 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
-    const items: StoredItem[] = [];
-    for (const part of slices(ids, idsPerGet)) {
+    if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
+    return inParts(ids, idsTogether, async (part) => {
       const body = { ...encodeAddress(this.#address), ids: part, include };
-      items.push(...decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal)));
-    }
-    return items;
+      return decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal));
+    });
   }
 
-  /** As the interface says, up to 10,000 ids; more are sent as several requests. */
+  /** As the interface says, up to 1,000 ids; more are sent as several requests. */
   async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
     const checked = checkSelection(selection);
     checkOptions(options, methodOptions.delete);
@@ -170,10 +180,13 @@ export class RemoteIndex implements VectorIndex {
 
   async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
     const { ids } = selection;
-    const parts = ids === undefined ? [selection] : slices(ids, itemsMax).map((part) => ({ ids: part }));
-    for (const part of parts) {
+    const send = async (part: Selection) => {
       await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part), signal);
-    }
+      return [];
+    };
+    if (ids === undefined) await send(selection);
+    else if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
+    else await inParts(ids, idsTogether, (part) => send({ ids: part }));
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
@@ -222,12 +235,6 @@ export class RemoteIndex implements VectorIndex {
 /** What a match may hold that the HTTP interface does not include in results. */
 function isFetched(field: MatchField): field is "vector" | "decoded" | "contents" {
   return field === "vector" || field === "decoded" || field === "contents";
-}
-
-function slices(ids: readonly string[], length: number): (readonly string[])[] {
-  if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
-  const count = Math.ceil(ids.length / length);
-  return Array.from({ length: count }, (_, i) => ids.slice(i * length, (i + 1) * length));
 }
 
 /** The service counts the items of one request, the caller those of the whole call. */

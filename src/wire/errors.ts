@@ -20,6 +20,8 @@ export function statusOfCode(code: ErrorCode): number {
       return 404;
     case "already_exists":
       return 409;
+    case "too_large":
+      return 413;
     case "storage_unavailable":
       return 503;
     case "corrupt":
@@ -35,6 +37,7 @@ export function codeOfStatus(status: number): ErrorCode {
   if (status === 401 || status === 403 || status === 407) return "unauthenticated";
   if (status === 404) return "not_found";
   if (status === 409) return "already_exists";
+  if (status === 413) return "too_large";
   if (status === 408 || status === 429 || [502, 503, 504].includes(status)) return "storage_unavailable";
   return status >= 400 && status < 500 ? "invalid_request" : "internal";
 }

@@ -20,8 +20,9 @@ export function encodeVector(vector: Vector, where: string): number[] {
   });
 }
 
-/** Throws `invalid_request`, naming the first number that is not finite as float32. */
+/** Throws `invalid_request`, naming the first number that is not finite as float32. A decoded vector stays as it is. */
 export function decodeVector(numbers: unknown, where: string): Float32Array {
+  if (numbers instanceof Float32Array) return numbers;
   if (!Array.isArray(numbers))
     throw invalid(`${where}: expected an array of numbers, got ${typeName(numbers)}`);
   const vector = new Float32Array(numbers.length);

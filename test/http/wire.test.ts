@@ -283,7 +283,7 @@ test.each([
   [403, "unauthenticated"],
   [404, "not_found"],
   [409, "already_exists"],
-  [413, "invalid_request"],
+  [413, "too_large"],
   [429, "storage_unavailable"],
   [500, "internal"],
   [502, "storage_unavailable"],

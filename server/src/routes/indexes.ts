@@ -23,17 +23,25 @@ export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes
     indexes.use(decodeAddress(body), async (index) => encodeDescription(await index.describe())),
   );
 
-  app.post("/v1/indexes/train", { schema: schemas.trainIndex }, async ({ body }) => {
-    const address = decodeAddress(body);
-    await indexes.use(address, (index) => index.train(decodeTrain(body)));
-    return { status: "success", message: `Index '${address.indexName}' trained successfully` };
-  });
+  app.post(
+    "/v1/indexes/train",
+    { schema: schemas.trainIndex, config: { isLong: true } },
+    async ({ body }) => {
+      const address = decodeAddress(body);
+      await indexes.use(address, (index) => index.train(decodeTrain(body)));
+      return { status: "success", message: `Index '${address.indexName}' trained successfully` };
+    },
+  );
 
-  app.post("/v1/indexes/compact", { schema: schemas.compactIndex }, async ({ body }) => {
-    const address = decodeAddress(body);
-    await indexes.use(address, (index) => index.compact());
-    return { status: "success", message: `Index '${address.indexName}' compacted successfully` };
-  });
+  app.post(
+    "/v1/indexes/compact",
+    { schema: schemas.compactIndex, config: { isLong: true } },
+    async ({ body }) => {
+      const address = decodeAddress(body);
+      await indexes.use(address, (index) => index.compact());
+      return { status: "success", message: `Index '${address.indexName}' compacted successfully` };
+    },
+  );
 
   app.post("/v1/indexes/rotate_key", { schema: schemas.rotateKey }, async ({ body }) => {
     const address = decodeAddress(body);

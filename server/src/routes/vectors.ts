@@ -2,7 +2,7 @@
 
 import {
   decodeAddress,
-  decodeItem,
+  decodeItems,
   decodeQuery,
   decodeSelection,
   encodeMatches,
@@ -10,11 +10,14 @@ import {
 } from "sealdex/wire";
 import { untilDisconnected } from "../disconnected.js";
 import type { Server } from "../http-server.js";
+import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
 
-export function addVectorRoutes(app: Server, indexes: OpenIndexes): void {
-  app.post("/v1/vectors/query", { schema: schemas.query }, async ({ body }, reply) => {
+export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limits): void {
+  const bodyLimit = limits.queryBytesMax;
+
+  app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, async ({ body }, reply) => {
     const query = decodeQuery(body);
     const signal = untilDisconnected(reply);
     return indexes.use(decodeAddress(body), async (index) => {
@@ -25,15 +28,19 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes): void {
     });
   });
 
-  app.post("/v1/vectors/upsert", { schema: schemas.upsert }, async ({ body }, reply) => {
-    const items = body.items.map((item, i) => decodeItem(item, `items[${i}]`));
-    await indexes.use(decodeAddress(body), (index) =>
-      index.upsert(items, { signal: untilDisconnected(reply) }),
-    );
-    return { status: "success", message: `${count(items.length, "item")} upserted successfully` };
-  });
+  app.post(
+    "/v1/vectors/upsert",
+    { schema: schemas.upsert, bodyLimit: limits.bodyBytesMax },
+    async ({ body }, reply) => {
+      const items = decodeItems(body);
+      await indexes.use(decodeAddress(body), (index) =>
+        index.upsert(items, { signal: untilDisconnected(reply) }),
+      );
+      return { status: "success", message: `${count(items.length, "item")} upserted successfully` };
+    },
+  );
 
-  app.post("/v1/vectors/get", { schema: schemas.getItems }, ({ body }, reply) =>
+  app.post("/v1/vectors/get", { schema: schemas.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
       const items = await index.get(body.ids, {
         include: body.include ?? undefined,
@@ -43,7 +50,7 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes): void {
     }),
   );
 
-  app.post("/v1/vectors/delete", { schema: schemas.deleteItems }, async ({ body }, reply) => {
+  app.post("/v1/vectors/delete", { schema: schemas.deleteItems, bodyLimit }, async ({ body }, reply) => {
     const selection = decodeSelection(body);
     await indexes.use(decodeAddress(body), (index) =>
       index.delete(selection, { signal: untilDisconnected(reply) }),

@@ -1,0 +1,45 @@
+/** Which requests are worked on at once: the others wait, unread, so that all of them together fit into memory. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { checkDeclaredLength } from "./body/read-body.js";
+import { untilDisconnected } from "./disconnected.js";
+import { Gate } from "./gate.js";
+import type { Server } from "./http-server.js";
+import type { Limits } from "./limits.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Whether a request of this route may take minutes. */
+    isLong?: boolean;
+  }
+}
+
+/** Bodies up to this length do not wait for others to be done with theirs. */
+const smallBytes = 64 * 1024;
+
+/** Holds the requests of `scope` back, before their bodies are read. Refuses those that say that they are too long. */
+export function limitRequests(scope: Server, { bodiesBytesMax, requestsMax, longRequestsMax }: Limits): void {
+  const bodies = new Gate(bodiesBytesMax);
+  const short = new Gate(requestsMax);
+  const long = new Gate(longRequestsMax);
+  scope.addHook("preParsing", async (request, reply, payload) => {
+    checkDeclaredLength(request);
+    const length = longestBody(request);
+    // Bytes first: a request that waits for them keeps no place among those that are worked on.
+    if (length > smallBytes) await enter(bodies, length, reply);
+    await enter(request.routeOptions.config.isLong === true ? long : short, 1, reply);
+    return payload;
+  });
+}
+
+/** Gives back what was taken once the request is answered, or its client has left. */
+async function enter(gate: Gate, weight: number, reply: FastifyReply): Promise<void> {
+  const leave = await gate.enter(weight, untilDisconnected(reply));
+  if (reply.raw.closed) leave();
+  else reply.raw.once("close", leave);
+}
+
+function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
+  if (headers["transfer-encoding"] !== undefined) return bodyLimit;
+  return Number(headers["content-length"] ?? 0);
+}

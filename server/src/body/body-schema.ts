@@ -1,0 +1,63 @@
+/**
+ * Splits the schema of a body in two: what its large arrays may hold, checked element by element as the body arrives,
+ * and the rest, checked at the end. Nothing is walked at once that a client can make long.
+ */
+
+import type { FastifySchemaValidationError } from "fastify";
+import { Ajv } from "ajv";
+
+/** As far as schemas are looked into here. */
+interface Schema {
+  readonly type?: string;
+  readonly items?: Schema;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** What the elements of an array may be. */
+export interface ArrayRule {
+  readonly maxItems: number;
+  /** What is wrong with an element; undefined if nothing is. */
+  faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
+}
+
+// Types are never converted: `"5"` is not 5. Unknown properties pass.
+const ajv = new Ajv({ strict: false, verbose: true });
+
+/** The rules of the arrays directly below the top, by name. */
+export function arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
+  const { properties = {} } = (body ?? {}) as Schema;
+  return new Map(
+    Object.entries(properties).flatMap(([name, schema]) => {
+      const arrays = alternatives(schema).filter(({ type }) => type === "array");
+      if (arrays.length === 0) return [];
+      const validate = ajv.compile({ anyOf: arrays.map(({ items = {} }) => items) });
+      const maxItems = Math.max(...arrays.map((array) => array.maxItems ?? 0));
+      const faultsOf = (element: unknown) => {
+        if (validate(element)) return undefined;
+        const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
+        // That none of the alternatives fits is said by what is wrong with each.
+        return errors.filter(({ keyword }) => keyword !== "anyOf");
+      };
+      return [[name, { maxItems, faultsOf }] as const];
+    }),
+  );
+}
+
+/** A validator of the rest of the body, whose arrays have been checked. */
+export function compileRest(body: unknown) {
+  const schema = body as Schema;
+  const properties = Object.entries(schema.properties ?? {}).map(
+    ([name, property]) => [name, { anyOf: alternatives(property).map(withoutElements) }] as const,
+  );
+  return ajv.compile({ ...schema, properties: Object.fromEntries(properties) });
+}
+
+function alternatives(schema: Schema): readonly Schema[] {
+  return schema.anyOf ?? [schema];
+}
+
+function withoutElements(schema: Schema): Schema {
+  return schema.type === "array" ? { type: "array" } : schema;
+}

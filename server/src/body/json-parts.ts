@@ -1,0 +1,212 @@
+/**
+ * Parses the JSON of a body in parts, as its bytes arrive: the elements of arrays directly below the top, a few at a
+ * time, and the rest of the body at the end. No part is longer, deeper or of more values than the limits, so none
+ * takes `JSON.parse` long, and what exceeds them is refused before it is parsed.
+ *
+ * The bytes are only scanned here, for strings, brackets and commas; each part is parsed by `JSON.parse`. Where all
+ * parts are JSON, so is the whole. Every key is kept as it is, `__proto__` included.
+ */
+
+import { SealdexError } from "sealdex/core";
+
+/** Consecutive elements of an array that is a member of the body. */
+export interface ArrayPart {
+  readonly name: string;
+  /** The position of the first of them in the array. */
+  readonly start: number;
+  readonly elements: readonly unknown[];
+}
+
+const depthMax = 32;
+/** Of one element and of the rest: 1 MiB of contents is 6 MiB if every character is escaped. */
+const partBytesMax = 8 * 1024 * 1024;
+/** Values of elements that are parsed together: metadata of 64 KiB hold 32,768, a vector 8,192, those before it 4,096. */
+const elementValuesMax = 50_000;
+/** Values of the rest, which is kept: filters compare with 10,000 values. */
+const restValuesMax = 20_000;
+/** Elements are parsed together until they have so many bytes or values. */
+const togetherBytes = 64 * 1024;
+const togetherValues = 4096;
+/** No name of ours is longer. */
+const nameBytesMax = 256;
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+export class JsonParts {
+  readonly #names = new Set<string>();
+  /** Bytes of the rest, and of the elements that are not parsed yet. */
+  readonly #rest = new Held();
+  readonly #pending = new Held();
+  #isObject = false;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  /** The array whose elements are scanned. */
+  #array: string | undefined;
+  #start = 0;
+  #commas = 0;
+
+  /** Scans bytes, and yields elements as soon as they are complete. Throws `invalid_request`. */
+  *push(chunk: Buffer): Generator<ArrayPart> {
+    let from = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i];
+      if (this.#inString) {
+        i = this.#skipString(chunk, i);
+        continue;
+      }
+      // Digits, points, signs and letters, which most bytes of vectors are.
+      if (byte > comma && byte < openArray) continue;
+      switch (byte) {
+        case quote:
+          this.#inString = true;
+          break;
+        case openArray:
+        case openObject:
+          if (this.#depth === 0) this.#isObject = byte === openObject;
+          if (++this.#depth > depthMax) throw invalid(`expected JSON nested at most ${depthMax} deep`);
+          this.#countValue();
+          if (byte === openArray && this.#depth === 2 && this.#isObject) {
+            this.#rest.add(chunk.subarray(from, i + 1));
+            from = i + 1;
+            this.#open();
+          }
+          break;
+        case closeArray:
+        case closeObject:
+          if (this.#depth-- === 2 && this.#array !== undefined) {
+            if (byte !== closeArray) throw notJson();
+            this.#pending.add(chunk.subarray(from, i));
+            from = i;
+            yield* this.#take(true);
+            this.#array = undefined;
+          }
+          break;
+        case comma:
+          this.#countValue();
+          if (this.#depth === 2 && this.#array !== undefined && this.#isEnough(i - from)) {
+            this.#pending.add(chunk.subarray(from, i));
+            from = i + 1;
+            yield* this.#take(false);
+          } else if (this.#depth === 2) this.#commas++;
+          break;
+        default:
+      }
+    }
+    this.#current.add(chunk.subarray(from));
+  }
+
+  /** The position of the end of the string that is open at `i`, or the end of the chunk. */
+  #skipString(chunk: Buffer, i: number): number {
+    let escaped = this.#escaped;
+    for (; i < chunk.length; i++) {
+      if (escaped) escaped = false;
+      else if (chunk[i] === backslash) escaped = true;
+      else if (chunk[i] === quote) {
+        this.#inString = false;
+        break;
+      }
+    }
+    this.#escaped = escaped;
+    return i;
+  }
+
+  /** What is left of the body, with arrays that were yielded empty. Throws `invalid_request`. */
+  finish(): unknown {
+    if (this.#rest.bytes === 0) throw invalid("expected JSON, got nothing");
+    if (this.#array !== undefined) throw notJson();
+    return parse(this.#rest.take());
+  }
+
+  get #current(): Held {
+    return this.#array === undefined ? this.#rest : this.#pending;
+  }
+
+  #open(): void {
+    const [, literal] = /("(?:[^"\\]|\\.)*")\s*:\s*\[$/.exec(this.#rest.tail(nameBytesMax)) ?? [];
+    if (literal === undefined) throw notJson();
+    const name = parse(literal) as string;
+    if (this.#names.has(name)) throw invalid("expected each array once");
+    this.#names.add(name);
+    this.#array = name;
+    this.#start = 0;
+    this.#commas = 0;
+  }
+
+  #countValue(): void {
+    const max = this.#array === undefined ? restValuesMax : elementValuesMax;
+    if (++this.#current.values > max) throw invalid(`expected at most ${max} values in one part of it`);
+  }
+
+  #isEnough(bytes: number): boolean {
+    return this.#pending.bytes + bytes >= togetherBytes || this.#pending.values >= togetherValues;
+  }
+
+  *#take(isLast: boolean): Generator<ArrayPart> {
+    const text = this.#pending.take();
+    const elements = parse(`[${text}]`) as unknown[];
+    const isEmpty = isLast && this.#start === 0 && this.#commas === 0 && elements.length === 0;
+    // A comma with nothing before or after it.
+    if (elements.length !== this.#commas + 1 && !isEmpty) throw notJson();
+    if (!isEmpty) yield { name: this.#array as string, start: this.#start, elements };
+    this.#start += elements.length;
+    this.#commas = 0;
+  }
+}
+
+/** Bytes of a part that is not complete yet. */
+class Held {
+  bytes = 0;
+  values = 0;
+  #chunks: Buffer[] = [];
+
+  add(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    if (this.bytes > partBytesMax) throw invalid(`expected at most ${partBytesMax} bytes in one part of it`);
+    if (chunk.length > 0) this.#chunks.push(chunk);
+  }
+
+  /** Its text; it is empty then. Parts end at ASCII characters, so none of them cuts another character. */
+  take(): string {
+    const bytes = Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    this.bytes = 0;
+    this.values = 0;
+    try {
+      return utf8.decode(bytes);
+    } catch {
+      throw invalid("expected UTF-8");
+    }
+  }
+
+  /** Its end, at most so many bytes. */
+  tail(length: number): string {
+    const chunks: Buffer[] = [];
+    for (let i = this.#chunks.length - 1, bytes = 0; i >= 0 && bytes < length; i--) {
+      bytes += this.#chunks[i].length;
+      chunks.unshift(this.#chunks[i]);
+    }
+    return Buffer.concat(chunks.map((chunk) => chunk.subarray(-length))).toString("utf8");
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // Its message quotes the text.
+    throw notJson();
+  }
+}
+
+function notJson(): SealdexError {
+  return invalid("expected JSON, got something else");
+}
+
+/** Repeats nothing of the body. */
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", `body: ${message}`);
+}

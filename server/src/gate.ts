@@ -1,0 +1,60 @@
+/** A limit on what is under way at once, in whatever unit: those that do not fit wait, first come, first served. */
+
+interface Waiting {
+  readonly weight: number;
+  readonly admit: () => void;
+}
+
+export class Gate {
+  readonly #capacity: number;
+  #taken = 0;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  /**
+   * Resolves once `weight` fits, to a function that gives it back. More than the capacity counts as all of it. Rejects
+   * with the signal's reason if that aborts first.
+   */
+  async enter(weight: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const share = Math.min(weight, this.#capacity);
+    if (this.#waiting.length > 0 || this.#taken + share > this.#capacity) await this.#wait(share, signal);
+    else this.#taken += share;
+    let isInside = true;
+    return () => {
+      if (isInside) this.#taken -= share;
+      isInside = false;
+      this.#admit();
+    };
+  }
+
+  #wait(weight: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting = {
+        weight,
+        admit: () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        },
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        reject(signal.reason);
+        this.#admit();
+      };
+      this.#waiting.push(waiting);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.#taken + this.#waiting[0].weight <= this.#capacity) {
+      const [next] = this.#waiting.splice(0, 1);
+      this.#taken += next.weight;
+      next.admit();
+    }
+  }
+}

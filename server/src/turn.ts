@@ -1,0 +1,15 @@
+/** Long work of one request in pieces, between which others have their turn. */
+
+/** How long a request may go on before others have their turn. */
+const turnMsMax = 8;
+
+export class Turn {
+  #startedAt = performance.now();
+
+  /** Lets others have their turn if this request has had the event loop long enough. */
+  async yieldIfDue(): Promise<void> {
+    if (performance.now() - this.#startedAt < turnMsMax) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#startedAt = performance.now();
+  }
+}

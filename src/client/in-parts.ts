@@ -1,0 +1,26 @@
+/** Calls that are too large for one request, as several. */
+
+import { SealdexError } from "../errors.js";
+
+/**
+ * What `send` resolves to for consecutive parts of the list, none longer than `lengthMax`, in order. A part that the
+ * service refuses as `too_large` is halved; one that cannot be halved fails with that error.
+ */
+export async function inParts<T, R>(
+  list: readonly T[],
+  lengthMax: number,
+  send: (part: readonly T[]) => Promise<readonly R[]>,
+): Promise<R[]> {
+  const results: R[] = [];
+  for (let start = 0, length = lengthMax; start < list.length;) {
+    const part = list.slice(start, start + length);
+    try {
+      for (const result of await send(part)) results.push(result);
+      start += part.length;
+    } catch (error) {
+      if (!(error instanceof SealdexError && error.code === "too_large") || part.length === 1) throw error;
+      length = Math.ceil(part.length / 2);
+    }
+  }
+  return results;
+}

@@ -1,0 +1,229 @@
+/** Bodies: parsed in parts as `JSON.parse` would parse them at once, and refused cheaply if they are too much. */
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ArrayPart, JsonParts } from "../../server/src/body/json-parts.js";
+import { Gate } from "../../server/src/gate.js";
+import { generateKey } from "../../src/core.js";
+import { type RunningService, startService } from "./service.js";
+
+/** What the parts of a text say, put together; undefined if they are refused. */
+function parseInParts(bytes: Buffer, cuts: readonly number[]): { value: unknown } | undefined {
+  const parser = new JsonParts();
+  const arrays = new Map<string, unknown[]>();
+  const add = ({ name, start, elements }: ArrayPart) => {
+    const array = arrays.get(name) ?? [];
+    expect(start).toBe(array.length);
+    arrays.set(name, [...array, ...elements]);
+  };
+  try {
+    const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+    for (const [i, end] of [...ends, bytes.length].entries()) {
+      for (const part of parser.push(bytes.subarray(ends[i - 1] ?? 0, end))) add(part);
+    }
+    const rest = parser.finish();
+    if (arrays.size === 0) return { value: rest };
+    return { value: { ...(rest as object), ...Object.fromEntries(arrays) } };
+  } catch (error) {
+    expect(error).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(/^body: expected/),
+    });
+    return undefined;
+  }
+}
+
+function parseAtOnce(bytes: Buffer): { value: unknown } | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+describe("a body in parts", () => {
+  const json = fc.jsonValue({ maxDepth: 5 });
+  const name = fc.oneof(fc.constantFrom("items", "ids", "__proto__", 'a"b', "\\\\", "ü"), fc.string());
+  const body = fc.dictionary(name, fc.oneof(json, fc.array(json, { maxLength: 20 })));
+  const cuts = fc.array(fc.nat(), { maxLength: 5 });
+  const space = fc.constantFrom(undefined, 1, "\t\n");
+
+  test("is what it is at once, wherever its bytes are cut", () => {
+    fc.assert(
+      fc.property(fc.oneof(body, json), cuts, space, (value, at, indent) => {
+        const bytes = Buffer.from(JSON.stringify(value, null, indent));
+        expect(parseInParts(bytes, at)).toEqual(parseAtOnce(bytes));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("is refused if it is no JSON, and only then", () => {
+    const damage = fc.record({
+      at: fc.nat(),
+      remove: fc.nat({ max: 2 }),
+      add: fc.constantFrom(...'[]{},:"\\01n ', "\xff", ""),
+    });
+    const isAccepted = (bytes: Buffer, at: readonly number[]) => parseInParts(bytes, at) !== undefined;
+    fc.assert(
+      fc.property(body, cuts, fc.array(damage, { minLength: 1, maxLength: 3 }), (value, at, faults) => {
+        let bytes = Buffer.from(JSON.stringify(value));
+        for (const fault of faults) {
+          const start = fault.at % (bytes.length + 1);
+          const end = bytes.subarray(start + fault.remove);
+          bytes = Buffer.concat([bytes.subarray(0, start), Buffer.from(fault.add, "latin1"), end]);
+        }
+        const whole = parseAtOnce(bytes);
+        const parts = parseInParts(bytes, at);
+        if (whole === undefined) expect(parts).toBeUndefined();
+        // A damaged name may be there twice.
+        else if (parts !== undefined) expect(parts).toEqual(whole);
+        else expect(isAccepted(Buffer.from(JSON.stringify(whole.value)), [])).toBe(true);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("has its large arrays yielded before all of it has arrived", () => {
+    const parser = new JsonParts();
+    const half = Buffer.from(`{"items":[${'{"id":"x"},'.repeat(20_000)}`);
+    let count = 0;
+    for (const { elements } of parser.push(half)) count += elements.length;
+    expect(count).toBeGreaterThan(15_000);
+  });
+});
+
+describe("too much of anything is refused", () => {
+  let service: RunningService;
+  let index: { index_name: string; index_key: string };
+  beforeAll(async () => {
+    service = await startService();
+    index = await service.newIndex();
+  });
+  afterAll(() => service.close());
+
+  const key = () => JSON.stringify({ index_name: "x", index_key: generateKey() }).slice(0, -1);
+  test.each<[string, string, () => string, RegExp]>([
+    [
+      "millions of query vectors",
+      "query",
+      () => `${key()},"query_vectors":[${"[0],".repeat(1_000_000)}[0]]}`,
+      /^query_vectors: expected at most 8192 entries/,
+    ],
+    [
+      "millions of numbers",
+      "query",
+      () => `${key()},"query_vectors":[${"0,".repeat(3_000_000)}0]}`,
+      /^query_vectors: expected at most 8192 entries/,
+    ],
+    [
+      "millions of keys in a filter",
+      "query",
+      () => `${key()},"query_vectors":[1],"filters":{${'"a":0,'.repeat(1_000_000)}"b":0}}`,
+      /^body: expected at most 20000 values/,
+    ],
+    [
+      "millions of unknown members",
+      "query",
+      () => `${key()}${',"a":0'.repeat(1_000_000)}}`,
+      /^body: expected at most 20000 values/,
+    ],
+    [
+      "millions of values in one item",
+      "upsert",
+      () => `${key()},"items":[{"id":"x","metadata":{"a":[${"[],".repeat(2_000_000)}0]}}]}`,
+      /^body: expected at most 50000 values/,
+    ],
+    [
+      "millions of items",
+      "upsert",
+      () => `${key()},"items":[${'{"id":"x"},'.repeat(1_000_000)}0]}`,
+      /^items: expected at most 10000 entries/,
+    ],
+    [
+      "millions of ids",
+      "get",
+      () => `${key()},"ids":[${'"",'.repeat(1_000_000)}""]}`,
+      /^ids: expected at most 10000 entries/,
+    ],
+    [
+      "an item of many megabytes",
+      "upsert",
+      () => `${key()},"items":[{"id":"${"x".repeat(9_000_000)}"}]}`,
+      /^body: expected at most 8388608 bytes in one part/,
+    ],
+    [
+      "deep nesting in an item",
+      "upsert",
+      () => `${key()},"items":[${"[".repeat(1_000_000)}`,
+      /^body: .*32 deep/,
+    ],
+    ["an array twice", "get", () => `${key()},"ids":[],"ids":["a"]}`, /^body: expected each array once/],
+  ])("%s", async (_, verb, body, detail) => {
+    const answer = await service.post(`/v1/vectors/${verb}`, body());
+    expect(answer).toMatchObject({ status: 422, body: { detail: expect.stringMatching(detail) } });
+  });
+
+  test("by lengths that are set, named in the answer, declared or not", async () => {
+    const small = await startService({ limits: { bodyBytesMax: 3000, queryBytesMax: 2000 } });
+    const address = await small.newIndex();
+    const contents = (length: number) => ({
+      items: [{ id: "x", vector: [1], contents: "x".repeat(length) }],
+    });
+    expect(await small.post("/v1/vectors/upsert", { ...address, ...contents(2500) })).toMatchObject({
+      status: 200,
+    });
+    for (const [verb, more, max] of [
+      ["upsert", contents(3000), 3000],
+      ["query", { query_contents: "x".repeat(2000) }, 2000],
+      ["get", { ids: ["x".repeat(2000)] }, 2000],
+    ] as const) {
+      const text = JSON.stringify({ ...address, ...more });
+      for (const body of [text, new Blob([text]).stream()]) {
+        const response = await fetch(`${small.baseUrl}/v1/vectors/${verb}`, {
+          method: "POST",
+          headers: { "Content-Type": "application/json", "X-API-Key": small.apiKey },
+          body,
+          duplex: "half",
+        } as RequestInit);
+        const detail = `body: expected at most ${max} bytes; send less at a time`;
+        expect(await response.json()).toEqual({ status_code: 413, code: "too_large", detail });
+      }
+    }
+    await small.close();
+  });
+
+  test("and what is just within the limits is served", async () => {
+    const metadata = { a: Array.from({ length: 32_000 }, () => 0) };
+    const vector = Array.from({ length: 8192 }, (_, i) => i / 8192);
+    const items = [{ id: "x".repeat(512), vector, contents: "\u0001".repeat(1024 * 1024), metadata }];
+    expect(await service.post("/v1/vectors/upsert", { ...index, items })).toMatchObject({ status: 200 });
+    const filters = { a: { $in: Array.from({ length: 10_000 }, (_, i) => i) } };
+    const query = { ...index, query_vectors: Array.from({ length: 40 }, () => vector), filters, include: [] };
+    const { status, body } = await service.post("/v1/vectors/query", query);
+    expect([status, body.results]).toEqual([200, Array.from({ length: 40 }, () => [{ id: items[0].id }])]);
+  });
+});
+
+describe("a gate", () => {
+  const never = new AbortController().signal;
+
+  test("admits what fits, first come, first served, and passes over those that left", async () => {
+    const gate = new Gate(10);
+    const order: string[] = [];
+    const first = await gate.enter(6, never);
+    const leaving = new AbortController();
+    const left = gate.enter(8, leaving.signal);
+    const second = gate.enter(5, never).then((leave) => (order.push("second"), leave));
+    const third = gate.enter(1000, never).then((leave) => (order.push("third"), leave));
+    leaving.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    first();
+    first();
+    (await second)();
+    (await third)();
+    expect(order).toEqual(["second", "third"]);
+    (await gate.enter(10, never))();
+  });
+});
