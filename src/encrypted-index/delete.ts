@@ -5,6 +5,7 @@ import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
 import { entryFingerprint, tombstone } from "../segment/id-table.js";
 import { hasRow } from "../segment/row-bits.js";
+import { vectorRows } from "../segment/row-source.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { noteCommit } from "./compact.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
@@ -78,7 +79,7 @@ async function bury(
 ): Promise<boolean> {
   const dimension = dimensionOf(index, manifest);
   if (dimension === undefined) return true;
-  const batch = { dimension, rows: [], vectors: new Float32Array(0), deleted };
+  const batch = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension), deleted };
   for (;;) {
     const stored = await withEncoding(index.searcher, dimension, undefined, (encoding) =>
       index.writer.storeSegment(batch, encoding, undefined, signal),

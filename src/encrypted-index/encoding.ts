@@ -4,7 +4,7 @@ import { codecToWrite, type Trained } from "../engine/choose-codec.js";
 import { toListSpace } from "../engine/metric.js";
 import type { Model } from "../engine/model.js";
 import type { Searcher } from "../search/searcher.js";
-import type { Encoding } from "../segment/segment-writer.js";
+import type { Encoding } from "../segment/row-source.js";
 
 /** The encoding of new rows under a model, or without one. The model stays in kernel memory while `use` runs. */
 export async function withEncoding<T>(

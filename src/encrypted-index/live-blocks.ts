@@ -1,6 +1,6 @@
 /** Passes over all live rows of some segments, a code block at a time. */
 
-import { gather } from "../engine/kmeans.js";
+import { gather } from "../engine/rows.js";
 import type { CodeBlock } from "../segment/directory.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";

@@ -1,17 +1,21 @@
 /**
- * Rows on their way from old segments to new ones. Rows that are codes alone stay as they are wherever the new model reads
- * them: what was once rounded is not rounded again, however often rows are compacted or grouped anew.
+ * Rows that move from old segments to new ones. Row codes stay as they are if the new model can read them: what was rounded
+ * once is not rounded again, however often rows are compacted or regrouped.
  */
 
-import { isRowCodec } from "../engine/coded.js";
 import type { IndexConfig } from "../engine/config.js";
 import { reads } from "../engine/train-quantizer.js";
-import type { CodedRows, Encoding } from "../segment/segment-writer.js";
+import {
+  type CodedRows,
+  codedRows,
+  type Encoding,
+  vectorRows,
+  type VectorRows,
+} from "../segment/row-source.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
-/** Vectors, layout (rows, dimension), or codes of rows. */
-export type Moved = Float32Array | CodedRows;
+export type MovedRows = VectorRows | CodedRows;
 
 /** Rows encoded between two turns of the event loop. */
 const rowsTogether = 512;
@@ -22,61 +26,61 @@ export async function move(
   { codec, quantizer, toListSpace }: Encoding,
   modelName: string | undefined,
   config: IndexConfig,
-): Promise<Moved> {
+): Promise<MovedRows> {
   const { segment, block, kept } = live;
-  if (!isRowCodec(codec) || quantizer === undefined) return liveVectors(live);
-  const source = segment.reader.codec;
+  const { codec: stored, directory } = segment.reader;
+  if (codec.kind === "vectors" || quantizer === undefined) {
+    return vectorRows(liveVectors(live), directory.dimension);
+  }
+  const { rowBytes } = codec;
   const lists = new Uint32Array(kept.length).fill(block.list);
-  if (isRowCodec(source) && reads(config, codec.model.quantizer, source.model.quantizer)) {
-    const codes = chosenRows(source.unpack(live.codes, block.rows), source.rowBytes, kept);
-    if (segment.ref.model === modelName) return { codes, lists };
-    const pieceBytes = rowsTogether * codec.rowBytes;
-    for (let at = 0; at * codec.rowBytes < codes.length; at += rowsTogether) {
-      const start = at * codec.rowBytes;
-      const points = toListSpace(codec.decodeRows(codes.subarray(start, start + pieceBytes)));
-      lists.set(quantizer.assign(points), at);
+  if (stored.kind === "codes" && reads(config, codec.model.quantizer, stored.model.quantizer)) {
+    const codes = chosenRows(stored.unpack(live.codes, block.rows), stored.rowBytes, kept);
+    if (segment.ref.model === modelName) return codedRows(codes, lists);
+    for (let at = 0; at < kept.length; at += rowsTogether) {
+      const piece = codes.subarray(at * rowBytes, (at + rowsTogether) * rowBytes);
+      lists.set(quantizer.assign(toListSpace(codec.decodeRows(piece))), at);
       await yieldToEventLoop();
     }
-    return { codes, lists };
+    return codedRows(codes, lists);
   }
   const vectors = liveVectors(live);
-  const dimension = vectors.length / kept.length;
-  const codes = new Uint8Array(kept.length * codec.rowBytes);
+  const { dimension } = directory;
+  const codes = new Uint8Array(kept.length * rowBytes);
   for (let at = 0; at < kept.length; at += rowsTogether) {
     const piece = vectors.subarray(at * dimension, (at + rowsTogether) * dimension);
     const assigned = quantizer.assign(toListSpace(piece));
     lists.set(assigned, at);
-    codes.set(codec.encodeRows(piece, assigned), at * codec.rowBytes);
+    codes.set(codec.encodeRows(piece, assigned), at * rowBytes);
     await yieldToEventLoop();
   }
-  return { codes, lists };
+  return codedRows(codes, lists);
 }
 
-/** One after the other; all are of one kind, since they go to one encoding. */
-export async function joinMoved(parts: readonly Moved[]): Promise<Moved> {
+/** The rows of all parts, in their order. All parts are of one kind, since they were moved to one encoding. */
+export async function joinMoved(parts: readonly MovedRows[], dimension: number): Promise<MovedRows> {
   const vectors: Float32Array[] = [];
-  const coded: CodedRows[] = [];
+  const codes: Uint8Array[] = [];
+  const lists: Uint32Array[] = [];
   for (const part of parts) {
-    if (part instanceof Float32Array) vectors.push(part);
-    else coded.push(part);
+    if (part.kind === "vectors") vectors.push(part.vectors);
+    else {
+      codes.push(part.codes);
+      lists.push(part.lists);
+    }
   }
-  if (coded.length === 0) {
-    return join(vectors, new Float32Array(vectors.reduce((sum, part) => sum + part.length, 0)));
-  }
-  const rows = coded.reduce((sum, { lists }) => sum + lists.length, 0);
-  const bytes = coded.reduce((sum, { codes }) => sum + codes.length, 0);
-  const codes = await join(
-    coded.map((part) => part.codes),
-    new Uint8Array(bytes),
+  if (codes.length === 0) return vectorRows(await join(vectors, new Float32Array(total(vectors))), dimension);
+  return codedRows(
+    await join(codes, new Uint8Array(total(codes))),
+    await join(lists, new Uint32Array(total(lists))),
   );
-  const lists = await join(
-    coded.map((part) => part.lists),
-    new Uint32Array(rows),
-  );
-  return { codes, lists };
 }
 
-/** Copies the parts to where they belong, letting other work run in between. */
+function total(parts: readonly { readonly length: number }[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** Copies the parts to `to`, one after the other, letting other work run in between. */
 async function join<T extends Float32Array | Uint8Array | Uint32Array>(
   parts: readonly T[],
   to: T,

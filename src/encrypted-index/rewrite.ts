@@ -13,7 +13,7 @@ import { cutByList } from "./cut-by-list.js";
 import type { Change } from "../commit/group-commit.js";
 import { type BlockOrder, liveBlocks } from "./live-blocks.js";
 import { areCommittable, type Manifest, type SegmentRef } from "../commit/manifest.js";
-import { joinMoved, move, type Moved } from "./move-rows.js";
+import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import { withEncoding } from "./encoding.js";
 import type { StoredSegment } from "./object-writer.js";
 import type { OpenIndex } from "./open-index.js";
@@ -23,7 +23,7 @@ import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 export const collectedRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
-export interface RowGrouping {
+export interface TargetModel {
   readonly model?: Model;
   readonly name?: string;
 }
@@ -48,7 +48,7 @@ export async function rewrite(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  grouping: RowGrouping,
+  grouping: TargetModel,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   { order = "by segment", signal, onRows }: RewriteOptions = {},
@@ -98,18 +98,18 @@ async function* batches(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   dimension: number,
-  { model, name }: RowGrouping,
+  { model, name }: TargetModel,
   deleted: readonly Uint8Array[],
   segmentBytes: number,
   order: BlockOrder,
 ): AsyncGenerator<Collected> {
   let rows: Row[] = [];
-  let parts: Moved[] = [];
+  let parts: MovedRows[] = [];
   let bytes = 0;
   let buried = deleted;
   const flush = async (): Promise<Collected> => {
     const collected = {
-      batch: { dimension, rows, vectors: await joinMoved(parts), deleted: buried },
+      batch: { dimension, rows, source: await joinMoved(parts, dimension), deleted: buried },
       bytes,
     };
     [rows, parts, bytes, buried] = [[], [], 0, []];
@@ -141,7 +141,7 @@ async function* batches(
       move(live, encoding, name, index.config),
     );
     parts.push(moved);
-    bytes += (moved instanceof Float32Array ? moved : moved.codes).byteLength;
+    bytes += moved.bytes;
   }
   if (rows.length > 0 || buried.length > 0) yield await flush();
 }

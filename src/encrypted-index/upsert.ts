@@ -1,7 +1,8 @@
 /** Stores items: segments first, then the one commit that makes all of them visible at once. */
 
 import { SealdexError } from "../errors.js";
-import type { Batch, Encoding } from "../segment/segment-writer.js";
+import { type Encoding, vectorRows } from "../segment/row-source.js";
+import type { Batch } from "../segment/segment-writer.js";
 import { createSemaphore } from "../storage/semaphore.js";
 import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
@@ -82,7 +83,12 @@ export async function storePacked(
       bytes += 4 * dimension + record.length + (contents?.length ?? 0);
     }
     const slice = vectors.subarray(start * dimension, end * dimension);
-    batches.push({ dimension, rows: rows.slice(start, end), vectors: slice, deleted: [] });
+    batches.push({
+      dimension,
+      rows: rows.slice(start, end),
+      source: vectorRows(slice, dimension),
+      deleted: [],
+    });
     start = end;
   }
   const inTurn = createSemaphore(storingMax);

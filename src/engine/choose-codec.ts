@@ -35,7 +35,7 @@ export function codecToRead(
   model: Model | undefined,
 ): Codec {
   if (model !== undefined && isCodedModel(model)) return codedCodec(config, model, undefined);
-  return flatCodec(config.metric, dimension, grouped ? "lists" : "none");
+  return flatCodec(config.metric, dimension, grouped ? "stored" : "none");
 }
 
 /** A scanner for one query, `vector`, prepared as `query`. */

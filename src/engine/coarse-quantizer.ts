@@ -3,7 +3,7 @@
  * Works in list space (see metric.ts), where nearness is L2.
  */
 
-import { allocateFlat, flatCodes, type FlatRoom } from "./flat-codes.js";
+import { allocateFlat, type FlatRoom, loadedVectors } from "./flat-codes.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt, writeWords } from "./kernels/memory.js";
@@ -116,7 +116,7 @@ export class CoarseQuantizer {
       }));
     }
     if (factors > 0) yield* this.#encode(factors);
-    const { record } = flatCodes(this.#room, this.#numbers);
+    const { record } = loadedVectors(this.#room, this.#numbers);
     writeWords(this.record, coarseQuantizerLayout, { block: record, mean: this.#mean });
     this.#coded = factors > 0;
   }

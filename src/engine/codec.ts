@@ -1,43 +1,84 @@
 /**
- * The seam between inverted lists and what is stored of a vector in them. Assignment to lists and scanning of
- * codes are two calls, so that reading and decryption happen between them and neither half knows.
+ * The seam between inverted lists and what is stored of a vector in them. Assigning vectors to lists and scanning codes are two
+ * calls, so that reading and decryption can happen between them, and neither half depends on the other.
  */
 
+import type { CodedModel } from "./model.js";
 import type { RotatedCentroids } from "./rabitq.js";
 import type { Work } from "./work.js";
 
-/** The codes of n rows of one inverted list, in kernel memory, ready to be scanned. */
-export interface LoadedCodes {
+/** A block of n rows in kernel memory, ready to be scanned. */
+interface LoadedBlock {
   readonly n: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  /** Where their record lies (see block-record.ts). */
+  /** The address of its record (see block-record.ts). */
   readonly record: number;
-  /** Gives the kernel memory back. */
+  /** Vectors of rows at these positions, layout (rows, dimension), as the codec's `decode` returns them. */
+  pick(rows: readonly number[]): Float32Array;
+  /** Releases the kernel memory. */
   free(): void;
 }
 
-/** How vectors become codes, and back. */
-export interface Codec {
+export interface LoadedVectors extends LoadedBlock {
+  readonly kind: "vectors";
+}
+
+export interface LoadedRowCodes extends LoadedBlock {
+  readonly kind: "codes";
+  readonly model: CodedModel;
+  /** The address of the codes. */
+  readonly at: number;
+  /** The reference centroid of all rows; undefined if they differ. */
+  readonly reference: number | undefined;
+  /** Positions of rows without a reference centroid. In memory they have number 0. */
+  readonly noCentroid: readonly number[];
+}
+
+export type LoadedCodes = LoadedVectors | LoadedRowCodes;
+
+interface BlockCodec {
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
-  /**
-   * Codes of the rows of one block, all of `list`, in pieces that follow one another; `vectors` has layout (n, dimension) and
-   * may be one of the pieces.
-   */
-  encode(vectors: Float32Array, list: number): Work<readonly Uint8Array[]>;
-  /**
-   * The vectors of a block of n rows, layout (n, dimension): bit for bit, and perhaps a view of the bytes given, or, where only
-   * codes are kept, the points in list space that these stand for.
-   */
-  decode(codes: Uint8Array, n: number): Float32Array;
-  /** Whether codes hold the vectors bit for bit. */
-  readonly exact: boolean;
-  /** Vectors of rows of a loaded block, layout (rows, dimension), as `decode` gives them. */
-  pick(codes: LoadedCodes, rows: readonly number[]): Float32Array;
-  /** Copies the codes of n rows into kernel memory, where their `fingerprints` are, layout (n, 4) words. */
+  /** Copies the codes of n rows into kernel memory. `fingerprints` is the address of n * 4 words. */
   load(codes: Uint8Array, n: number, fingerprints: number): LoadedCodes;
 }
 
-/** Whether rows are grouped by a model's lists; its centroids, where rows are to be encoded. */
-export type Grouping = "none" | "lists" | RotatedCentroids;
+/** Vectors stored bit for bit, and RaBitQ codes of them. */
+export interface VectorCodec extends BlockCodec {
+  readonly kind: "vectors";
+  /**
+   * Codes of the rows of one block, all of `list`, in pieces to be concatenated. `vectors` has layout (n, dimension) and may
+   * be one of the pieces.
+   */
+  encode(vectors: Float32Array, list: number): Work<readonly Uint8Array[]>;
+  /** The vectors of a block of n rows, layout (n, dimension), perhaps a view of `codes`. */
+  decode(codes: Uint8Array, n: number): Float32Array;
+}
+
+/** Codes without vectors. They can move between blocks as they are. */
+export interface RowCodec extends BlockCodec {
+  readonly kind: "codes";
+  readonly model: CodedModel;
+  /** Bytes of one row code. */
+  readonly rowBytes: number;
+  /** The row codes of a block of n rows. */
+  unpack(codes: Uint8Array, n: number): Uint8Array;
+  /** A block of row codes. */
+  pack(rows: Uint8Array): Uint8Array;
+  /** Row codes of vectors of some lists, layout (n, dimension). The codec must have been created to encode. */
+  encodeRows(vectors: Float32Array, lists: Uint32Array): Uint8Array;
+  /** The points in list space that row codes stand for, approximately, layout (n, dimension). */
+  decodeRows(rows: Uint8Array): Float32Array;
+  /** The same of a block of n rows. */
+  decode(codes: Uint8Array, n: number): Float32Array;
+}
+
+/** How vectors become codes, and back. */
+export type Codec = VectorCodec | RowCodec;
+
+/**
+ * What stored vectors have beside them: `"none"`, if rows are not grouped by lists; else RaBitQ codes, for which a codec that
+ * encodes needs the `RotatedCentroids` of the lists.
+ */
+export type PruningCodes = "none" | "stored" | RotatedCentroids;

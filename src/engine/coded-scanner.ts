@@ -1,6 +1,6 @@
 /** Compares a query with blocks of codes that have no vectors beside them: their estimates are the distances reported. */
 
-import { type CodedBlock, isCoded } from "./coded.js";
+import type { LoadedRowCodes } from "./codec.js";
 import type { IndexConfig } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
@@ -50,7 +50,7 @@ export function codedScanner(
     return known;
   }
 
-  function basesOf(codes: CodedBlock, of: Prepared, centroidDistance: number | undefined): Bases {
+  function basesOf(codes: LoadedRowCodes, of: Prepared, centroidDistance: number | undefined): Bases {
     if (of.ownLists && centroidDistance !== undefined && codes.reference !== undefined) {
       return { references: 0, bases: 0, base: centroidDistance * centroidDistance };
     }
@@ -64,7 +64,7 @@ export function codedScanner(
   }
 
   /** Estimates of all rows, at scratch.estimates. */
-  function estimate(codes: CodedBlock, centroidDistance: number | undefined): void {
+  function estimate(codes: LoadedRowCodes, centroidDistance: number | undefined): void {
     const { n } = codes;
     scratch.reserve(n);
     const { estimates } = scratch;
@@ -82,12 +82,12 @@ export function codedScanner(
 
   return {
     scan(jobs, heap) {
-      const vectors = jobs.filter(({ codes }) => !isCoded(codes));
+      const vectors = jobs.filter(({ codes }) => codes.kind === "vectors");
       if (vectors.length > 0) flat.scan(vectors, heap);
-      const coded = jobs.filter(({ codes }) => isCoded(codes));
-      const at = writeJobs(coded);
-      coded.forEach(({ codes, distance }, i) => {
-        estimate(codes as CodedBlock, distance);
+      const at = writeJobs(jobs);
+      jobs.forEach(({ codes, distance }, i) => {
+        if (codes.kind !== "codes") return;
+        estimate(codes, distance);
         kernels().offerEstimates(query.record, heap, at + jobLayout.bytes * i, scratch.estimates);
       });
       free(at);

@@ -1,20 +1,11 @@
 /**
- * Codes of a trained index that keeps no vectors, `ivf` and `ivfpq`: a block of row codes (see code-layout.ts). Distances are
- * estimates, never NaN and never below zero; under `cosine` never above 2. What float32 cannot hold the squares of is
- * estimated as far away.
+ * Codes of a trained index that keeps no vectors, `ivf` and `ivfpq`: blocks of row codes (see code-layout.ts). Distances are
+ * estimates, never NaN and never below 0; under `cosine` never above 2.
  */
 
 import { writeBlockRecord } from "./block-record.js";
-import type { Codec, LoadedCodes } from "./codec.js";
-import {
-  blockBytes,
-  type CodeLayout,
-  noCentroid,
-  packBlock,
-  rowCodeBytes,
-  unpackBlock,
-  unpackRows,
-} from "./code-layout.js";
+import type { LoadedRowCodes, RowCodec } from "./codec.js";
+import { blockBytes, noCentroid, packBlock, rowCodeBytes, unpackBlock, unpackRows } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
@@ -22,43 +13,15 @@ import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
 import { layoutOf, ModelQuantizer } from "./model-quantizer.js";
 
-export interface CodedBlock extends LoadedCodes {
-  readonly model: CodedModel;
-  /** Where the block lies. */
-  readonly at: number;
-  /** The list whose centroid all rows are coded around; undefined where they differ. */
-  readonly reference: number | undefined;
-  /** Rows without a direction, whose reference centroid here is another. */
-  readonly noCentroid: readonly number[];
-}
-
-/** A codec whose rows can move between blocks without the vectors that they were made from. */
-export interface RowCodec extends Codec {
-  readonly model: CodedModel;
-  readonly rowBytes: number;
-  /** The row codes of a block of n rows. */
-  unpack(codes: Uint8Array, n: number): Uint8Array;
-  /** A block of row codes. */
-  pack(rows: Uint8Array): Uint8Array;
-  /** Row codes of vectors of some lists, layout (n, dimension). Only where the codec was made to encode. */
-  encodeRows(vectors: Float32Array, lists: Uint32Array): Uint8Array;
-  /** The points in list space that row codes stand for, approximately, layout (n, dimension). */
-  decodeRows(rows: Uint8Array): Float32Array;
-}
-
-/** Whether an index's trained rows are codes alone. */
+/** Whether the rows of a trained index are codes without vectors. */
 export function keepsCodesOnly({ type }: IndexConfig): boolean {
   return type !== "ivfflat";
 }
 
-export function isRowCodec(codec: Codec): codec is RowCodec {
-  return "unpack" in codec;
-}
-
-/** What reading needs after a block in kernel memory. */
+/** Kernels read up to this many bytes beyond a block. */
 const slackBytes = 16;
 
-/** `quantizer` is needed for encoding. Decoding gives points in list space, approximately. */
+/** Encoding needs `quantizer`, which stays the caller's. Decoding returns points in list space, approximately. */
 export function codedCodec(
   config: IndexConfig,
   model: CodedModel,
@@ -68,7 +31,7 @@ export function codedCodec(
   const rowBytes = rowCodeBytes(layout);
   const directions = config.metric === "cosine";
   const encodeRows = (vectors: Float32Array, lists: Uint32Array) => {
-    if (quantizer === undefined) throw new TypeError("this codec was made to read");
+    if (quantizer === undefined) throw new TypeError("this codec was created to read");
     return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
   const decodeRows = (rows: Uint8Array) => {
@@ -78,62 +41,58 @@ export function codedCodec(
     return points;
   };
   return {
+    kind: "codes",
     model,
-    exact: false,
     rowBytes,
     codeBytes: (n) => blockBytes(layout, n),
     unpack: (codes, n) => unpackBlock(layout, codes, n),
     pack: (rows) => packBlock(layout, rows),
     encodeRows,
     decodeRows,
-    *encode(vectors, list) {
-      const lists = new Uint32Array(vectors.length / model.dimension).fill(list);
-      yield;
-      return [packBlock(layout, encodeRows(vectors, lists))];
-    },
     decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
-    pick(codes, rows) {
-      const { at, n, noCentroid: lost } = codes as CodedBlock;
-      const picked = unpackRows(layout, bytesAt(at, blockBytes(layout, n)), n, rows);
-      const view = new DataView(picked.buffer);
-      rows.forEach((row, i) => {
-        if (lost.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
-      });
-      return decodeRows(picked);
+    load(codes, n, fingerprints) {
+      const length = blockBytes(layout, n);
+      const bytes = blockLayout.bytes + length + slackBytes;
+      const record = allocate(bytes);
+      writeBlockRecord(record, { n, fingerprints });
+      const at = record + blockLayout.bytes;
+      bytesAt(at, length).set(codes.subarray(0, length));
+      const references = readReferences(at, n);
+      return {
+        kind: "codes",
+        n,
+        bytes,
+        record,
+        model,
+        at,
+        ...references,
+        pick(rows) {
+          const picked = unpackRows(layout, bytesAt(at, length), n, rows);
+          const view = new DataView(picked.buffer);
+          rows.forEach((row, i) => {
+            if (references.noCentroid.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
+          });
+          return decodeRows(picked);
+        },
+        free: () => free(record),
+      };
     },
-    load: (codes, n, fingerprints) => loadBlock(layout, model, codes, n, fingerprints),
   };
 }
 
-function loadBlock(
-  layout: CodeLayout,
-  model: CodedModel,
-  codes: Uint8Array,
-  n: number,
-  fingerprints: number,
-): CodedBlock {
-  const length = blockBytes(layout, n);
-  const bytes = blockLayout.bytes + length + slackBytes;
-  const record = allocate(bytes);
-  writeBlockRecord(record, { n, fingerprints });
-  const at = record + blockLayout.bytes;
-  bytesAt(at, length).set(codes.subarray(0, length));
+/** What the n references at the beginning of a block have in common. Missing ones are replaced by 0 in memory. */
+function readReferences(at: number, n: number): Pick<LoadedRowCodes, "reference" | "noCentroid"> {
   const references = wordsAt(at, n);
-  const lost: number[] = [];
-  let reference: number | undefined;
-  let mixed = false;
+  const missing: number[] = [];
+  let first: number | undefined;
+  let differ = false;
   for (let row = 0; row < n; row++) {
     if (references[row] === noCentroid) {
-      lost.push(row);
-      // Kernels look up every row's base; this row's estimate is replaced afterwards.
+      missing.push(row);
+      // Kernels look up the base of every row; the estimate of this one is replaced afterwards.
       references[row] = 0;
-    } else if (reference === undefined) reference = references[row];
-    else if (references[row] !== reference) mixed = true;
+    } else if (first === undefined) first = references[row];
+    else if (references[row] !== first) differ = true;
   }
-  const common = mixed ? undefined : reference;
-  return { n, bytes, record, model, at, reference: common, noCentroid: lost, free: () => free(record) };
-}
-
-export function isCoded(codes: LoadedCodes): codes is CodedBlock {
-  return "model" in codes;
+  return { reference: differ ? undefined : first, noCentroid: missing };
 }

@@ -1,8 +1,9 @@
 /** In which order the components of residuals are cut into the parts of a product quantizer. */
 
-import { gather, kmeansOf } from "./kmeans.js";
+import { kmeansOf } from "./kmeans.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { samplePositions } from "./random.js";
+import { gather } from "./rows.js";
 import type { Work } from "./work.js";
 import { residualsOf } from "./residuals.js";
 

@@ -1,22 +1,18 @@
 /** Vectors in kernel memory, ready to be scanned by `scanFlat`. */
 
 import { writeBlockRecord } from "./block-record.js";
-import type { LoadedCodes } from "./codec.js";
+import type { LoadedVectors } from "./codec.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
-import { allocate, doublesAt, free } from "./kernels/memory.js";
+import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 
 // Norms between these keep squares and their sums well inside float32, differences included.
 const normMin = 1e-10;
 const normMax = 1e15;
 
-export interface FlatCodes extends LoadedCodes {
-  /** Where the vectors lie in kernel memory. */
-  readonly vectors: number;
-}
-
 /** Room in kernel memory for n rows; `vectors` is its beginning. */
 export interface FlatRoom {
   readonly n: number;
+  readonly dimension: number;
   /** float32, layout (n, dimension). */
   readonly vectors: number;
   /** n float64. */
@@ -36,14 +32,25 @@ export function allocateFlat(n: number, dimension: number, rabitqLength: number)
   const norms = Math.ceil((vectors + vectorBytes) / 8) * 8;
   const record = norms + 8 * n;
   const factors = rabitqLength > 0 ? record + blockLayout.bytes : 0;
-  return { n, vectors, norms, record, factors, bytes };
+  return { n, dimension, vectors, norms, record, factors, bytes };
 }
 
-/** Codes of what was put into the room, which they take over. `fingerprints` has layout (n, 4) words. */
-export function flatCodes(room: FlatRoom, fingerprints: number): FlatCodes {
-  const { n, vectors, norms, record, factors, bytes } = room;
+/** The block of what was written to the room, which it takes over. `fingerprints` is the address of n * 4 words. */
+export function loadedVectors(room: FlatRoom, fingerprints: number): LoadedVectors {
+  const { n, dimension, vectors, norms, record, factors, bytes } = room;
   const fitsFloat32 = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
   writeBlockRecord(record, { n, fingerprints, vectors, norms, factors, codes, fitsFloat32 });
-  return { n, bytes, record, vectors, free: () => free(vectors) };
+  return {
+    kind: "vectors",
+    n,
+    bytes,
+    record,
+    pick(rows) {
+      const picked = new Float32Array(rows.length * dimension);
+      rows.forEach((row, i) => picked.set(floatsAt(vectors + 4 * row * dimension, dimension), i * dimension));
+      return picked;
+    },
+    free: () => free(vectors),
+  };
 }

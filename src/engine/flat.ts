@@ -6,23 +6,23 @@
  * score in float64, so scores do not depend on how rows are spread over blocks.
  */
 
-import type { Codec, Grouping, LoadedCodes } from "./codec.js";
+import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "./config.js";
-import { allocateFlat, type FlatCodes, flatCodes } from "./flat-codes.js";
+import { allocateFlat, loadedVectors } from "./flat-codes.js";
 import { kernels } from "./kernels/kernels.js";
-import { bytesAt, floatsAt } from "./kernels/memory.js";
+import { bytesAt } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
 
-export function flatCodec(metric: Metric, dimension: number, grouping: Grouping): Codec {
+export function flatCodec(metric: Metric, dimension: number, pruning: PruningCodes): VectorCodec {
   const rowBytes = 4 * dimension;
   return {
-    exact: true,
-    codeBytes: (n) => n * rowBytes + (grouping === "none" ? 0 : rabitqBytes(n, dimension)),
+    kind: "vectors",
+    codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
-      if (typeof grouping === "string") return [exact];
-      return [exact, yield* encodeList(toListSpace(metric, vectors, dimension), grouping, list)];
+      if (typeof pruning === "string") return [exact];
+      return [exact, yield* encodeList(toListSpace(metric, vectors, dimension), pruning, list)];
     },
     decode(codes, n) {
       if (codes.byteOffset % 4 === 0) return new Float32Array(codes.buffer, codes.byteOffset, n * dimension);
@@ -30,21 +30,15 @@ export function flatCodec(metric: Metric, dimension: number, grouping: Grouping)
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
-    pick(codes, rows) {
-      const { vectors } = codes as FlatCodes;
-      const picked = new Float32Array(rows.length * dimension);
-      rows.forEach((row, i) => picked.set(floatsAt(vectors + row * rowBytes, dimension), i * dimension));
-      return picked;
-    },
     load: (codes, n, fingerprints) => loadFlat(codes, n, dimension, fingerprints),
   };
 }
 
-function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints: number): LoadedCodes {
+function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints: number): LoadedVectors {
   const exactBytes = 4 * dimension * n;
   const room = allocateFlat(n, dimension, codes.byteLength - exactBytes);
   bytesAt(room.vectors, exactBytes).set(codes.subarray(0, exactBytes));
   bytesAt(room.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
   kernels().normsFloat64(room.vectors, n, dimension, room.norms);
-  return flatCodes(room, fingerprints);
+  return loadedVectors(room, fingerprints);
 }

@@ -11,6 +11,7 @@
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
+import { countRows, sortByList } from "./rows.js";
 import { splitLargest } from "./split-largest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
@@ -230,21 +231,6 @@ function* clear(doubles: number, n: number): Work<void> {
   }
 }
 
-function countRows(lists: Uint32Array, k: number): Uint32Array {
-  const sizes = new Uint32Array(k);
-  for (const list of lists) sizes[list]++;
-  return sizes;
-}
-
-/** Positions of the rows, list by list, and ascending within a list. */
-export function sortByList(lists: Uint32Array, k: number): Uint32Array {
-  const ends = countRows(lists, k);
-  for (let list = 1; list < k; list++) ends[list] += ends[list - 1];
-  const order = new Uint32Array(lists.length);
-  for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;
-  return order;
-}
-
 /** The coarse clusters, in rows sorted by list, with their shares of k lists: as their sizes are, at least one each. */
 function divide(coarse: Uint32Array, m: number, k: number): Group[] {
   const sizes = Array.from(countRows(coarse, m)).filter((size) => size > 0);
@@ -277,13 +263,4 @@ function countChanges(before: Uint32Array, after: Uint32Array): number {
   let changes = 0;
   for (let row = 0; row < after.length; row++) if (before[row] !== after[row]) changes++;
   return changes;
-}
-
-/** The rows at these positions, layout (positions, dimension). */
-export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
-  const rows = new Float32Array(positions.length * dimension);
-  positions.forEach((position, row) => {
-    rows.set(vectors.subarray(position * dimension, (position + 1) * dimension), row * dimension);
-  });
-  return rows;
 }

@@ -1,10 +1,11 @@
 /** What codes without vectors mean, learned from the sample and the lists of a training. */
 
 import type { IndexConfig } from "./config.js";
-import { gather, kmeansOf } from "./kmeans.js";
+import { kmeansOf } from "./kmeans.js";
 import type { QuantizerModel, Model } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { samplePositions, seededRandom } from "./random.js";
+import { gather } from "./rows.js";
 import { chooseOrder, partOf } from "./component-order.js";
 import { residualsOf, toDirections } from "./residuals.js";
 import type { Work } from "./work.js";

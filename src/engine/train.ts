@@ -2,10 +2,11 @@
 
 import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
-import { comparisonsMax, gather, kmeans, type OnCompared, type Rows } from "./kmeans.js";
+import { comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
 import { learnProbeLimits, type Reach, distanceRatio } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
+import { gather } from "./rows.js";
 import { smallest } from "./smallest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 

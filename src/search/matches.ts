@@ -69,7 +69,7 @@ async function pinMatches(
     count,
     share: count / segments.reduce((sum, { reader }) => sum + reader.directory.rows, 0),
     isSelective: segments.every(({ reader }) => isSelective(count, reader.directory.dimension)),
-    canPrefilter: segments.every(({ reader }) => reader.codec.exact),
+    canPrefilter: segments.every(({ reader }) => reader.codec.kind === "vectors"),
     byList: [],
     bytes: listBytes * (segments.length + listBlocks.firsts.length) + blockBytes * blocks,
     free,

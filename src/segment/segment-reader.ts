@@ -108,7 +108,7 @@ export class SegmentReader {
         group.forEach((block, i) => {
           const places = placesOf.get(block) as number[];
           const wanted = places.map((place) => rows[place] - block.firstRow);
-          const picked = this.codec.pick(opened[i].codes, wanted);
+          const picked = opened[i].codes.pick(wanted);
           places.forEach((place, at) => {
             vectors[place] = picked.slice(at * dimension, (at + 1) * dimension);
           });

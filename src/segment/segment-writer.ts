@@ -6,30 +6,21 @@
 import type { KeyObject } from "node:crypto";
 import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
-import { isRowCodec } from "../engine/coded.js";
-import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { gather, sortByList } from "../engine/kmeans.js";
+import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
 import { type DirectoryDraft, encodeDirectory } from "./directory.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
-
-/** Rows that are codes already, of a codec without vectors. */
-export interface CodedRows {
-  /** Row codes, layout (rows, row code). */
-  readonly codes: Uint8Array;
-  /** The list of each row. */
-  readonly lists: Uint32Array;
-}
+import type { Encoding, RowSource } from "./row-source.js";
 
 /** Rows to store. Their fingerprints are distinct, also from the deleted ones. */
 export interface Batch {
   readonly dimension: number;
   readonly rows: readonly Row[];
-  /** Layout (rows, dimension), or what they were coded as. */
-  readonly vectors: Float32Array | CodedRows;
+  /** The vectors or codes of the rows. */
+  readonly source: RowSource;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
   /** The rows to store, if not all of them, or if their order is known. */
@@ -41,14 +32,6 @@ export interface Grouped {
   readonly order: Uint32Array;
   /** Places `start` to `end` of the order belong to `list`. */
   readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
-}
-
-/** How vectors become codes in lists. Without a quantizer there is one list, 0. */
-export interface Encoding {
-  readonly codec: Codec;
-  readonly quantizer?: CoarseQuantizer;
-  /** Vectors in list space, see engine/metric.ts. */
-  toListSpace(vectors: Float32Array): Float32Array;
 }
 
 /** A segment's bytes and what a reader must know before it has read any of them. */
@@ -68,8 +51,7 @@ const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 /** Vectors whose blocks are encoded side by side. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
-/** What one piece of work holds, each a few milliseconds: rows, pages, parts. */
-const codedTogether = 512;
+/** What one piece of work of a few milliseconds holds: pages, parts. */
 const pagesTogether = 4;
 const partsTogether = 16;
 
@@ -107,7 +89,7 @@ export function* writeSegment(
     next += group.length;
     const encoded = yield* together(
       group.map(({ list, firstRow, rows: count }) =>
-        encodeBlock(batch, encoding, order.subarray(firstRow, firstRow + count), list),
+        batch.source.encode(order.subarray(firstRow, firstRow + count), list, encoding),
       ),
     );
     for (const [i, { list, firstRow, rows: count }] of group.entries()) {
@@ -174,37 +156,6 @@ function leading<B extends { readonly rows: number }>(
   return blocks.slice(first, end);
 }
 
-/** Codes of the rows at these positions of the batch, all of `list`. */
-function* encodeBlock(
-  { vectors, dimension }: Batch,
-  { codec, quantizer, toListSpace }: Encoding,
-  positions: Uint32Array,
-  list: number,
-): Work<{ readonly codes: readonly Uint8Array[]; readonly radius: number }> {
-  // An estimate may be lower than any distance within a radius, so rows that are codes alone have none.
-  if (isRowCodec(codec)) {
-    const { rowBytes } = codec;
-    const codes = new Uint8Array(positions.length * rowBytes);
-    if (vectors instanceof Float32Array) {
-      for (let at = 0; at < positions.length; at += codedTogether) {
-        const piece = gather(vectors, dimension, positions.subarray(at, at + codedTogether));
-        const lists = new Uint32Array(piece.length / dimension).fill(list);
-        codes.set(codec.encodeRows(piece, lists), at * rowBytes);
-        yield;
-      }
-    } else {
-      positions.forEach((row, at) => {
-        codes.set(vectors.codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
-      });
-    }
-    return { codes: [codec.pack(codes)], radius: Infinity };
-  }
-  const gathered = gather(vectors as Float32Array, dimension, positions);
-  const codes = yield* codec.encode(gathered, list);
-  const radius = quantizer === undefined ? Infinity : yield* quantizer.radius(toListSpace(gathered), list);
-  return { codes, radius };
-}
-
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
   seal: (plaintext: Uint8Array) => number,
@@ -266,18 +217,13 @@ function rowsOfCodeBlock(codec: Codec): number {
   return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
 }
 
-/** All rows of a batch, grouped as the encoding says. */
-export function* groupByList({ rows, vectors, dimension }: Batch, encoding: Encoding): Work<Grouped> {
+/** All rows of a batch, grouped by the lists of the encoding. */
+export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<Grouped> {
   if (encoding.quantizer === undefined) {
     const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists =
-    vectors instanceof Float32Array
-      ? yield* encoding.quantizer.assignAll(rows.length, (first, count) =>
-          encoding.toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
-        )
-      : vectors.lists;
+  const lists = yield* source.listsOf(encoding.quantizer, encoding);
   const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {

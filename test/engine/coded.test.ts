@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chooseScanner, codecToRead, codecToWrite } from "../../src/engine/choose-codec.js";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { isRowCodec, type RowCodec } from "../../src/engine/coded.js";
+import type { RowCodec } from "../../src/engine/codec.js";
 import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
@@ -12,7 +12,7 @@ import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
 import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
 import { clustered } from "./data.js";
-import { finish, joined } from "./finish.js";
+import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 function ivf(metric: Metric = "euclidean"): IndexConfig {
@@ -36,15 +36,21 @@ function loaded(config: IndexConfig, model: CodedModel) {
   const rowQuantizer = new ModelQuantizer(config, model);
   const both = { model: model as Model, quantizer, rowQuantizer };
   const codec = codecToWrite(config, model.dimension, both);
-  if (!isRowCodec(codec)) throw new Error("expected a codec of codes alone");
+  if (codec.kind !== "codes") throw new Error("expected a codec of codes alone");
   const release = () => {
     quantizer.free();
     rowQuantizer.free();
   };
-  return { trained: both, model, codec: codec as RowCodec, quantizer, release };
+  return { trained: both, model, codec, quantizer, release };
 }
 
 type Loaded = ReturnType<typeof trained>;
+
+/** A block of vectors that all belong to one list. */
+function blockOf(codec: RowCodec, vectors: Float32Array, list: number): Uint8Array {
+  const n = vectors.length / codec.model.dimension;
+  return codec.pack(codec.encodeRows(vectors, new Uint32Array(n).fill(list)));
+}
 
 /** What a scan of rows, all as one block of `list`, offers, by row. */
 function scores(
@@ -97,7 +103,7 @@ describe.each(shapes)("%s", (_, config) => {
     const tolerance = config.type === "ivf" ? 2e-2 : 1e-3;
     for (const n of [1, 2, 31, 32, 33, 64, 77]) {
       const rows = vectors.subarray(0, n * d);
-      const block = joined(index.codec.encode(rows, 1));
+      const block = blockOf(index.codec, rows, 1);
       const decoded = rowsOf(index.codec.decode(block, n), d);
       const reference = index.model.centroids.subarray(d, 2 * d);
       for (const query of queries) {
@@ -125,11 +131,11 @@ describe.each(shapes)("%s", (_, config) => {
     given.fill(0, 3 * d, 4 * d);
     const index = trained({ ...config, metric }, given, d, 4);
     for (const n of [5, 32, 70]) {
-      const block = joined(index.codec.encode(given.subarray(0, n * d), 2));
+      const block = blockOf(index.codec, given.subarray(0, n * d), 2);
       const all = rowsOf(index.codec.decode(block, n), d);
       const codes = index.codec.load(block, n, 0);
       for (const wanted of [[3], [n - 1, 3, 0], Array.from({ length: n }, (__, row) => row), []]) {
-        const picked = rowsOf(index.codec.pick(codes, wanted), d);
+        const picked = rowsOf(codes.pick(wanted), d);
         expect(picked).toEqual(wanted.map((row) => all[row]));
       }
       codes.free();
@@ -140,7 +146,7 @@ describe.each(shapes)("%s", (_, config) => {
   test("row codes make the same blocks in any order, and decode to the same vectors", () => {
     const index = trained(config, vectors, d, 4);
     const n = 70;
-    const block = joined(index.codec.encode(vectors.subarray(0, n * d), 2));
+    const block = blockOf(index.codec, vectors.subarray(0, n * d), 2);
     const rows = index.codec.unpack(block, n);
     expect(index.codec.pack(rows)).toEqual(block);
     const reader = codecToRead(config, d, true, index.model);
@@ -151,7 +157,7 @@ describe.each(shapes)("%s", (_, config) => {
   test("gives back all the kernel memory it took", () => {
     const before = allocatedBytes();
     const index = trained(config, vectors, d, 4);
-    const block = joined(index.codec.encode(vectors.subarray(0, 50 * d), 0));
+    const block = blockOf(index.codec, vectors.subarray(0, 50 * d), 0);
     scores(config, index, block, 50, 0, queries[0]);
     index.codec.decode(block, 50);
     index.release();
@@ -165,7 +171,7 @@ test.each([1, 2, 31, 64, 100, 257, 784, 1100, 4200])(
     const n = 200;
     const vectors = clustered(n + 5, d, 1, d);
     const index = trained(ivf(), vectors.subarray(0, n * d), d, 1);
-    const block = joined(index.codec.encode(vectors.subarray(0, n * d), 0));
+    const block = blockOf(index.codec, vectors.subarray(0, n * d), 0);
     for (const query of rowsOf(vectors.subarray(n * d), d)) {
       const exact = rowsOf(vectors.subarray(0, n * d), d).map((row) => squaredL2(query, row));
       const mean = exact.reduce((sum, value) => sum + value, 0) / n;
@@ -184,7 +190,7 @@ test("estimates stay good far from the origin, and in a list much tighter than t
   const vectors = clustered(300, d, 1, 5).map((value) => 1e-3 * value + 100);
   const index = trained(ivf(), vectors, d, 2);
   const query = vectors.slice(0, d).map((value, i) => value + (i % 2) * 1e-3);
-  const block = joined(index.codec.encode(vectors, 0));
+  const block = blockOf(index.codec, vectors, 0);
   const found = scores(ivf(), index, block, 300, 0, query);
   const exact = rowsOf(vectors, d).map((row) => squaredL2(query, row));
   const nearest = (values: number[]) => values.map((_, i) => i).sort((a, b) => values[a] - values[b]);
@@ -212,7 +218,7 @@ describe.each(metrics)("under %s", (metric) => {
     };
     for (const [name, vectors] of Object.entries(data)) {
       const index = trained(config, vectors, d, 3);
-      const block = joined(index.codec.encode(vectors, 0));
+      const block = blockOf(index.codec, vectors, 0);
       for (const query of [vectors.slice(0, d), new Float32Array(d), new Float32Array(d).fill(1)]) {
         for (const score of scores(config, index, block, 100, 0, query)) {
           expect(Number.isFinite(score) && score >= 0 && (metric !== "cosine" || score <= 2), name).toBe(
@@ -231,7 +237,7 @@ test.each([ivf("cosine"), ivfpq(4, 8, "cosine")])(
     const d = 8;
     const vectors = clustered(60, d, 3, 2).fill(0, d, 2 * d);
     const index = trained(config, vectors, d, 2);
-    const block = joined(index.codec.encode(vectors, 0));
+    const block = blockOf(index.codec, vectors, 0);
     expect(scores(config, index, block, 60, 0, vectors.slice(0, d))[1]).toBe(1);
     for (const score of scores(config, index, block, 60, 0, new Float32Array(d))) expect(score).toBe(1);
     expect(Array.from(index.codec.decode(block, 60).subarray(d, 2 * d))).toEqual(

@@ -1,0 +1,26 @@
+/** Rows of a matrix, picked and ordered. */
+
+/** The rows at these positions, layout (positions, dimension). */
+export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
+  const rows = new Float32Array(positions.length * dimension);
+  positions.forEach((position, row) => {
+    rows.set(vectors.subarray(position * dimension, (position + 1) * dimension), row * dimension);
+  });
+  return rows;
+}
+
+/** How many rows each of k lists has; `lists` has the list of each row. */
+export function countRows(lists: Uint32Array, k: number): Uint32Array {
+  const sizes = new Uint32Array(k);
+  for (const list of lists) sizes[list]++;
+  return sizes;
+}
+
+/** Positions of the rows, list by list, ascending within a list. */
+export function sortByList(lists: Uint32Array, k: number): Uint32Array {
+  const ends = countRows(lists, k);
+  for (let list = 1; list < k; list++) ends[list] += ends[list - 1];
+  const order = new Uint32Array(lists.length);
+  for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;
+  return order;
+}

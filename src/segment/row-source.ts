@@ -1,0 +1,104 @@
+/** The rows of a segment to be written: vectors to encode, or row codes that stay as they are. */
+
+import type { Codec } from "../engine/codec.js";
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { gather } from "../engine/rows.js";
+import type { Work } from "../engine/work.js";
+
+/** How vectors become codes in lists. Without a quantizer there is one list, 0. */
+export interface Encoding {
+  readonly codec: Codec;
+  readonly quantizer?: CoarseQuantizer;
+  /** Vectors in list space, see engine/metric.ts. */
+  toListSpace(vectors: Float32Array): Float32Array;
+}
+
+/** The codes of a block of rows, in pieces to be concatenated. */
+export interface EncodedBlock {
+  readonly codes: readonly Uint8Array[];
+  /** No row is farther than this from the centroid of its list, in list space. */
+  readonly radius: number;
+}
+
+export interface RowSource {
+  /** Memory that the rows hold, in bytes. */
+  readonly bytes: number;
+  /** The list of each row. */
+  listsOf(quantizer: CoarseQuantizer, encoding: Encoding): Work<Uint32Array>;
+  /** A block of the rows at these positions, all of `list`. */
+  encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
+}
+
+/** Vectors, layout (rows, dimension). */
+export interface VectorRows extends RowSource {
+  readonly kind: "vectors";
+  readonly vectors: Float32Array;
+  readonly dimension: number;
+}
+
+/** Row codes, layout (rows, row code), in known lists. */
+export interface CodedRows extends RowSource {
+  readonly kind: "codes";
+  readonly codes: Uint8Array;
+  readonly lists: Uint32Array;
+}
+
+/** Rows encoded per piece of work of a few milliseconds. */
+const encodedTogether = 512;
+
+export function vectorRows(vectors: Float32Array, dimension: number): VectorRows {
+  return {
+    kind: "vectors",
+    bytes: vectors.byteLength,
+    vectors,
+    dimension,
+    listsOf: (quantizer, { toListSpace }) =>
+      quantizer.assignAll(vectors.length / dimension, (first, count) =>
+        toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
+      ),
+    *encode(positions, list, { codec, quantizer, toListSpace }) {
+      if (codec.kind === "codes") {
+        const codes = new Uint8Array(positions.length * codec.rowBytes);
+        for (let at = 0; at < positions.length; at += encodedTogether) {
+          const piece = gather(vectors, dimension, positions.subarray(at, at + encodedTogether));
+          const lists = new Uint32Array(piece.length / dimension).fill(list);
+          codes.set(codec.encodeRows(piece, lists), at * codec.rowBytes);
+          yield;
+        }
+        return blockOfCodes(codec.pack(codes));
+      }
+      const gathered = gather(vectors, dimension, positions);
+      const codes = yield* codec.encode(gathered, list);
+      if (quantizer === undefined) return { codes, radius: Infinity };
+      return { codes, radius: yield* quantizer.radius(toListSpace(gathered), list) };
+    },
+  };
+}
+
+export function codedRows(codes: Uint8Array, lists: Uint32Array): CodedRows {
+  return {
+    kind: "codes",
+    bytes: codes.byteLength,
+    codes,
+    lists,
+    *listsOf() {
+      yield;
+      return lists;
+    },
+    *encode(positions, _list, { codec }) {
+      if (codec.kind !== "codes") throw new TypeError("row codes cannot become vectors");
+      const { rowBytes } = codec;
+      const chosen = new Uint8Array(positions.length * rowBytes);
+      positions.forEach((row, at) => {
+        chosen.set(codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
+      });
+      yield;
+      return blockOfCodes(codec.pack(chosen));
+    },
+  };
+}
+
+/** An estimate may be lower than any distance within a radius, so blocks of codes have none. */
+function blockOfCodes(block: Uint8Array): EncodedBlock {
+  return { codes: [block], radius: Infinity };
+}
