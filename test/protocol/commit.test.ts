@@ -8,6 +8,7 @@ import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { historyMs } from "../../src/commit/retention.js";
 import { sealManifest } from "../../src/commit/manifest.js";
 import { manifestName } from "../../src/commit/object-names.js";
+import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "./open.js";
@@ -112,6 +113,63 @@ test("a change that is refused does not take its group with it", async () => {
   expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(results[1]).toMatchObject({ reason: { code: "dimension_mismatch" } });
   expect(await index.listIds()).toEqual(["a", "c"]);
+});
+
+/** A commit under way, behind which a change waits and then one that answers `first` when it is asked for the first time. */
+async function changesInOneGroup(first: () => null) {
+  const { store, open } = await newIndex(new StandingClock());
+  const slow = watched(store);
+  let failing = false;
+  const create: BlobStore["create"] = async (key, bytes) => {
+    if (failing) throw new SealdexError("storage_unavailable", "no connection");
+    return slow.store.create(key, bytes);
+  };
+  const { log } = open({ ...slow.store, create }).inner;
+  await log.newest();
+  const goOn = slow.holdCreate(isManifest);
+  const underWay = log.commit((latest) => ({ ...latest }));
+  while (slow.counts.create < 1) await new Promise(setImmediate);
+  const seen: number[] = [];
+  const waiting = log.commit((latest) => {
+    seen.push(latest.version);
+    failing = true;
+    return { ...latest };
+  });
+  const last = log.commit((latest) => {
+    seen.push(latest.version);
+    if (seen.length === 2) return first();
+    failing = false;
+    return { ...latest };
+  });
+  const results = Promise.allSettled([underWay, waiting, last]);
+  goOn();
+  return { results: await results, seen, store };
+}
+
+test.each<[string, () => null]>([
+  ["declines", () => null],
+  [
+    "is refused",
+    () => {
+      throw new Error("refused");
+    },
+  ],
+])("a change that %s for what another is about to do is asked again if that fails", async (_, first) => {
+  const { results, seen, store } = await changesInOneGroup(first);
+  expect(results).toMatchObject([
+    { status: "fulfilled", value: { version: 2 } },
+    { status: "rejected", reason: { code: "storage_unavailable" } },
+    { status: "fulfilled", value: { version: 3 } },
+  ]);
+  expect(seen).toEqual([2, 2, 2]);
+  expect(await manifestsIn(store)).toHaveLength(3);
+});
+
+test("a change that declines what is stored is answered, and stores nothing", async () => {
+  const { store, open } = await newIndex(new StandingClock());
+  const { log } = open().inner;
+  expect(await log.commit(() => null)).toBeNull();
+  expect(await manifestsIn(store)).toHaveLength(1);
 });
 
 test("a writer whose place in the sequence was deleted while it slept commits at the end of it", async () => {

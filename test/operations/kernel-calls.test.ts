@@ -1,0 +1,112 @@
+/** How many kernel calls each query takes once what it reads is in memory: what makes it fast, and would not show otherwise. */
+
+import { afterEach, expect, test } from "vitest";
+import { kernelCalls } from "./count-kernels.js";
+import { type Client, createClient, generateKey, type IndexConfigInput } from "../../src/core.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+
+const d = 32;
+const nLists = 60;
+const vectors = rowsOf(clustered(6000, d, 25, 3), d);
+const items = vectors.map((vector, i) => ({ id: `${i}`, vector, metadata: { n: i, odd: i % 2 } }));
+const asked = { queryVector: vectors[7], topK: 10, nProbes: 6 };
+/** What makes the vector of a query, or its rotation, fit for kernels. */
+const preparing = ["measureQuery", "rotateQuery", "rotate"];
+
+const clients: Client[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+
+async function newIndex(indexConfig: IndexConfigInput) {
+  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+  clients.push(client);
+  const index = await client.createIndex({ indexName: "a", indexKey: generateKey(), indexConfig });
+  await index.upsert(items);
+  return index;
+}
+
+/** Calls other than those that prepare the query. */
+async function scans(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  const counts = Object.entries(await kernelCalls(work));
+  return Object.fromEntries(counts.filter(([name]) => !preparing.includes(name)));
+}
+
+async function warmIndex(indexConfig: IndexConfigInput = { type: "ivfflat" }) {
+  const index = await newIndex(indexConfig);
+  await index.train({ nLists });
+  await index.query({ ...asked, nProbes: nLists });
+  await index.query(asked);
+  return index;
+}
+
+test("without a model all rows are scanned by one call", async () => {
+  const index = await newIndex({ type: "ivfflat" });
+  await index.query(asked);
+  expect(await scans(() => index.query(asked))).toEqual({ scanFlat: 1, sortHeap: 1 });
+});
+
+test("a warm query is one call, however many lists it probes", async () => {
+  const index = await warmIndex();
+  for (const nProbes of [1, 6, 30, 0]) {
+    expect(await scans(() => index.query({ ...asked, nProbes }))).toEqual({ searchLists: 1 });
+  }
+  const total = Object.values(await kernelCalls(() => index.query(asked)));
+  expect(total.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4);
+});
+
+test("among all lists it is one call to order them and one to scan them", async () => {
+  const index = await warmIndex();
+  const all = { ...asked, nProbes: nLists };
+  expect(await scans(() => index.query(all))).toEqual({ probeLists: 1, scanFlat: 1, sortHeap: 1 });
+});
+
+test("after a write the first query reads what is new, and the second is warm again", async () => {
+  const index = await warmIndex();
+  await index.upsert(items.slice(0, 10));
+  await index.delete({ ids: ["20"] });
+  await index.query(asked);
+  expect(await scans(() => index.query(asked))).toEqual({ searchLists: 1 });
+});
+
+test("queries of a batch are scanned for eight at a time", async () => {
+  const index = await warmIndex();
+  const batch = { ...asked, queryVector: undefined, queryVectors: vectors.slice(0, 16) };
+  expect(await scans(() => index.query(batch))).toEqual({ probeLists: 16, scanFlatEach: 2, sortHeap: 16 });
+});
+
+test("with a filter, rows that match are scanned by one call; few that match, without probing", async () => {
+  const index = await warmIndex();
+  const half = { ...asked, filter: { odd: 1 } };
+  await index.query(half);
+  expect(await scans(() => index.query(half))).toMatchObject({ scanFlat: 1, sortHeap: 1 });
+  const few = { ...asked, filter: { n: { $lt: 20 } } };
+  await index.query(few);
+  expect(Object.keys(await scans(() => index.query(few)))).not.toContain("probeLists");
+});
+
+test.each([{ type: "ivf" }, { type: "ivfpq", pqDim: 8 }] as const)(
+  "of $type, each probed list is estimated by one call and offered by one",
+  async (indexConfig) => {
+    const index = await warmIndex(indexConfig);
+    const counts = await scans(() => index.query(asked));
+    const estimates = Object.entries(counts).filter(([name]) => name.startsWith("estimate"));
+    expect(estimates.map(([, count]) => count)).toEqual([asked.nProbes]);
+    expect(counts).toMatchObject({ probeLists: 1, offerEstimates: asked.nProbes, sortHeap: 1 });
+  },
+);
+
+test("a batch that is aborted begins with none of the queries that are left", async () => {
+  const index = await warmIndex({ type: "ivf" });
+  const controller = new AbortController();
+  const batch = { ...asked, queryVector: undefined, queryVectors: vectors.slice(0, 20) };
+  const work = async () => {
+    const query = index.query({ ...batch, signal: controller.signal });
+    await expect(query).rejects.toMatchObject({ name: "AbortError" });
+    // What goes on unheard would have its turns now.
+    for (let turns = 0; turns < 100; turns++) await new Promise(setImmediate);
+  };
+  const counts = await kernelCalls(work, (name) => name === "offerEstimates" && controller.abort());
+  expect(counts.probeLists).toBe(1);
+});
