@@ -6,8 +6,8 @@
 
 import { invalid, typeName } from "./check-input.js";
 import { createClient as createHttpClient } from "./client/client.js";
-import { EmbeddedClient } from "./encrypted-index/embedded-client.js";
-import type { Client, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
+import { EmbeddedClient as ClientOfLocations } from "./encrypted-index/embedded-client.js";
+import type { Client, EmbeddedClient, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
 export { checkLocations } from "./encrypted-index/check-locations.js";
 export { collectGarbage } from "./encrypted-index/collect-garbage.js";
@@ -18,13 +18,23 @@ export type { IndexType, Metric } from "./engine/config.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
 export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
-export type { StorageLocation } from "./storage/storage-location.js";
+export type {
+  GcsLocation,
+  LocalLocation,
+  MemoryLocation,
+  PostgresLocation,
+  RedisLocation,
+  S3Location,
+  StorageLocation,
+} from "./storage/storage-location.js";
 export { type RetryOptions, withRetries } from "./storage/retrying.js";
 export type {
   BatchQuery,
   CallOptions,
   Client,
   CreateIndexOptions,
+  DefaultInclude,
+  EmbeddedClient,
   EmbeddedClientOptions,
   GetOptions,
   HttpClientOptions,
@@ -38,7 +48,10 @@ export type {
   MatchField,
   MemoryUse,
   Metadata,
+  MetadataInput,
   OpenIndexOptions,
+  PlainIndexConfig,
+  PqIndexConfig,
   QueryOptions,
   Selection,
   SingleQuery,
@@ -54,9 +67,16 @@ export type {
  * Opens a place that holds indexes: storage locations, or a Sealdex service over HTTP. Both give the same
  * interface. Nothing is read or connected to before the first call.
  */
+export function createClient(options: EmbeddedClientOptions): EmbeddedClient;
+export function createClient(options: HttpClientOptions): Client;
+export function createClient(
+  options:
+    | (EmbeddedClientOptions & { readonly [K in keyof HttpClientOptions]?: never })
+    | (HttpClientOptions & { readonly [K in keyof EmbeddedClientOptions]?: never }),
+): Client;
 export function createClient(options: EmbeddedClientOptions | HttpClientOptions): Client {
   if (typeof options !== "object" || options === null) {
     throw invalid(`createClient: expected an object, got ${typeName(options)}`);
   }
-  return "baseUrl" in options ? createHttpClient(options) : new EmbeddedClient(options);
+  return "baseUrl" in options ? createHttpClient(options) : new ClientOfLocations(options);
 }

@@ -76,12 +76,18 @@ type NoOtherOperators = {
 };
 
 /**
+ * A value that is typed as an interface, which has no index signature. What its fields hold is checked at run time; a
+ * literal is checked against `Fields` all the same.
+ */
+type InterfaceTyped = object & { readonly [Symbol.iterator]?: never; readonly [Symbol.toPrimitive]?: never };
+
+/**
  * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 }, "author.name": "Ann" }`. `{}`
  * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
  * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in each `$in` and `$nin`, 100,000 in all, paths of
  * 100 parts and, together, 65,536 characters.
  */
-export type Filter = LogicalOperators & Fields & NoOtherOperators;
+export type Filter = LogicalOperators & NoOtherOperators & (Fields | InterfaceTyped);
 
 /** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The central nouns: what a caller can do with a client and with one index, wherever it runs. Two
  * implementations exist: the embedded index (`encrypted-index/`) and the one behind HTTP (`client/`).
@@ -5,48 +6,14 @@
 
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
+import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
 import type { BlobStore } from "./storage/blob-store.js";
 import type { StorageLocation } from "./storage/storage-location.js";
 
-/**
- * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
- * most 1e15. What goes beyond is refused with `invalid_request`, in items and in queries.
- */
-export type Vector = readonly number[] | Float32Array;
-
-/** JSON values under string keys, stored and returned verbatim. */
-export type Metadata = Readonly<Record<string, unknown>>;
+export type * from "./items.js";
 
 /** 64 hexadecimal characters or 32 bytes. Whoever holds it can read the index; nobody else can. */
 export type IndexKey = string | Uint8Array;
-
-/** What a caller stores. `vector` may be missing only where the index has an embedding model. */
-export interface Item {
-  /** 1 to 512 bytes of UTF-8. */
-  readonly id: string;
-  readonly vector?: Vector;
-  readonly contents?: string;
-  readonly metadata?: Metadata;
-}
-
-/** What `get` returns: the id and those of the fields that were asked for and that the item has. */
-export interface StoredItem {
-  readonly id: string;
-  /** Bit-equal to the float32 values that were stored. */
-  readonly vector?: Float32Array;
-  /** What the index's codes say of the vector: `vector` itself where it is kept whole, else an approximation. */
-  readonly decoded?: Float32Array;
-  readonly contents?: string;
-  readonly metadata?: Metadata;
-}
-
-export type ItemField = "vector" | "decoded" | "contents" | "metadata";
-export type MatchField = "distance" | ItemField;
-
-/** One neighbour. A field beside `id` is present when `include` names it and the item has it. */
-export interface Match extends StoredItem {
-  readonly distance?: number;
-}
 
 /** What every call can be given. */
 export interface CallOptions {
@@ -57,36 +24,54 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface QueryOptions extends CallOptions {
+/** `I`: the fields of a match, inferred from `include`. */
+export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends CallOptions {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
-  /** Inverted lists to probe, at most: those that hardly hold a neighbour are passed over. 0 lets the index choose. Default 1. */
+  /**
+   * Inverted lists of a trained index to probe, at most: lists that hardly hold a neighbour are passed over. Default 1, as in
+   * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 % recall.
+   */
   readonly nProbes?: number;
   /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
   readonly greedy?: boolean;
   /** Only items whose metadata match are considered. */
-  readonly filter?: Filter;
+  readonly filter?: Filter | undefined;
   /** The specification's name of `filter`. Giving both is an error. */
-  readonly filters?: Filter;
-  /** Fields of each match beside `id`. Default `["distance"]`. `vector`: `ivfflat` only, once trained; see `decoded`. */
-  readonly include?: readonly MatchField[];
+  readonly filters?: Filter | undefined;
+  /**
+   * Fields of each match besides `id`. Default `["distance"]`; `[]` gives ids alone. `vector` is `not_supported` by a trained
+   * `ivf` or `ivfpq`, which keep codes: ask for `decoded`.
+   */
+  readonly include?: I;
 }
 
-export interface SingleQuery extends QueryOptions {
+export interface SingleQuery<
+  I extends readonly MatchField[] = readonly MatchField[],
+> extends QueryOptions<I> {
   readonly queryVector: Vector;
+  readonly queryContents?: never;
+  readonly queryVectors?: never;
 }
-export interface TextQuery extends QueryOptions {
+export interface TextQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
   /** Embedded by the index's embedding model. */
   readonly queryContents: string;
+  readonly queryVector?: never;
+  readonly queryVectors?: never;
 }
-export interface BatchQuery extends QueryOptions {
+export interface BatchQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
   /** At most 1,000 vectors. */
   readonly queryVectors: readonly Vector[];
+  readonly queryVector?: never;
+  readonly queryContents?: never;
 }
 
-export interface GetOptions extends CallOptions {
-  /** Default: all fields. */
-  readonly include?: readonly ItemField[];
+/** What `query` includes unless told otherwise. */
+export type DefaultInclude = readonly ["distance"];
+
+export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]> extends CallOptions {
+  /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
+  readonly include?: I | undefined;
 }
 
 /**
@@ -143,29 +128,54 @@ export interface TrainingProgress {
 export interface TrainOptions extends CallOptions {
   /** Inverted lists; must not exceed the item count. Default: the index's number, as far as the items support it. */
   readonly nLists?: number;
-  /** Called now and then, at most every few milliseconds. Embedded indexes only: a service does not report progress. */
+  /** Called now and then, at most every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;
 }
 
 /**
- * One open index. Every method rejects with a `SealdexError`; a rejected change leaves the index as it was. An option that
- * a method does not take is `invalid_request`.
+ * One open index. Every method rejects with a `SealdexError`; a rejected change leaves the index as it was. Besides the codes
+ * that a method names, each rejects with `invalid_request` for an argument that cannot be right, an unknown option, or a client
+ * that is closed; `not_found` if the index was deleted; `storage_unavailable` if the storage or the service does not respond;
+ * `corrupt`, `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled back; over HTTP
+ * `unauthenticated` for a missing or unknown API key. An aborted `signal` rejects with its own reason.
  */
 export interface VectorIndex {
   readonly indexName: string;
-  /** Stores the items, replacing those with the same id; of equal ids in one call the last wins. */
+  /**
+   * Stores the items, replacing those with the same id; of equal ids in one call the last wins. Throws
+   * `dimension_mismatch` for a vector of another length than the index's.
+   */
   upsert(items: readonly Item[], options?: CallOptions): Promise<void>;
-  /** The nearest items, ascending by distance: one list for one query, a list of lists for a batch. */
-  query(query: SingleQuery | TextQuery): Promise<Match[]>;
-  query(query: BatchQuery): Promise<Match[][]>;
-  /** The items with these ids, in the order asked for; unknown ids are left out. Default: all but `decoded`. */
-  get(ids: readonly string[], options?: GetOptions): Promise<StoredItem[]>;
+  /**
+   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. Throws
+   * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
+   * the index keeps codes alone.
+   */
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: SingleQuery<I> | TextQuery<I>,
+  ): Promise<Match<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(query: BatchQuery<I>): Promise<Match<I>[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
+  ): Promise<Match<I>[] | Match<I>[][]>;
+  /**
+   * The items with these ids, in the order asked for; unknown ids are left out. Throws `not_supported` if `include` names
+   * `vector` and the index keeps codes alone.
+   */
+  get<const I extends readonly ItemField[] = readonly ItemField[]>(
+    ids: readonly string[],
+    options?: GetOptions<I>,
+  ): Promise<StoredItem<I>[]>;
   /** Deletes by id (unknown ids are fine), by filter, or everything. */
   delete(selection: Selection, options?: CallOptions): Promise<void>;
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
+  /** The number of items. */
   count(options?: CallOptions): Promise<number>;
-  /** Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. */
+  /**
+   * Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. Throws `not_supported` for
+   * `onProgress` over HTTP.
+   */
   train(options?: TrainOptions): Promise<void>;
   /**
    * Merges the segments into as few as their size allows, without what was deleted or replaced, so that queries read
@@ -181,19 +191,34 @@ export interface VectorIndex {
    * `storage_unavailable` either key may be the right one: repeat the call.
    */
   rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
+  /** What the index is, and what it uses. */
   describe(options?: CallOptions): Promise<IndexDescription>;
 }
 
-export interface IndexConfigInput {
-  readonly type: IndexType;
+interface ListsConfig {
+  /** Components of a vector, 1 to 8,192. */
   readonly dimension?: number;
-  /** Default 1024. */
+  /** Inverted lists that training aims at, 1 to 65,536. Default 1024. */
   readonly nLists?: number;
-  /** `ivfpq` only. Default 8. */
+}
+
+/** An index of vectors, or of codes of about one bit per dimension. */
+export interface PlainIndexConfig extends ListsConfig {
+  readonly type: Exclude<IndexType, "ivfpq">;
+  readonly pqDim?: never;
+  readonly pqBits?: never;
+}
+
+/** An index of product-quantized codes, `pqDim` × `pqBits` bits each. */
+export interface PqIndexConfig extends ListsConfig {
+  readonly type: "ivfpq";
+  /** A divisor of the dimension. Default 8. */
   readonly pqDim?: number;
-  /** `ivfpq` only. Default 8. */
+  /** 1 to 16. Default 8. */
   readonly pqBits?: number;
 }
+
+export type IndexConfigInput = PlainIndexConfig | PqIndexConfig;
 
 export interface CreateIndexOptions extends CallOptions {
   /** 1 to 128 bytes of UTF-8 without control characters. Not secret. */
@@ -212,11 +237,22 @@ export interface OpenIndexOptions extends CallOptions {
   readonly indexKey: IndexKey;
 }
 
-/** A place that holds indexes. */
-export interface Client {
-  /** Throws `already_exists` when the name is taken. */
+/**
+ * A place that holds indexes. Besides the codes that a method names, each rejects with `invalid_request`,
+ * `storage_unavailable` and over HTTP `unauthenticated`, as the methods of an index do.
+ */
+export interface Client extends AsyncDisposable {
+  /** Whether it opens storage locations itself, or asks a service. */
+  readonly kind: "embedded" | "http";
+  /**
+   * Throws `already_exists` if the name is taken, `dimension_mismatch` if the dimension is not the embedding model's or no
+   * multiple of `pqDim`, `not_supported` if a package that the location or the model needs is not installed.
+   */
   createIndex(options: CreateIndexOptions): Promise<VectorIndex>;
-  /** Throws `not_found`, or `wrong_index_key`. */
+  /**
+   * Throws `not_found` if there is no such index, `wrong_index_key` if the key is another; `corrupt`, `missing_object` or
+   * `rollback_detected` if stored data was modified, is missing, or was rolled back.
+   */
   loadIndex(options: OpenIndexOptions): Promise<VectorIndex>;
   /** Names of all indexes, in the order of string comparison. */
   listIndexes(options?: CallOptions): Promise<string[]>;
@@ -224,9 +260,14 @@ export interface Client {
   deleteIndex(options: OpenIndexOptions): Promise<void>;
   /**
    * Waits for the calls under way and releases what the client opened; what the caller gave it, a store or a database
-   * client, stays open. Calls that come later reject.
+   * client, stays open. Later calls reject with `invalid_request`. `await using` closes a client too.
    */
   close(): Promise<void>;
+}
+
+/** A client of storage locations. */
+export interface EmbeddedClient extends Client {
+  readonly kind: "embedded";
 }
 
 export interface EmbeddedClientOptions {
@@ -261,7 +302,7 @@ export interface HttpClientOptions {
   /** For example `http://127.0.0.1:8000`. */
   readonly baseUrl: string;
   /** Sent as `X-API-Key`. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /**
    * How long one request may take before it is reported as `storage_unavailable`. Mind that training answers when it is
    * done. Default: no limit but the platform's.

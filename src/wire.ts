@@ -1,4 +1,6 @@
 /**
+ * `sealdex/wire`, for Sealdex's own service and client: internal, and changed without notice.
+ *
  * The JSON of the HTTP interface, as pairs of functions: the server uses one half of each, the client the other.
  *
  * snake_case lives here and in the server's schemas. Defaults of the HTTP interface are in the `decode` half of a
@@ -11,9 +13,7 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { invalid, losslessJson } from "./check-input.js";
-import { itemFields } from "./method-options.js";
-import { checkOptions } from "./option-names.js";
+import { invalid } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
@@ -21,7 +21,6 @@ import type {
   CreateIndexOptions,
   IndexConfigInput,
   IndexKey,
-  Item,
   MatchField,
   Metadata,
   OpenIndexOptions,
@@ -32,6 +31,7 @@ import type {
 
 export { dimensionMax } from "./engine/config.js";
 export { statusOfCode } from "./wire/errors.js";
+export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
 export {
   decodeCount,
@@ -135,7 +135,7 @@ function decodeConfig({ type, dimension, n_lists, pq_dim, pq_bits }: IndexConfig
     nLists: n_lists ?? undefined,
     pqDim: pq_dim ?? undefined,
     pqBits: pq_bits ?? undefined,
-  };
+  } as IndexConfigInput;
 }
 
 export interface QueryBody extends AddressBody {
@@ -228,54 +228,11 @@ function isVector(value: unknown): boolean {
 function encodeFilter(filter: Maybe<Filter>): Metadata | undefined {
   if (filter === undefined || filter === null) return undefined;
   compileFilter(filter);
-  return filter;
+  return filter as Metadata;
 }
 
 function decodeFilter(body: Pick<QueryBody, "filter" | "filters">, where: string): Filter | undefined {
   return filterOf(body as Parameters<typeof filterOf>[0], where);
-}
-
-export interface ItemBody {
-  readonly id: string;
-  readonly vector?: Maybe<readonly number[]>;
-  readonly contents?: Maybe<string>;
-  readonly metadata?: Maybe<Metadata>;
-}
-
-/** `where`: the item's place, for messages. */
-export function encodeItem(item: Item, where: string): ItemBody {
-  checkOptions(item, itemFields, where);
-  const { id, vector, contents, metadata } = item;
-  losslessJson(metadata, `${where}.metadata`);
-  return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
-}
-
-/** Metadata are held as text and parsed when they are asked for: as values they take up to 20 times as much memory. */
-export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: string): Item {
-  const json = metadata ? JSON.stringify(metadata) : undefined;
-  return {
-    id,
-    vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
-    contents: contents ?? undefined,
-    get metadata() {
-      return json === undefined ? undefined : (JSON.parse(json) as Metadata);
-    },
-  };
-}
-
-/**
- * An element of one of a request's arrays, decoded by itself, so that a body need not be there as a whole. `name`: of the
- * array. `where`: the element's place, for messages. What has no form but JSON's stays as it is.
- */
-export function decodeElement(name: string, element: unknown, where: string): unknown {
-  if (name === "items") return decodeItem(element as ItemBody, where);
-  if (name === "query_vectors" && Array.isArray(element)) return decodeVector(element, where);
-  return element;
-}
-
-/** The items of a body whose elements were decoded one by one. */
-export function decodeItems(body: { readonly items: readonly unknown[] }): readonly Item[] {
-  return body.items as readonly Item[];
 }
 
 export interface SelectionBody extends AddressBody {

@@ -79,7 +79,8 @@ const table: Record<string, string> = {
   "filter-match.ts": "",
   "peer-package.ts": "errors.ts",
   "embedding/": "errors.ts peer-package.ts sealdex-model",
-  "vector-index.ts": "engine/config.ts filter.ts storage/blob-store.ts storage/storage-location.ts",
+  "items.ts": "",
+  "vector-index.ts": "items.ts engine/config.ts filter.ts storage/blob-store.ts storage/storage-location.ts",
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
   "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
@@ -87,9 +88,8 @@ const table: Record<string, string> = {
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
-  "wire.ts":
-    "wire/ check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
-  "wire/": "check-input.ts vector-index.ts engine/config.ts errors.ts",
+  "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
+  "wire/": "check-input.ts option-names.ts method-options.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "core.ts": `check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts

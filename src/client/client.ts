@@ -26,6 +26,7 @@ export type {
   CallOptions,
   Client,
   CreateIndexOptions,
+  DefaultInclude,
   GetOptions,
   HttpClientOptions,
   IndexConfigInput,
@@ -37,6 +38,7 @@ export type {
   Match,
   MatchField,
   Metadata,
+  MetadataInput,
   OpenIndexOptions,
   QueryOptions,
   Selection,
@@ -59,6 +61,7 @@ export function createClient(options: HttpClientOptions): Client {
 }
 
 class RemoteClient implements Client {
+  readonly kind = "http";
   readonly #connection: Connection;
 
   constructor(connection: Connection) {
@@ -101,5 +104,9 @@ class RemoteClient implements Client {
   /** As the interface says; no connection is held open. */
   close(): Promise<void> {
     return this.#connection.calls.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

@@ -8,6 +8,7 @@ import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
+  DefaultInclude,
   GetOptions,
   IndexDescription,
   IndexKey,
@@ -110,8 +111,15 @@ export class RemoteIndex implements VectorIndex {
    * As the interface says. The HTTP interface can include distance and metadata; where other fields are asked for, a
    * second request gets them, and an item that was deleted in between is left out.
    */
-  query(request: SingleQuery | TextQuery): Promise<Match[]>;
-  query(request: BatchQuery): Promise<Match[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I>,
+  ): Promise<Match<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: BatchQuery<I>,
+  ): Promise<Match<I>[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
+  ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     checkOptions(request, methodOptions.query);
     return this.#connection.calls.change(request.signal, () => this.#query(request));
@@ -126,7 +134,7 @@ export class RemoteIndex implements VectorIndex {
       ...request,
       include: include.filter((field) => !isFetched(field)),
     });
-    const isBatch = "queryVectors" in request && Array.isArray(request.queryVectors);
+    const isBatch = Array.isArray(request.queryVectors);
     const lists = isBatch
       ? await this.#queryBatch(body, signal)
       : decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), false);
@@ -157,6 +165,10 @@ export class RemoteIndex implements VectorIndex {
     );
   }
 
+  get<const I extends readonly ItemField[] = readonly ItemField[]>(
+    ids: readonly string[],
+    options?: GetOptions<I>,
+  ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkOptions(options, methodOptions.get);
     return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
@@ -203,6 +215,12 @@ export class RemoteIndex implements VectorIndex {
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
   async train(options: TrainOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.train);
+    if (options.onProgress !== undefined) {
+      throw new SealdexError(
+        "not_supported",
+        "onProgress: expected none; a service does not report progress",
+      );
+    }
     await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 

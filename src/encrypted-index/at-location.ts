@@ -1,12 +1,12 @@
 /** Work at a place that a caller names by its locations, or by a client that is there already. */
 
 import { invalid } from "../check-input.js";
-import type { Client, EmbeddedClientOptions } from "../vector-index.js";
+import type { EmbeddedClient as ClientOfLocations, EmbeddedClientOptions } from "../vector-index.js";
 import { EmbeddedClient } from "./embedded-client.js";
 
 /** Runs `work` as a call of the client, which is closed afterwards where it was opened here. `where` is for messages. */
 export async function atLocation<T>(
-  place: Client | EmbeddedClientOptions,
+  place: ClientOfLocations | EmbeddedClientOptions,
   where: string,
   signal: AbortSignal | undefined,
   work: (client: EmbeddedClient) => Promise<T>,

@@ -2,7 +2,7 @@
 
 import { checkOptions, optionNames } from "../option-names.js";
 import { probe } from "../storage/probe.js";
-import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
+import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
 import { atLocation } from "./at-location.js";
 
 const checkLocationsOptions = optionNames<CallOptions>("checkLocations", { signal: true });
@@ -13,7 +13,7 @@ const checkLocationsOptions = optionNames<CallOptions>("checkLocations", { signa
  * client gives storage; `not_supported` for one that cannot hold an index safely.
  */
 export async function checkLocations(
-  place: Client | EmbeddedClientOptions,
+  place: EmbeddedClient | EmbeddedClientOptions,
   options: CallOptions = {},
 ): Promise<void> {
   checkOptions(options, checkLocationsOptions);

@@ -1,7 +1,7 @@
 /** Collection of a whole place on demand: what belongs to no index that is there. */
 
 import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, Client, EmbeddedClientOptions } from "../vector-index.js";
+import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
 import { collectOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
 
@@ -15,7 +15,7 @@ const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true
  * `place`: locations, or an embedded client. Throws `corrupt` where an index's record is damaged.
  */
 export async function collectGarbage(
-  place: Client | EmbeddedClientOptions,
+  place: EmbeddedClient | EmbeddedClientOptions,
   options: CallOptions = {},
 ): Promise<number> {
   checkOptions(options, collectOptions);

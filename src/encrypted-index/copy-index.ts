@@ -9,7 +9,12 @@
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, Client, EmbeddedClientOptions, OpenIndexOptions } from "../vector-index.js";
+import type {
+  CallOptions,
+  EmbeddedClient,
+  EmbeddedClientOptions,
+  OpenIndexOptions,
+} from "../vector-index.js";
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteOrphan } from "./orphans.js";
 import { atLocation } from "./at-location.js";
@@ -28,8 +33,8 @@ import type { OpenIndex, Place } from "./open-index.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   /** Locations, or an embedded client that is already there. */
-  readonly from: Client | EmbeddedClientOptions;
-  readonly to: Client | EmbeddedClientOptions;
+  readonly from: EmbeddedClient | EmbeddedClientOptions;
+  readonly to: EmbeddedClient | EmbeddedClientOptions;
   /** The copy's name. Default: `indexName`. */
   readonly newName?: string;
   /** Called at the beginning of each phase, and after each object. */

@@ -14,8 +14,8 @@ import { storageTimeoutMsDefault } from "../storage/retrying.js";
 import { useKernelThreads } from "../threads/kernel-threads.js";
 import type {
   CallOptions,
-  Client,
   CreateIndexOptions,
+  EmbeddedClient as EmbeddedClientType,
   EmbeddedClientOptions,
   OpenIndexOptions,
   VectorIndex,
@@ -43,7 +43,8 @@ import { openIndex, type OpenIndex, type Place } from "./open-index.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
-export class EmbeddedClient implements Client {
+export class EmbeddedClient implements EmbeddedClientType {
+  readonly kind = "embedded";
   readonly #indexStore: BlobStore;
   readonly #configStore: BlobStore;
   /** Stores that this client opened, and so closes. */
@@ -174,6 +175,10 @@ export class EmbeddedClient implements Client {
     await this.#background.stop();
     this.#cache.clear();
     await Promise.all([this.#releaseThreads(), ...this.#owned.map((store) => store.close())]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   /** For work on the stores themselves. */

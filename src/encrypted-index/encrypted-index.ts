@@ -15,10 +15,12 @@ import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
   CallOptions,
+  DefaultInclude,
   GetOptions,
   IndexDescription,
   IndexKey,
   Item,
+  ItemField,
   ListIdsOptions,
   Match,
   MatchField,
@@ -89,8 +91,15 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
-  query(request: SingleQuery | TextQuery): Promise<Match[]>;
-  query(request: BatchQuery): Promise<Match[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I>,
+  ): Promise<Match<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: BatchQuery<I>,
+  ): Promise<Match<I>[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
+  ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     const { subject, options } = checkQuery(request);
     return this.#calls.look(options.signal, async () => {
@@ -103,6 +112,10 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
+  get<const I extends readonly ItemField[] = readonly ItemField[]>(
+    ids: readonly string[],
+    options?: GetOptions<I>,
+  ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkOptions(options, methodOptions.get);
     checkIds(ids, "ids");

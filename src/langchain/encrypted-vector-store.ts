@@ -200,6 +200,10 @@ export class EncryptedVectorStore extends VectorStore {
     await this.#index.close();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   /** A store with these texts in it. `metadatas`: one for each text, or one for all. */
   static override async fromTexts(
     texts: string[],

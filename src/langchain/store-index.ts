@@ -4,7 +4,13 @@ import { createClient } from "../core.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
 import { invalid } from "../check-input.js";
-import type { Client, EmbeddedClientOptions, HttpClientOptions, VectorIndex } from "../vector-index.js";
+import type {
+  Client,
+  EmbeddedClientOptions,
+  HttpClientOptions,
+  IndexConfigInput,
+  VectorIndex,
+} from "../vector-index.js";
 import { checkStoreOptions, type EncryptedVectorStoreArgs, type StoreOptions } from "./store-options.js";
 
 type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
@@ -71,7 +77,7 @@ export class StoreIndex {
     } catch (error) {
       if (!hasCode(error, "not_found")) throw error;
     }
-    const indexConfig = { ...indexConfigParams, type: indexType };
+    const indexConfig = { ...indexConfigParams, type: indexType } as IndexConfigInput;
     try {
       return { index: await this.#client.createIndex({ indexName, indexKey, indexConfig, metric }), metric };
     } catch (error) {

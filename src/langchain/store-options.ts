@@ -2,7 +2,7 @@
 
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { embedderByName } from "../embedding/built-in.js";
-import type { IndexType, Metric } from "../engine/config.js";
+import type { Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
 import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
@@ -10,19 +10,27 @@ import type {
   Client,
   EmbeddedClientOptions,
   HttpClientOptions,
-  IndexConfigInput,
   IndexKey,
+  PlainIndexConfig,
+  PqIndexConfig,
 } from "../vector-index.js";
 
-export interface StoreOptions {
+/** Of a new index. `ivfflat` is the default. */
+type IndexKind =
+  | {
+      readonly indexType?: PlainIndexConfig["type"];
+      readonly indexConfigParams?: Pick<PlainIndexConfig, "nLists" | "pqDim" | "pqBits">;
+    }
+  | {
+      readonly indexType: PqIndexConfig["type"];
+      readonly indexConfigParams?: Pick<PqIndexConfig, "nLists" | "pqDim" | "pqBits">;
+    };
+
+interface StoreFields {
   /** 1 to 128 bytes of UTF-8. Not secret. */
   readonly indexName: string;
   /** 64 hexadecimal characters or 32 bytes. Needed again to open the index; there is no other way in. */
   readonly indexKey: IndexKey;
-  /** Of a new index. Default `ivfflat`. */
-  readonly indexType?: IndexType;
-  /** Of a new index; `pqDim` and `pqBits` count for `ivfpq` only. */
-  readonly indexConfigParams?: Pick<IndexConfigInput, "nLists" | "pqDim" | "pqBits">;
   /** Of a new index. Default `cosine`. An existing index of another metric is refused. */
   readonly metric?: Metric;
   /**
@@ -35,6 +43,8 @@ export interface StoreOptions {
   /** Probes on while an unprobed list could still hold a closer document. Default false. */
   readonly greedy?: boolean;
 }
+
+export type StoreOptions = StoreFields & IndexKind;
 
 interface StoreAtLocation extends EmbeddedClientOptions {
   /** The specification's wrapper takes one for storage locations too. Only a service checks it. */

@@ -134,6 +134,10 @@ export class EncryptedStore extends BaseStore {
     await this.#index.close();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   [inspect.custom](): string {
     return `EncryptedStore(${JSON.stringify(this.#index.indexName)})`;
   }

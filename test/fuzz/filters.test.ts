@@ -37,9 +37,10 @@ test("metadata columns answer as the predicate does, and as mingo where it follo
     for (let i = 0; i < filtersOfDocuments; i++) {
       const { filter, root, matches } = randomFilter(choice, documents);
       const { certain, possible } = finish(evaluateColumns(root, columns, documents.length));
-      const conditions = conditionsOf(filter);
+      const conditions = conditionsOf(filter as Metadata);
       const isPlain =
-        isUsualForMingo(filter) && conditions.every(({ path }) => /^[a-z]+(\.[a-z]+)*$/.test(path));
+        isUsualForMingo(filter as Metadata) &&
+        conditions.every(({ path }) => /^[a-z]+(\.[a-z]+)*$/.test(path));
       documents.forEach((metadata, row) => {
         const expected = matches(metadata);
         const sure = hasRow(certain, row);

@@ -12,6 +12,8 @@ beforeEach(() => {
   client = createClient({ indexLocation: { location: "memory" } });
   loaded = [];
   const watched: Client = {
+    kind: client.kind,
+    [Symbol.asyncDispose]: () => client.close(),
     createIndex: (options) => client.createIndex(options),
     loadIndex: (options) => {
       loaded.push(options.indexName);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ErrorCode, SealdexError } from "../../src/errors.js";
 import type { Filter } from "../../src/filter.js";
-import type { Item, StoredItem, VectorIndex } from "../../src/vector-index.js";
+import type { CreateIndexOptions, Item, StoredItem, VectorIndex } from "../../src/vector-index.js";
 import * as wire from "../../src/wire.js";
 
 /** Through the text of JSON, as a request or an answer goes. */
@@ -91,7 +91,9 @@ test("the options of a new index are the same on the other side", () => {
   });
   fc.assert(
     fc.property(options, (given) => {
-      expect(wire.decodeCreateIndex(sent(wire.encodeCreateIndex(given)))).toEqual(given);
+      expect(wire.decodeCreateIndex(sent(wire.encodeCreateIndex(given as CreateIndexOptions)))).toEqual(
+        given,
+      );
     }),
   );
 });

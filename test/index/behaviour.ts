@@ -454,7 +454,11 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       "a trained $type gives vectors back if it keeps them, or says that it cannot",
       async (type) => {
         const items = Array.from({ length: 60 }, (_, i) => ({ id: `${i}`, vector: [i, 1, 0, 2 * i] }));
-        const { index } = await newIndex(items, "cosine", { ...type, ...(type.pqDim && { pqDim: 2 }) });
+        const { index } = await newIndex(
+          items,
+          "cosine",
+          type.type === "ivfpq" ? { ...type, pqDim: 2 } : type,
+        );
         await index.train({ nLists: 2 });
         const ask = () =>
           index.query({ queryVector: [7, 1, 0, 14], topK: 1, nProbes: 2, include: ["vector"] });

@@ -22,8 +22,8 @@ for (const [where, client] of Object.entries(clients)) {
     for (const metric of ["cosine", "euclidean", "squared_euclidean"] as const) {
       const newStore = (embeddings: Embeddings) => {
         const address = { indexName: `standard ${made++}`, indexKey: generateKey() };
-        const indexConfigParams = indexType === "ivfpq" ? { pqDim: 8 } : {};
-        const args = { ...address, client, indexType, metric, indexConfigParams };
+        const kind = indexType === "ivfpq" ? { indexType, indexConfigParams: { pqDim: 8 } } : { indexType };
+        const args = { ...address, client, metric, ...kind };
         return { store: new EncryptedVectorStore(embeddings, args), client, address };
       };
       const name = `${indexType}, ${metric}, ${where}`;

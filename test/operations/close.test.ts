@@ -7,7 +7,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient as createHttpClient } from "../../src/client/client.js";
-import { createClient, generateKey } from "../../src/core.js";
+import {
+  type Client,
+  createClient,
+  EncryptedVectorStore,
+  generateKey,
+  LexicalEmbeddings,
+} from "../../src/index.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
@@ -119,3 +125,21 @@ test.each(["local", "http"])(
     await service?.close();
   },
 );
+
+test("await using closes a client and a store", async () => {
+  const indexLocation = { location: "memory" } as const;
+  let client: Client;
+  let store: EncryptedVectorStore;
+  {
+    await using opened = createClient({ indexLocation });
+    await using made = new EncryptedVectorStore(new LexicalEmbeddings(), {
+      indexName: "a",
+      indexKey: generateKey(),
+      indexLocation,
+    });
+    await made.addTexts(["a"]);
+    [client, store] = [opened, made];
+  }
+  await expect(client.listIndexes()).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(store.addTexts(["b"])).rejects.toMatchObject({ code: "invalid_request" });
+});

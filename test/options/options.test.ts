@@ -130,9 +130,11 @@ const cases: Record<string, Case> = {
   train: {
     takes: methodOptions.train,
     valid: [{ nLists: 1, onProgress: () => {}, signal }],
-    call: async (options, _client, index) => {
+    call: async (options: object, client, index) => {
       await index.upsert([{ id: "a", vector }]);
-      await index.train(options);
+      const training = index.train(options);
+      if (client.kind === "embedded" || !Object.hasOwn(options ?? {}, "onProgress")) return training;
+      return expect(training).rejects.toMatchObject({ code: "not_supported" });
     },
   },
   compact: {

@@ -21,7 +21,7 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limit
     const query = decodeQuery(body);
     const signal = untilDisconnected(reply);
     return indexes.use(decodeAddress(body), async (index) => {
-      if ("queryVectors" in query) {
+      if (query.queryVectors !== undefined) {
         return { results: (await index.query({ ...query, signal })).map(encodeMatches) };
       }
       return { results: encodeMatches(await index.query({ ...query, signal })) };

@@ -19,14 +19,14 @@ const options =
   "--noEmit --strict --module nodenext --target es2022 --lib es2023,dom --types node --skipLibCheck";
 
 /** What the compiler says of a program that uses the built package. */
-async function compile(compiler: string, major: number): Promise<string> {
+async function compile(compiler: string, major: number, program: string): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
       join(compiler, "bin", "tsc"),
       ...options.split(" "),
       ...(major >= 6 ? ["--ignoreConfig"] : []),
-      join("test", "langchain", "types", "consumer.ts"),
+      join("test", "types", program),
     ],
     { cwd: root },
   ).catch((error: unknown) => error as { stdout: string });
@@ -37,10 +37,14 @@ function versionOf(compiler: string): string {
   return (JSON.parse(readFileSync(join(compiler, "package.json"), "utf8")) as { version: string }).version;
 }
 
-test.each(compilers.map((compiler) => [versionOf(compiler), compiler]))(
-  "a program of a user compiles with TypeScript %s",
-  async (version, compiler) => {
-    expect(await compile(compiler, Number.parseInt(version, 10))).toBe("");
+const programs = ["consumer.ts", "core.ts"];
+
+test.each(
+  compilers.flatMap((compiler) => programs.map((program) => [program, versionOf(compiler), compiler])),
+)(
+  "%s compiles with TypeScript %s",
+  async (program, version, compiler) => {
+    expect(await compile(compiler, Number.parseInt(version, 10), program)).toBe("");
   },
   180_000,
 );

@@ -1,0 +1,61 @@
+/** What callers store in an index and get back from it. */
+
+/**
+ * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
+ * most 1e15. What goes beyond is refused with `invalid_request`, in items and in queries.
+ */
+export type Vector = readonly number[] | Float32Array;
+
+/** JSON values under string keys, as they were stored. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+/**
+ * Metadata to store: an object of JSON values, of any type or interface of the caller's. Arrays, dates, maps and the like
+ * do not compile, and are `invalid_request`.
+ */
+export type MetadataInput =
+  | Metadata
+  | (object & { readonly [Symbol.iterator]?: never; readonly [Symbol.toPrimitive]?: never });
+
+/** What a caller stores. Only an index with an embedding model lets `vector` be left out. */
+export interface Item {
+  /** 1 to 512 bytes of UTF-8. */
+  readonly id: string;
+  readonly vector?: Vector;
+  /** At most 1 MiB of UTF-8. */
+  readonly contents?: string;
+  /** At most 64 KiB of JSON. Default `{}`. */
+  readonly metadata?: MetadataInput;
+}
+
+export type ItemField = "vector" | "decoded" | "contents" | "metadata";
+export type MatchField = "distance" | ItemField;
+
+/** The fields that `include` can name, besides `id`. */
+interface Fields {
+  /** Distance to the query under the index's metric, ascending. Estimated by a trained `ivf` or `ivfpq`. */
+  readonly distance: number;
+  /** Bit-equal to the float32 values that were stored. */
+  readonly vector: Float32Array;
+  /** What the index's codes say of the vector: `vector` itself if the index keeps it whole, else an approximation. */
+  readonly decoded: Float32Array;
+  readonly contents: string;
+  readonly metadata: Metadata;
+}
+
+/** Every item has these; contents may be missing. */
+type Certain = "distance" | "vector" | "decoded" | "metadata";
+
+/** `id` and the named fields; all fields, each perhaps missing, if the list of names is known at run time only. */
+type Included<I extends readonly MatchField[], All extends MatchField> = I extends unknown
+  ? number extends I["length"]
+    ? { readonly id: string } & Partial<Pick<Fields, All>>
+    : { readonly id: string } & Pick<Fields, I[number] & Certain> &
+        Partial<Pick<Fields, Exclude<I[number], Certain>>>
+  : never;
+
+/** What `get` returns: the id and the fields that `include` names. */
+export type StoredItem<I extends readonly ItemField[] = readonly ItemField[]> = Included<I, ItemField>;
+
+/** One neighbour: its id and the fields that `include` names. */
+export type Match<I extends readonly MatchField[] = readonly MatchField[]> = Included<I, MatchField>;

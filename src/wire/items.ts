@@ -1,0 +1,53 @@
+/** Items on their way into an index. None of their fields has two words. */
+
+import { losslessJson } from "../check-input.js";
+import { itemFields } from "../method-options.js";
+import { checkOptions } from "../option-names.js";
+import type { Item, Metadata } from "../vector-index.js";
+import { decodeVector, encodeVector } from "./values.js";
+
+/** Null counts as left out: many JSON writers send it for fields that are not set. */
+type Maybe<T> = T | null | undefined;
+
+export interface ItemBody {
+  readonly id: string;
+  readonly vector?: Maybe<readonly number[]>;
+  readonly contents?: Maybe<string>;
+  readonly metadata?: Maybe<Metadata>;
+}
+
+/** `where`: the item's place, for messages. */
+export function encodeItem(item: Item, where: string): ItemBody {
+  checkOptions(item, itemFields, where);
+  const { id, vector, contents, metadata } = item;
+  losslessJson(metadata, `${where}.metadata`);
+  return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
+}
+
+/** Metadata are held as text and parsed when they are asked for: as values they take up to 20 times as much memory. */
+export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: string): Item {
+  const json = metadata ? JSON.stringify(metadata) : undefined;
+  return {
+    id,
+    vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
+    contents: contents ?? undefined,
+    get metadata() {
+      return json === undefined ? undefined : (JSON.parse(json) as Metadata);
+    },
+  };
+}
+
+/**
+ * An element of one of a request's arrays, decoded by itself, so that a body need not be there as a whole. `name`: of the
+ * array. `where`: the element's place, for messages. What has no form but JSON's stays as it is.
+ */
+export function decodeElement(name: string, element: unknown, where: string): unknown {
+  if (name === "items") return decodeItem(element as ItemBody, where);
+  if (name === "query_vectors" && Array.isArray(element)) return decodeVector(element, where);
+  return element;
+}
+
+/** The items of a body whose elements were decoded one by one. */
+export function decodeItems(body: { readonly items: readonly unknown[] }): readonly Item[] {
+  return body.items as readonly Item[];
+}
