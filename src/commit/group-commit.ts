@@ -2,34 +2,39 @@
 
 import type { Manifest } from "./manifest.js";
 
-/** What a change makes of the newest manifest; the log adds the rest. Null: nothing to do after all. */
+/** What a change makes of the latest manifest; the log adds the rest. Null: nothing to do after all. */
 export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"> | null;
 
-/** A change, and whoever waits for it. */
+/** A change that waits to be committed. */
 export interface Pending {
   readonly change: Change;
+  /** Of the turn that it was promised. */
+  readonly holder?: string | undefined;
   resolve(committed: Manifest | null): void;
   reject(reason: unknown): void;
 }
 
 export interface CommitGroup {
-  /** The newest manifest with all changes of the group made to it; its own where none was. */
+  /** The latest manifest with all changes of the group applied. */
   readonly draft: Manifest;
-  /** Whose changes are in the draft: they are to be answered when it is stored. */
+  /** Changes in the draft: they are answered when it is stored. */
   readonly members: readonly Pending[];
-  /** Whose changes did not go with those before them: they are to be tried on what the group leaves. */
+  /** Changes that declined or threw after others of the group: they are tried again on what the group leaves. */
   readonly deferred: readonly Pending[];
 }
 
 /**
- * Makes changes to a manifest, one after the other. A change that declines, or throws, is answered only where what it
- * saw is stored: what others of the group are about to do may yet fail.
+ * Applies changes to a manifest, one after the other: first the one whose turn it is. A change that declines, or throws, is
+ * answered only if what it saw is stored: what others of the group are about to do may yet fail.
  */
 export function applyChanges(latest: Manifest, waiting: readonly Pending[]): CommitGroup {
-  let draft: Manifest = { ...latest, garbage: [] };
+  const { turn, ...rest } = latest;
+  const isPromised = ({ holder }: Pending) => turn !== undefined && holder === turn.holder;
+  const ordered = [...waiting.filter(isPromised), ...waiting.filter((pending) => !isPromised(pending))];
+  let draft: Manifest = { ...rest, garbage: [] };
   const members: Pending[] = [];
   const deferred: Pending[] = [];
-  for (const pending of waiting) {
+  for (const pending of ordered) {
     let changed: ReturnType<Change>;
     try {
       changed = pending.change(draft);

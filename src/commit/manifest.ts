@@ -63,6 +63,16 @@ export interface Manifest {
   readonly history: Watermark;
   /** Objects born below the floor (see names.ts) that no version names yet will never be named. */
   readonly uploads: Watermark;
+  /** The next commit is promised to a change; see `ManifestLog.claimTurn`. */
+  readonly turn?: Turn;
+}
+
+/** A promise of the next commit. It keeps no writer from committing: it only asks them to wait. */
+export interface Turn {
+  /** 16 random bytes, hexadecimal. */
+  readonly holder: string;
+  /** How long others wait for it, milliseconds. */
+  readonly ms: number;
 }
 
 /** Version 1 of a new index. */

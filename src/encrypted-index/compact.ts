@@ -1,62 +1,50 @@
 /**
- * Compaction: merges small segments, so that their number grows with the logarithm of the rows.
- *
- * Size-tiered, as in log-structured merge trees (O'Neil et al., 1996): once the newest segments hold eight of one
- * tier, they and what is newer become one. A row is rewritten at most once per tier. Writers run it before they
- * write, so a burst of writes pays for the segments it makes. On demand, all segments are merged.
+ * Compaction: merges segments, without rows that were deleted or replaced. Writers merge small segments before they write, a
+ * bounded amount each, so a burst of writes pays for the segments that it makes; see due-segments.ts. On demand, all segments
+ * are merged.
  */
 
-import { SealdexError } from "../errors.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
-import { dimensionOf, type OpenIndex } from "./open-index.js";
-import type { BlockOrder } from "./live-blocks.js";
-import { collectedRowsMax, commitRewrite, replaceSegments, rewrite, tombstones } from "./rewrite.js";
+import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import { collectedRowsMax, type RewritePlan } from "./collect-rows.js";
+import { dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
+import type { OpenIndex } from "./open-index.js";
+import { commitRewrite, rewrite } from "./rewrite.js";
 
-const fanIn = 8;
-const segmentBytes = 32 * 1024 * 1024;
-const tierBytes = 256 * 1024;
-/** Segments above this tier are large enough to be left alone: 16 MiB and more. */
-const tierMax = 2;
 /** On demand: as large as training makes them. */
 const wholeSegmentBytes = 128 * 1024 * 1024;
 const attemptsMax = 5;
 
 /**
- * Merges the newest segments if they are due. Of many writers it is the one whose commit made them due, or, where that
- * one does not come back, whoever finds twice as many. Does nothing where another process is doing the same.
+ * Merges small segments if they are due. Of many processes it is the one whose commit made them due, or, if that one does
+ * not come back, any that finds twice as many. Does nothing if this process merges already.
  */
 export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  if (index.rewriting.isHeld) return;
-  const { segments } = await index.log.recent();
-  if (dueSegments(segments, index.rewriting.compactionOwed ? fanIn : 2 * fanIn).length === 0) return;
-  await index.rewriting.hold(signal, async () => {
-    const snapshot = await index.snapshots.newest();
-    const due = new Set(dueSegments(snapshot.manifest.segments, fanIn).map(({ name }) => name));
-    const old = snapshot.segments.filter(({ ref }) => due.has(ref.name));
-    await merge(index, snapshot, old, "by segment", segmentBytes, signal);
-    index.rewriting.settleCompaction();
+  const count = index.rewriting.compactionOwed ? fanIn : 2 * fanIn;
+  if (!isDue(index, await index.log.knownOrNewest(), count)) return;
+  await index.rewriting.merge(async () => {
+    const merged = await index.snapshots.readNewest((snapshot) => mergeDue(index, snapshot, signal));
+    return merged !== null && isDue(index, merged, fanIn);
   });
 }
 
+/** Notes a commit of this process, which may have made segments due. */
+export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
+  if (!isDue(index, before, fanIn) && isDue(index, committed, fanIn)) index.rewriting.oweCompaction();
+}
+
 /**
- * Merges all segments into as few as their size allows, each list whole, without hidden and deleted rows. Does nothing
- * where that is so already. Throws `storage_unavailable` where other processes rewrite the index all the time.
+ * Merges all segments into as few as their size allows, each list whole, without shadowed and deleted rows. Does nothing if
+ * that is so already. What other processes commit meanwhile is left as it is. Throws `storage_unavailable` if other processes
+ * rewrite the whole index all the time.
  */
 export async function compactAll(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  await index.rewriting.hold(signal, async () => {
+  await index.rewriting.rewrite(signal, async () => {
     for (let lost = 0; lost < attemptsMax;) {
-      const snapshot = await index.snapshots.newest();
-      const { segments, manifest } = snapshot;
-      // Only rows that are grouped by the same lists can be merged list by list.
-      const foreign = segments.filter(({ ref }) => ref.model !== manifest.model?.name);
-      if (foreign.length === 0 && isCompact(segments)) return;
-      const [old, order] =
-        foreign.length > 0 ? ([foreign, "by segment"] as const) : ([segments, "by list"] as const);
-      const merged = await merge(index, snapshot, old, order, wholeSegmentBytes, signal);
-      signal?.throwIfAborted();
-      if (merged === null) lost++;
-      else if (order === "by list") return;
+      const outcome = await index.snapshots.readNewest((snapshot) => compactOnce(index, snapshot, signal));
+      if (outcome === "done") return;
+      if (outcome === "lost") lost++;
     }
     throw new SealdexError(
       "storage_unavailable",
@@ -65,53 +53,79 @@ export async function compactAll(index: OpenIndex, signal: AbortSignal | undefin
   });
 }
 
-/** Replaces segments by new ones with their live rows; null where another process was first, or the signal aborted. */
+/** Whether a segment has rows that are not grouped by the lists of the manifest's model. */
+export function isForeign({ rows, model }: SegmentRef, manifest: Manifest): boolean {
+  return rows > 0 && model !== manifest.model?.name;
+}
+
+/** Only rows that are grouped by the same lists can be merged list by list: others are grouped first. */
+async function compactOnce(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  signal: AbortSignal | undefined,
+): Promise<"done" | "continue" | "lost"> {
+  const { segments, manifest } = snapshot;
+  const isGrouped = segments.every(({ ref }) => !isForeign(ref, manifest));
+  if (isGrouped && isCompact(segments)) return "done";
+  if (isGrouped) index.rewriting.reserve(manifest.segments);
+  const merged = isGrouped
+    ? await merge(index, { ...planFor(snapshot, wholeSegmentBytes), order: "by list" }, signal)
+    : await regroup(index, snapshot, signal);
+  signal?.throwIfAborted();
+  if (merged === null) return "lost";
+  return isGrouped ? "done" : "continue";
+}
+
+/** Groups all rows by the lists of the snapshot's model. Returns null if other processes replaced the same segments first. */
+export function regroup(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  signal: AbortSignal | undefined,
+): Promise<Manifest | null> {
+  const segments = snapshot.segments.filter(({ ref }) => isForeign(ref, snapshot.manifest));
+  index.rewriting.reserve(segments.map(({ ref }) => ref));
+  return merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments }, signal);
+}
+
+async function mergeDue(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  signal: AbortSignal | undefined,
+): Promise<Manifest | null> {
+  const names = new Set(due(index, snapshot.manifest, fanIn).map(({ name }) => name));
+  if (names.size === 0) return null;
+  const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
+  return merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, signal);
+}
+
+/** Of all segments of a snapshot, by the lists of its model. */
+function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
+  const { segments, model, manifest } = snapshot;
+  const grouping = { model, name: manifest.model?.name };
+  return { snapshot, segments, grouping, order: "by segment", segmentBytes };
+}
+
+/** Returns null if other processes replaced the same segments first, or the signal aborted. */
 async function merge(
   index: OpenIndex,
-  snapshot: Snapshot,
-  old: readonly OpenSegment[],
-  order: BlockOrder,
-  bytesMax: number,
+  plan: RewritePlan,
   signal: AbortSignal | undefined,
 ): Promise<Manifest | null> {
-  try {
-    return await mergeNow(index, snapshot, old, order, bytesMax, signal);
-  } catch (error) {
-    if (await index.snapshots.wasSuperseded(snapshot.manifest, error)) return null;
-    throw error;
-  }
+  const replacement = await rewrite(index, plan, { signal });
+  return commitRewrite(index, replacement, [], (latest, replaced) =>
+    signal?.aborted || latest.model?.name !== plan.grouping.name ? null : replaced,
+  );
 }
 
-async function mergeNow(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  old: readonly OpenSegment[],
-  order: BlockOrder,
-  bytesMax: number,
-  signal: AbortSignal | undefined,
-): Promise<Manifest | null> {
-  const dimension = dimensionOf(index, snapshot.manifest);
-  if (old.length === 0 || dimension === undefined) return null;
-  // Where nothing older is left to hide, tombstones have done their work.
-  const deleted = old.length === snapshot.segments.length ? [] : await tombstones(snapshot, old);
-  const name = snapshot.manifest.model?.name;
-  const model = { model: snapshot.model, name };
-  const stored = await rewrite(index, snapshot, old, dimension, model, deleted, bytesMax, {
-    signal,
-    order,
-  });
-  return commitRewrite(index, stored, (latest) => {
-    if (signal?.aborted || latest.model?.name !== name) return null;
-    const replaced = replaceSegments(
-      latest,
-      old.map(({ ref }) => ref),
-      stored,
-    );
-    return replaced && { ...latest, ...replaced };
-  });
+function due(index: OpenIndex, { segments }: Manifest, count: number) {
+  return dueSegments(index.rewriting.mergeable(segments), count);
 }
 
-/** Whether merging all of them would gain nothing: no row is hidden, no list is torn, none is small. */
+function isDue(index: OpenIndex, manifest: Manifest, count: number): boolean {
+  return due(index, manifest, count).length > 0;
+}
+
+/** Whether merging all of them would gain nothing: no row is shadowed, no list is torn, none is small. */
 function isCompact(segments: readonly OpenSegment[]): boolean {
   return segments.every(({ ref, reader }, i) => {
     if (ref.deleted > 0 || ref.sequence !== segments[0].ref.sequence) return false;
@@ -124,24 +138,4 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;
     return isLarge || ref.rows + next.ref.rows > collectedRowsMax;
   });
-}
-
-/** Notes a commit of this process: whether it was the one that made segments due. */
-export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
-  const wasDue = dueSegments(before.segments, fanIn).length > 0;
-  if (!wasDue && dueSegments(committed.segments, fanIn).length > 0) index.rewriting.oweCompaction();
-}
-
-/** The newest segments that should become one, once `count` are of one tier; else none. */
-export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
-  for (let tier = tierMax; tier >= 0; tier--) {
-    const start = segments.findLastIndex((segment) => tierOf(segment) > tier) + 1;
-    const suffix = segments.slice(start);
-    if (suffix.filter((segment) => tierOf(segment) === tier).length >= count) return suffix;
-  }
-  return [];
-}
-
-function tierOf({ length }: SegmentRef): number {
-  return Math.max(0, Math.ceil(Math.log2(length / tierBytes) / Math.log2(fanIn)));
 }

@@ -1,18 +1,18 @@
 /** Deletes items: a segment of tombstones, and the commit that makes it count. */
 
-import { isDeepStrictEqual } from "node:util";
+import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import { fingerprint } from "../crypto/keys.js";
 import type { CompiledFilter } from "../filter.js";
-import { entryFingerprint, tombstone } from "../segment/id-table.js";
-import { hasRow } from "../segment/row-bits.js";
 import { vectorRows } from "../segment/row-source.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { noteCommit } from "./compact.js";
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import { withEncoding } from "./encoding.js";
+import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { pinMatching, unpinMatching } from "../search/row-filter.js";
-import type { Snapshot } from "../search/snapshot.js";
+
+/** How long other writers wait for a filter delete that lost a race, at least and at most, in milliseconds. */
+const turnMsMin = 250;
+const turnMsMax = 10_000;
 
 /** Deletes those of the ids that exist. */
 export async function deleteIds(
@@ -29,53 +29,55 @@ export async function deleteIds(
   }));
   if (places.every((place) => place === null)) return;
   // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
-  await bury(index, manifest, fingerprints, signal);
+  await writeTombstones(index, { manifest, deleted: fingerprints }, signal);
 }
 
-/** Deletes every item whose metadata match, as of one moment. */
+/**
+ * Deletes every item whose metadata match, as of one moment. What others write meanwhile may change which items match, so it is
+ * looked at again. That takes longer than a write, so after a lost race the others are asked to wait.
+ */
 export async function deleteMatching(
   index: OpenIndex,
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (;;) {
-    const { manifest, found } = await index.snapshots.read(async (snapshot) => ({
-      manifest: snapshot.manifest,
-      found: await findMatching(snapshot, filter, signal),
-    }));
-    // What was written in the meantime may have changed which items match.
-    if (found.length === 0 || (await bury(index, manifest, found, signal, true))) return;
+  const matching = new MatchingItems(filter, signal);
+  let turn: string | undefined;
+  try {
+    for (;;) {
+      const began = index.clock.steady();
+      const { manifest, deleted } = await index.snapshots.readNewest(async (snapshot) => ({
+        manifest: snapshot.manifest,
+        deleted: await matching.in(snapshot),
+      }));
+      if (deleted.length === 0) return;
+      const isValid = (latest: Manifest) => hasSameItems(latest, manifest);
+      const tombstones = { manifest, deleted, isValid, ...(turn !== undefined && { turn }) };
+      if (await writeTombstones(index, tombstones, signal)) return;
+      const tookMs = index.clock.steady() - began;
+      turn = await index.log.claimTurn(Math.max(turnMsMin, Math.min(turnMsMax, 2 * tookMs)));
+    }
+  } finally {
+    if (turn !== undefined) await index.log.releaseTurn(turn);
   }
 }
 
-async function findMatching(
-  snapshot: Snapshot,
-  filter: CompiledFilter,
-  signal: AbortSignal | undefined,
-): Promise<Uint8Array[]> {
-  const found: Uint8Array[] = [];
-  for (const segment of snapshot.segments) {
-    signal?.throwIfAborted();
-    const { bits, count } = await pinMatching(segment.reader, filter);
-    // The bits lie in the heap: they stay valid.
-    unpinMatching(segment.reader, filter);
-    if (count === 0) continue;
-    await snapshot.forEachEntry(
-      segment,
-      (row) => row !== tombstone && hasRow(bits, row),
-      (entry) => found.push(entryFingerprint(entry)),
-    );
-  }
-  return found;
+interface Tombstones {
+  /** As of which the items are to be deleted. */
+  readonly manifest: Manifest;
+  /** Their fingerprints. */
+  readonly deleted: readonly Uint8Array[];
+  /** Whether these are still the items to delete. Default: yes. */
+  readonly isValid?: (latest: Manifest) => boolean;
+  /** See `ManifestLog.claimTurn`. */
+  readonly turn?: string;
 }
 
-/** Commits tombstones. False where that needs the segments to be those of `manifest`, and they no longer are. */
-async function bury(
+/** Returns false if the tombstones were not valid any more when they were to be committed. */
+async function writeTombstones(
   index: OpenIndex,
-  manifest: Manifest,
-  deleted: readonly Uint8Array[],
+  { manifest, deleted, isValid = () => true, turn }: Tombstones,
   signal: AbortSignal | undefined,
-  onlyIfUnchanged = false,
 ): Promise<boolean> {
   const dimension = dimensionOf(index, manifest);
   if (dimension === undefined) return true;
@@ -88,10 +90,10 @@ async function bury(
     let before = manifest;
     const committed = await index.log.commit((latest) => {
       before = latest;
-      changed = onlyIfUnchanged && !isDeepStrictEqual(latest.segments, manifest.segments);
+      changed = !isValid(latest);
       if (signal?.aborted || changed || !areCommittable(latest, [stored])) return null;
       return { ...latest, segments: [...latest.segments, { ...stored, sequence: nextSequence(latest) }] };
-    });
+    }, turn);
     if (committed !== null) {
       noteCommit(index, before, committed);
       return true;
@@ -100,4 +102,15 @@ async function bury(
     signal?.throwIfAborted();
     if (changed) return false;
   }
+}
+
+/**
+ * Whether a manifest surely has the items of an earlier one, in segments that may have been rewritten. A commit of items has a
+ * higher sequence, which only goes down again if all segments are rewritten.
+ */
+function hasSameItems(latest: Manifest, earlier: Manifest): boolean {
+  const names = new Set(latest.segments.map(({ name }) => name));
+  return (
+    nextSequence(latest) === nextSequence(earlier) && earlier.segments.some(({ name }) => names.has(name))
+  );
 }

@@ -71,7 +71,7 @@ export class EncryptedIndex implements VectorIndex {
     const { signal } = options;
     const index = this.#index;
     await this.#calls.change(signal, async () => {
-      const dimension = dimensionOf(index, await index.log.recent());
+      const dimension = dimensionOf(index, await index.log.knownOrNewest());
       const packing = packItems(items, {
         keys: index.keys,
         metric: index.config.metric,

@@ -1,8 +1,9 @@
 /** Seals segments and models, and stores them under new random names. No manifest names them yet. */
 
 import type { ManifestLog } from "../commit/manifest-log.js";
-import type { ObjectRef, SegmentRef } from "../commit/manifest.js";
+import type { ObjectRef } from "../commit/manifest.js";
 import { newObjectName } from "../commit/object-names.js";
+import type { StoredSegment } from "../commit/replace-segments.js";
 import { headerBytes, sealObject } from "../crypto/sealed-object.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -12,9 +13,6 @@ import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { run } from "../threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
-
-/** A segment that is stored but that no manifest names yet. */
-export type StoredSegment = Omit<SegmentRef, "sequence">;
 
 export class ObjectWriter {
   readonly #record: OpenedRecord;
@@ -36,7 +34,7 @@ export class ObjectWriter {
     signal?: AbortSignal,
   ): Promise<StoredSegment> {
     const { indexId, keys } = this.#record;
-    const name = newObjectName(indexId, "segment", this.#log.version);
+    const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const writing = writeSegment(keys.data, { kind: "segment", indexId, name }, batch, encoding);
     const { bytes, header, rows, blocks, directoryLength } = await run(writing, signal);
     await this.#create(name, bytes, signal);
@@ -54,7 +52,7 @@ export class ObjectWriter {
 
   async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
     const { indexId, keys } = this.#record;
-    const name = newObjectName(indexId, "model", this.#log.version);
+    const name = newObjectName(indexId, "model", this.#log.knownVersion);
     const bytes = sealObject(keys.data, { kind: "model", indexId, name }, encodeModel(model));
     await this.#create(name, bytes, signal);
     return {

@@ -8,7 +8,7 @@ import { noteCommit } from "./compact.js";
 import { checkDimensionFits } from "./definition.js";
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import { withEncoding } from "./encoding.js";
-import type { StoredSegment } from "./object-writer.js";
+import type { StoredSegment } from "../commit/replace-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import type { PackedItems } from "./pack-items.js";
 

@@ -41,8 +41,17 @@ export class Snapshots {
    * The result of `work` on a snapshot that is at most as stale as the client allows. If the objects of the snapshot are
    * deleted before `work` has read them, `work` starts again on a newer snapshot.
    */
-  async read<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-    let snapshot = await this.newest(this.#maxStalenessMs);
+  read<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    return this.#readAt(this.#maxStalenessMs, work);
+  }
+
+  /** As `read`, on a snapshot that has every change acknowledged before this call. */
+  readNewest<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    return this.#readAt(0, work);
+  }
+
+  async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    let snapshot = await this.newest(maxStalenessMs);
     for (;;) {
       try {
         return await work(snapshot);
@@ -60,9 +69,9 @@ export class Snapshots {
     return [...namedObjects(manifest)].some((name) => !named.has(name));
   }
 
-  /** The manifest known here, without asking storage (see `ManifestLog.recent`), and the model of new segments. */
+  /** The manifest known here, without asking storage (see `ManifestLog.knownOrNewest`), and the model of new segments. */
   async recentModel(): Promise<{ readonly manifest: Manifest; readonly model: Model | undefined }> {
-    const manifest = await this.#log.recent();
+    const manifest = await this.#log.knownOrNewest();
     try {
       const model = manifest.model && (await this.#objects.model(manifest.model));
       this.#keepModelsOf(manifest);

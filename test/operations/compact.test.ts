@@ -66,7 +66,7 @@ test("of everything deleted leaves an empty index", async () => {
   const index = await createClient({ indexLocation: store }).createIndex(options);
   await index.compact();
   await index.upsert(items(0, 20));
-  await index.delete({ filter: {} });
+  await index.delete({ deleteAll: true });
   await index.compact();
   expect(await index.count()).toBe(0);
   await index.upsert(items(0, 5));
@@ -97,7 +97,7 @@ test("runs while others write, train and compact, and loses nothing", async () =
 
 test("is there over HTTP", async () => {
   const service = await startService();
-  const client = createHttpClient(service);
+  const client = createHttpClient(service.address);
   const index = await client.createIndex(options);
   for (let part = 0; part < 4; part++) await index.upsert(items(10 * part, 10));
   await index.compact();

@@ -12,8 +12,10 @@ export interface Call {
   readonly began: number;
   /** Infinity where it failed: it may have had its effect at any time since, or have it yet, or never. */
   readonly ended: number;
-  /** Ids and their new stamps; null deletes. Undefined for a read. */
+  /** Ids and their new stamps; null deletes. Undefined for a read and for a delete by filter. */
   readonly writes?: Readonly<Record<string, string | null>>;
+  /** A delete by filter: of all items whose stamps begin with this. */
+  readonly deletesStamps?: string;
   /** What a read saw: every live id and its stamp. */
   readonly seen?: Readonly<Record<string, string>>;
 }
@@ -53,6 +55,13 @@ export function linearize(history: readonly Call[]): Call[] | null {
     return ids.every((id, i) => (seen[id] ?? null) === state[i]);
   }
 
+  function after(state: readonly (string | null)[], { writes = {}, deletesStamps }: Call): (string | null)[] {
+    return state.map((stamp, i) => {
+      if (ids[i] in writes) return writes[ids[i]];
+      return deletesStamps !== undefined && stamp?.startsWith(deletesStamps) ? null : stamp;
+    });
+  }
+
   /** Calls that may be next: none of those left ended before they began. */
   function candidates(): number[] {
     const firstEnd = calls[done.indexOf(false)]?.ended ?? Infinity;
@@ -77,11 +86,11 @@ export function linearize(history: readonly Call[]): Call[] | null {
     if (visited.has(key)) return false;
     visited.add(key);
     for (const i of candidates()) {
-      const { writes } = calls[i];
-      if (writes === undefined) continue;
+      const { seen } = calls[i];
+      if (seen !== undefined) continue;
       done[i] = true;
       order.push(i);
-      if (search(ids.map((id, at) => (id in writes ? writes[id] : state[at])))) return true;
+      if (search(after(state, calls[i]))) return true;
       done[i] = false;
       order.pop();
     }
@@ -96,8 +105,9 @@ export function expectLinearizable(calls: readonly Call[]): void {
   if (linearize(calls) !== null) return;
   const lines = [...calls]
     .sort((a, b) => a.began - b.began)
-    .map(({ name, began, ended, writes, seen }) => {
-      const what = writes === undefined ? `saw ${JSON.stringify(seen)}` : JSON.stringify(writes);
+    .map(({ name, began, ended, writes, deletesStamps, seen }) => {
+      const what =
+        seen === undefined ? JSON.stringify(writes ?? deletesStamps) : `saw ${JSON.stringify(seen)}`;
       return `${began.toFixed(1)} to ${ended.toFixed(1)}  ${name}: ${what}`;
     });
   throw new Error(`no order of these calls explains what they saw:\n${lines.join("\n")}`);

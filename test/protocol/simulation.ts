@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
+import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
 import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
 import { numberOf } from "../../src/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
@@ -48,7 +49,7 @@ export async function simulate(seed: number): Promise<Report> {
 
   const writers = Array.from({ length: world.integer(2, 5) }, (_, i) => write(`writer ${i}`));
   const readers = Array.from({ length: world.integer(1, 2) }, (_, i) => read(`reader ${i}`));
-  await world.run(Promise.all([...writers, ...readers, train(), compact(), clean()]));
+  await world.run(Promise.all([...writers, ...readers, train(), compact(), merge(), clean()]));
   await world.run(Promise.all(opened.map((one) => one.close())));
   faults = noFaults;
   await world.run(finish());
@@ -61,7 +62,7 @@ export async function simulate(seed: number): Promise<Report> {
     for (let n = 0, last = world.integer(1, 4); n < last; n++) {
       await world.wait(world.random() * 2 * thinkMs);
       const together = Array.from({ length: world.chance(0.2) ? 3 : 1 }, (_, i) =>
-        change(index, who, `${who}.${n}.${i}`),
+        world.chance(0.15) ? deleteOf(index, who) : change(index, who, `${who}.${n}.${i}`),
       );
       await Promise.all(together);
     }
@@ -71,9 +72,22 @@ export async function simulate(seed: number): Promise<Report> {
     const some = ids.filter(() => world.chance(0.5));
     const deletes = world.chance(0.25);
     const writes = Object.fromEntries(some.map((id) => [id, deletes ? null : stamp]));
-    const items = some.map((id, i) => ({ id, vector: [i, world.integer(0, 9)], metadata: { stamp } }));
+    const items = some.map((id, i) => ({
+      id,
+      vector: [i, world.integer(0, 9)],
+      metadata: { stamp, by: who },
+    }));
     await recordCall(`${who} ${deletes ? "deletes" : "upserts"}`, { writes }, async () => {
       await (deletes ? index.delete({ ids: some }) : index.upsert(items));
+      return {};
+    });
+  }
+
+  /** Deletes by filter what one of the writers wrote last. */
+  async function deleteOf(index: VectorIndex, who: string): Promise<void> {
+    const by = `writer ${world.integer(0, 1)}`;
+    await recordCall(`${who} deletes by filter`, { deletesStamps: `${by}.` }, async () => {
+      await index.delete({ filter: { by } });
       return {};
     });
   }
@@ -112,6 +126,30 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
+  /** Merges any neighbouring runs, whether or not they are due: while others train, compact and write. */
+  async function merge(): Promise<void> {
+    const { inner } = open("merger");
+    for (let n = world.integer(0, 6); n > 0; n--) {
+      await world.wait(world.random() * 2 * thinkMs);
+      await tolerate(
+        inner.snapshots.readNewest(async (snapshot) => {
+          const { manifest, model } = snapshot;
+          const sequences = [...new Set(manifest.segments.map(({ sequence }) => sequence))];
+          const first = world.integer(0, sequences.length);
+          const merged = sequences.slice(first, first + world.integer(1, 4));
+          const segments = snapshot.segments.filter(({ ref }) => merged.includes(ref.sequence));
+          if (segments.length === 0) return;
+          const name = manifest.model?.name;
+          const plan = { snapshot, segments, order: "by segment", segmentBytes: 2 ** 20 } as const;
+          const replacement = await rewrite(inner, { ...plan, grouping: { model, name } });
+          await commitRewrite(inner, replacement, [], (latest, replaced) =>
+            latest.model?.name === name ? replaced : null,
+          );
+        }),
+      );
+    }
+  }
+
   async function clean(): Promise<void> {
     const { inner } = open("collector");
     for (let n = world.integer(0, 4); n > 0; n--) {
@@ -124,7 +162,7 @@ export async function simulate(seed: number): Promise<Report> {
   /** What a call asked for and saw, and when. A failed read says nothing; a failed write may have had its effect. */
   async function recordCall(
     name: string,
-    call: Pick<Call, "writes">,
+    call: Pick<Call, "writes" | "deletesStamps">,
     work: () => Promise<Pick<Call, "seen">>,
   ): Promise<void> {
     const began = world.now;
@@ -133,7 +171,8 @@ export async function simulate(seed: number): Promise<Report> {
       calls.push({ name, began, ended: world.now, ...call, ...result });
     } catch (error) {
       if (!isFault(error)) throw error;
-      if (call.writes !== undefined) calls.push({ name, began, ended: Infinity, ...call });
+      const isRead = call.writes === undefined && call.deletesStamps === undefined;
+      if (!isRead) calls.push({ name, began, ended: Infinity, ...call });
     }
   }
 

@@ -20,8 +20,13 @@ const now = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 // Written at once, whatever becomes of the process.
 const report = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
+// Until the standard input ends.
+let working = true;
+process.stdin.on("end", () => (working = false)).resume();
+
 if (role === "writer") {
-  for (let n = first; n < first + batches; n++) {
+  // Without a number of batches, until it is to end.
+  for (let n = first; working && (batches === undefined || n < first + batches); n++) {
     const ids = Array.from({ length: batchItems }, (_, i) => `${writer}-${n}-${i}`);
     const began = now();
     report({ ids, began });
@@ -29,10 +34,7 @@ if (role === "writer") {
     report({ ids, began, ended: now() });
   }
 } else {
-  // Until the standard input ends.
-  let reading = true;
-  process.stdin.on("end", () => (reading = false)).resume();
-  while (reading) {
+  while (working) {
     const began = now();
     if (role === "reader") {
       const ids = await index.listIds();
@@ -48,3 +50,4 @@ if (role === "writer") {
   }
 }
 await client.close();
+process.stdin.destroy();

@@ -1,0 +1,142 @@
+/**
+ * Which manifest of an index is the newest.
+ *
+ * Manifests are deleted in ascending order, so as long as one is there, none after it is gone. What is found, or found
+ * absent, after a remembered manifest counts only if that manifest is seen there afterwards: otherwise a deleted
+ * manifest would pass for one not yet written. The look is spared while memory is fresh, since manifests stay for
+ * `historyMs`.
+ */
+
+import type { IndexKeys } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
+import { openManifest, type SealedManifest } from "./manifest.js";
+import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
+import { historyMs } from "./retention.js";
+
+/** Manifests read at once when catching up: 1, 2, 4, … and then the list is asked. */
+const aheadMax = 16;
+const locateAttemptsMax = 3;
+const freshMs = historyMs / 4;
+
+/** Whose manifests they are, and with which key they were opened. */
+export interface IndexIdentity {
+  readonly indexName: string;
+  readonly indexId: Uint8Array;
+  readonly keys: IndexKeys;
+  readonly keyGeneration: number;
+}
+
+/** A manifest that was the newest. */
+export interface Sighting {
+  readonly sealed: SealedManifest;
+  /** When it was. */
+  readonly at: Instant;
+}
+
+export class ManifestReader {
+  readonly #store: BlobStore;
+  readonly #index: IndexIdentity;
+  readonly #clock: Clock;
+  #known: Sighting | undefined;
+
+  constructor(store: BlobStore, index: IndexIdentity, clock: Clock) {
+    this.#store = store;
+    this.#index = index;
+    this.#clock = clock;
+  }
+
+  /** The newest manifest that was seen here. */
+  get known(): Sighting | undefined {
+    return this.#known;
+  }
+
+  /** The newest manifest, asked of storage. Throws `rollback_detected` if it is not a successor of the known one. */
+  async newest(): Promise<Sighting> {
+    const base = this.#known;
+    if (base === undefined) return this.remember(await this.locate());
+    let { sealed } = base;
+    for (let ahead = 1; ; ahead *= 2) {
+      if (ahead > aheadMax) return this.remember(await this.locate(base));
+      const at = instant(this.#clock);
+      const from = sealed.manifest.version + 1;
+      for (const next of await this.#readFrom(from, ahead)) {
+        if (next !== null && next.manifest.previous === sealed.digest) {
+          sealed = next;
+          continue;
+        }
+        if (!this.isFresh(base) && !(await this.stands(base.sealed)))
+          return this.remember(await this.locate(base));
+        if (next !== null) throw this.#replaced();
+        return this.remember({ sealed, at });
+      }
+    }
+  }
+
+  /** A manifest by its number; null if it was deleted, or never was. */
+  async read(version: number): Promise<SealedManifest | null> {
+    const { indexId, keys } = this.#index;
+    const bytes = await this.#store.read(manifestName(indexId, version));
+    return bytes === null ? null : openManifest(keys, indexId, version, bytes);
+  }
+
+  /** Remembers a manifest that is the newest. Returns the known one, which another call may have brought further. */
+  remember(seen: Sighting): Sighting {
+    const known = this.#known;
+    if (known !== undefined && seen.sealed.manifest.version < known.sealed.manifest.version) return known;
+    this.#known = seen;
+    return seen;
+  }
+
+  /** Whether no manifest after this one can have been deleted yet. */
+  isFresh({ at }: Sighting): boolean {
+    return elapsedMs(this.#clock, at) < freshMs;
+  }
+
+  /** Whether this manifest is stored under its number now. */
+  async stands({ manifest, digest }: SealedManifest): Promise<boolean> {
+    return (await this.read(manifest.version))?.digest === digest;
+  }
+
+  /** The first of the list, which is the newest. It cannot be older than what was the newest before. */
+  async locate(before?: Sighting): Promise<Sighting> {
+    for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
+      const at = instant(this.#clock);
+      const name = await this.#newestName();
+      if (name === undefined) break;
+      const sealed = await this.read(numberOf(name));
+      // Deleted since it was listed: then there is a newer one.
+      if (sealed === null) continue;
+      if (before !== undefined && !follows(sealed, before.sealed)) throw this.#replaced();
+      return { sealed, at };
+    }
+    throw new SealdexError("missing_object", `index "${this.#index.indexName}": its manifests are gone`);
+  }
+
+  async #newestName(): Promise<string | undefined> {
+    const prefix = manifestPrefix(this.#index.indexId);
+    const [first] = await this.#store.list(prefix, { limit: 1 });
+    if (first === undefined || isNumbered(first, prefix)) return first;
+    // What others put there is passed over.
+    return (await this.#store.list(prefix)).find((name) => isNumbered(name, prefix));
+  }
+
+  async #readFrom(version: number, count: number): Promise<(SealedManifest | null)[]> {
+    if (count === 1) return [await this.read(version)];
+    return Promise.all(Array.from({ length: count }, (_, i) => this.read(version + i)));
+  }
+
+  #replaced(): SealdexError {
+    return new SealdexError(
+      "rollback_detected",
+      `index "${this.#index.indexName}": its history was replaced`,
+    );
+  }
+}
+
+/** Whether the newest manifest can be what became of an earlier newest one. */
+function follows(newest: SealedManifest, before: SealedManifest): boolean {
+  if (newest.manifest.version === before.manifest.version) return newest.digest === before.digest;
+  return newest.manifest.version > before.manifest.version;
+}

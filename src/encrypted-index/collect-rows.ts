@@ -1,0 +1,85 @@
+/** Collects the live rows of segments in batches, each for one or two new segments. */
+
+import type { Model } from "../engine/model.js";
+import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import type { Row } from "../segment/row.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
+import type { Batch } from "../segment/segment-writer.js";
+import { withEncoding } from "./encoding.js";
+import { type BlockOrder, liveBlocks } from "./live-blocks.js";
+import { joinMoved, move, type MovedRows } from "./move-rows.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
+export const collectedRowsMax = 2 ** 16;
+
+/** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
+export interface TargetModel {
+  readonly model?: Model;
+  readonly name?: string;
+}
+
+export interface RewritePlan {
+  readonly snapshot: Snapshot;
+  /** Of the snapshot, all or none of each sequence. */
+  readonly segments: readonly OpenSegment[];
+  readonly grouping: TargetModel;
+  readonly order: BlockOrder;
+  /** Vectors and texts of a new segment, about. */
+  readonly segmentBytes: number;
+}
+
+export interface Collected {
+  readonly batch: Batch;
+  /** Of its vectors and texts. */
+  readonly bytes: number;
+}
+
+/** The first batch holds the fingerprints that are `deleted`. */
+export async function* collectRows(
+  index: OpenIndex,
+  { snapshot, segments, grouping, order, segmentBytes }: RewritePlan,
+  dimension: number,
+  deleted: readonly Uint8Array[],
+): AsyncGenerator<Collected> {
+  const { model, name } = grouping;
+  let rows: Row[] = [];
+  let parts: MovedRows[] = [];
+  let bytes = 0;
+  let tombstones = deleted;
+  const flush = async (): Promise<Collected> => {
+    const batch = { dimension, rows, source: await joinMoved(parts, dimension), deleted: tombstones };
+    const collected = { batch, bytes };
+    [rows, parts, bytes, tombstones] = [[], [], 0, []];
+    return collected;
+  };
+  // Rows that have lists to be cut by.
+  const together = model !== undefined && order === "by segment" ? 2 : 1;
+  const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
+  let list: number | undefined;
+  for await (const live of liveBlocks(snapshot, segments, order)) {
+    const { segment, block } = live;
+    const { reader } = segment;
+    const isLarge = bytes >= together * segmentBytes || rows.length >= collectedRowsMax;
+    if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
+      yield await flush();
+    list = block.list;
+    // What was read ahead of the segments before is not needed any more.
+    if (order === "by segment" && !readers.has(segment)) readers.clear();
+    const forward = readers.get(segment) ?? [reader.forward("records"), reader.forward("contents")];
+    readers.set(segment, forward);
+    const places = live.kept.map((row) => block.firstRow + row);
+    const [records, contents] = await Promise.all(forward.map((read) => read(places)));
+    live.fingerprints.forEach((fingerprint, i) => {
+      const record = records[i] as Uint8Array;
+      rows.push({ fingerprint, record, contents: contents[i] });
+      bytes += record.length + (contents[i]?.length ?? 0);
+    });
+    const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
+      move(live, encoding, name, index.config),
+    );
+    parts.push(moved);
+    bytes += moved.bytes;
+  }
+  if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}

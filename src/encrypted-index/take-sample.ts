@@ -1,0 +1,54 @@
+/** The rows that a model is learned from. */
+
+import { toListSpace } from "../engine/metric.js";
+import { samplePositions, seededRandom } from "../engine/random.js";
+import { rowsPerListSampled } from "../engine/train.js";
+import type { Snapshot } from "../search/snapshot.js";
+import type { OpenIndex } from "./open-index.js";
+import { liveBlocks, liveVectors } from "./live-blocks.js";
+
+/** Bounds the memory of a sample, unless the lists need more to begin with. */
+const sampleBytesMax = 256 * 1024 * 1024;
+
+export interface SampleSize {
+  /** Live rows of the snapshot. */
+  readonly rows: number;
+  /** Lists that are to be learned. */
+  readonly lists: number;
+  readonly dimension: number;
+}
+
+export interface SampleOptions {
+  readonly seed: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the number of rows that were looked at. */
+  readonly onRows: (done: number) => void;
+}
+
+/** Randomly chosen live rows in list space, layout (n, dimension). */
+export async function takeSample(
+  { config }: OpenIndex,
+  snapshot: Snapshot,
+  { rows, lists, dimension }: SampleSize,
+  { seed, signal, onRows }: SampleOptions,
+): Promise<Float32Array> {
+  const affordable = Math.floor(sampleBytesMax / (4 * dimension));
+  const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
+  const positions = samplePositions(seededRandom(seed), rows, size);
+  const sample = new Float32Array(size * dimension);
+  let seen = 0;
+  let taken = 0;
+  for await (const live of liveBlocks(snapshot, snapshot.segments)) {
+    signal?.throwIfAborted();
+    const n = live.kept.length;
+    const wanted: number[] = [];
+    while (taken < size && positions[taken] < seen + n) wanted.push(live.kept[positions[taken++] - seen]);
+    if (wanted.length > 0) {
+      const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }), dimension);
+      sample.set(points, (taken - wanted.length) * dimension);
+    }
+    seen += n;
+    onRows(seen);
+  }
+  return sample;
+}

@@ -1,0 +1,21 @@
+/** Tombstones on their way from old segments to new ones. */
+
+import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import { entryFingerprint, tombstone } from "../segment/id-table.js";
+
+/** Fingerprints that `segments` delete, except those that newer segments of `snapshot` shadow. */
+export async function tombstonesOf(
+  snapshot: Snapshot,
+  segments: readonly OpenSegment[],
+): Promise<Uint8Array[]> {
+  const found: Uint8Array[] = [];
+  for (const segment of segments) {
+    if (segment.ref.deleted === 0) continue;
+    await snapshot.forEachEntry(
+      segment,
+      (row) => row === tombstone,
+      (entry) => found.push(entryFingerprint(entry)),
+    );
+  }
+  return found;
+}

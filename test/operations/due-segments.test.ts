@@ -1,0 +1,106 @@
+/** Which segments writers merge: few segments stay, each write merges little, and no row is merged often. */
+
+import { expect, test } from "vitest";
+import type { SegmentRef } from "../../src/commit/manifest.js";
+import {
+  dueSegments,
+  fanIn,
+  mergedBytesMax,
+  mergedEntriesMax,
+} from "../../src/encrypted-index/due-segments.js";
+import { seededRandom } from "../../src/engine/random.js";
+
+const tiers = 3;
+let names = 0;
+const segment = (length: number, rows: number, sequence: number): SegmentRef => ({
+  name: `${names++}`,
+  header: "",
+  length,
+  rows,
+  deleted: 0,
+  blocks: 1,
+  directoryLength: 1,
+  sequence,
+});
+const sum = (segments: readonly SegmentRef[], of: "length" | "rows") =>
+  segments.reduce((total, one) => total + one[of], 0);
+const isSmall = ({ length, rows }: SegmentRef) => length <= 16 * 2 ** 20 && rows <= 2 ** 15;
+
+/** What an index is after many writes, each of which merges first what is due. */
+function afterWrites(sizes: readonly { readonly length: number; readonly rows: number }[]) {
+  let segments: readonly SegmentRef[] = [];
+  let mergedBytes = 0;
+  let segmentsMax = 0;
+  for (const [n, { length, rows }] of sizes.entries()) {
+    const due = dueSegments(segments, fanIn);
+    if (due.length > 0) {
+      expect(sum(due, "length")).toBeLessThanOrEqual(mergedBytesMax);
+      expect(sum(due, "rows")).toBeLessThanOrEqual(mergedEntriesMax);
+      const first = segments.indexOf(due[0]);
+      expect(segments.slice(first, first + due.length)).toEqual(due);
+      expect(new Set(due.map(({ sequence }) => sequence)).size).toBeGreaterThan(1);
+      const merged = segment(sum(due, "length"), sum(due, "rows"), due[due.length - 1].sequence);
+      segments = [...segments.slice(0, first), merged, ...segments.slice(first + due.length)];
+      mergedBytes += merged.length;
+    }
+    segments = [...segments, segment(length, rows, n + 1)];
+    segmentsMax = Math.max(segmentsMax, segments.filter(isSmall).length);
+  }
+  return {
+    segments,
+    segmentsMax,
+    amplification:
+      mergedBytes /
+      Math.max(
+        1,
+        sum(
+          sizes.map((s, i) => segment(s.length, s.rows, i)),
+          "length",
+        ),
+      ),
+  };
+}
+
+test("small writes leave few small segments, and every row is merged about once per tier above the lowest", () => {
+  const random = seededRandom(1);
+  for (const bytes of [1000, 5000, 60_000]) {
+    const sizes = Array.from({ length: 10_000 }, () => ({
+      length: Math.ceil(2 * bytes * random()),
+      rows: 1,
+    }));
+    const { segmentsMax, amplification } = afterWrites(sizes);
+    expect(segmentsMax).toBeLessThanOrEqual(fanIn * (tiers + 1));
+    // Segments of the lowest tier are short, and merged again and again until they leave it.
+    const inLowest = (256 * 1024) / bytes / (fanIn - 1);
+    expect(amplification).toBeLessThanOrEqual(inLowest + 2 * tiers);
+  }
+});
+
+test("so do writes of many rows, and of sizes of every kind in every order", () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = seededRandom(seed);
+    const spread = 24 * random();
+    const sizes = Array.from({ length: 1000 }, () => {
+      const length = Math.ceil(2 ** (6 + spread * random()));
+      return { length, rows: Math.ceil((length / 40) * random()) };
+    });
+    const { segments, segmentsMax } = afterWrites(sizes);
+    const large = segments.filter((one) => !isSmall(one)).length;
+    expect(segmentsMax).toBeLessThanOrEqual(fanIn * tiers * (large + 1) + 2 * fanIn);
+  }
+});
+
+test("segments that were committed together stay together", () => {
+  const together = Array.from({ length: 20 }, () => segment(1000, 1, 1));
+  expect(dueSegments(together, fanIn)).toEqual([]);
+  const runs = Array.from({ length: fanIn }, (_, i) => [segment(1000, 1, i), segment(1000, 1, i)]);
+  expect(dueSegments(runs.flat(), fanIn)).toEqual(runs.flat());
+});
+
+test("small segments between large ones are merged, and large ones are left alone", () => {
+  const large = () => segment(20 * 2 ** 20, 1000, names);
+  const small = () => Array.from({ length: fanIn }, () => segment(1000, 1, names));
+  const between = small();
+  expect(dueSegments([large(), ...between, large(), segment(1000, 1, names)], fanIn)).toEqual(between);
+  expect(dueSegments(Array.from({ length: 100 }, large), fanIn)).toEqual([]);
+});
