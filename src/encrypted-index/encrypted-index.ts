@@ -253,12 +253,17 @@ export class EncryptedIndex implements VectorIndex {
   ): Promise<Match[][]> {
     return this.#index.snapshots.read(async (snapshot) => {
       const dimension = dimensionOf(this.#index, snapshot.manifest);
-      // No vector has been stored yet, so any dimension may ask and nothing is near.
-      if (dimension === undefined) return vectors.map(() => []);
+      const { metric } = this.#index.config;
+      if (dimension === undefined) {
+        // No vector has been stored yet, so any dimension may ask and nothing is near.
+        return vectors.map((vector, i) => {
+          copyVector(vector, new Float32Array(vector.length), metric, where(i));
+          return [];
+        });
+      }
       const packed = new Float32Array(vectors.length * dimension);
       vectors.forEach((vector, i) => {
-        const to = packed.subarray(i * dimension, (i + 1) * dimension);
-        copyVector(vector, to, this.#index.config.metric, where(i));
+        copyVector(vector, packed.subarray(i * dimension, (i + 1) * dimension), metric, where(i));
       });
       if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
       return query(this.#index.searcher, snapshot, packed, dimension, options);

@@ -166,6 +166,9 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       const { index } = await newIndex();
       expect(await index.query({ queryVector: [1, 2, 3] })).toEqual([]);
       expect(await index.query({ queryVectors: [[1], [2]] })).toEqual([[], []]);
+      const invalid = { code: "invalid_request" };
+      await expect(index.query({ queryVector: [1, Number.NaN] })).rejects.toMatchObject(invalid);
+      await expect(index.query({ queryVectors: [[1], [Infinity, 2]] })).rejects.toMatchObject(invalid);
       expect(await index.get(["a"])).toEqual([]);
       expect(await index.count()).toBe(0);
       expect(await index.listIds()).toEqual([]);
