@@ -1,5 +1,5 @@
 /**
- * Searches of several queries among blocks of vectors, which share what is open and run side by side: what search.ts does for
+ * Searches of several queries among blocks of vectors, which share the open blocks and run in parallel: what search.ts does for
  * one query, as a `Work`.
  */
 
@@ -12,7 +12,7 @@ import { type IdTable, writeIdTables } from "./search.js";
 import { type Candidate, TopK } from "./top-k.js";
 import type { Work } from "./work.js";
 
-/** Queries of one call: each takes a few dozen microseconds, and a call costs as much beside. */
+/** Queries per call: a query takes a few dozen microseconds, and so does the overhead of a call. */
 const queriesTogether = 8;
 
 /** Holds kernel memory: call `free` when done. */
@@ -27,16 +27,16 @@ export class BatchSearch {
   }
 
   /**
-   * Compares each query with jobs of its own, under sorted id tables that may hide rows, newest first. What jobs and tables
-   * point to stays where it is until this is done.
+   * Compares each query with jobs of its own. `tables` are sorted id tables that may shadow rows, newest first. What jobs and
+   * tables point to must not move until the work is done.
    */
   *scan(jobs: readonly (readonly ScanJob[])[], tables: readonly IdTable[]): Work<void> {
-    const asked = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
+    const active = jobs.flatMap((own, i) => (own.length > 0 ? [i] : []));
     const held = writeIdTables(tables);
-    const scans = allocate(flatScanLayout.bytes * asked.length);
+    const scans = allocate(flatScanLayout.bytes * active.length);
     const placed: number[] = [];
     try {
-      asked.forEach((i, place) => {
+      active.forEach((i, place) => {
         const query = this.#queries[i];
         query.newerIdTables = held;
         query.reserve(rowsMax(jobs[i]));
@@ -47,9 +47,9 @@ export class BatchSearch {
         writeWords(scans + flatScanLayout.bytes * place, flatScanLayout, scan);
       });
       const calls: KernelCall[] = [];
-      for (let first = 0; first < asked.length; first += queriesTogether) {
-        const count = Math.min(queriesTogether, asked.length - first);
-        const rows = asked.slice(first, first + count).flatMap((i) => jobs[i].map(({ codes }) => codes.n));
+      for (let first = 0; first < active.length; first += queriesTogether) {
+        const count = Math.min(queriesTogether, active.length - first);
+        const rows = active.slice(first, first + count).flatMap((i) => jobs[i].map(({ codes }) => codes.n));
         const cost = rows.reduce((sum, n) => sum + n, 0) * this.#queries[0].dimension;
         calls.push({ kernel: "scanFlatEach", args: [scans + flatScanLayout.bytes * first, count], cost });
       }
@@ -61,7 +61,7 @@ export class BatchSearch {
     }
   }
 
-  /** The rows found for each query, nearest first. Nothing can be scanned after it. */
+  /** The rows found for each query, nearest first. Ends the search: nothing can be scanned afterwards. */
   finish(): Candidate[][] {
     return this.#nearest.map((nearest) => nearest.finish());
   }

@@ -1,12 +1,12 @@
-/** Blocks of rows as kernels see them: a record in kernel memory, which jobs and the parts of lists point to. */
+/** The records of blocks of rows in kernel memory, which jobs and list block tables point to. */
 
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { wordAt, writeWords } from "./kernels/memory.js";
 
-/** Where things of a block lie in kernel memory, or 0; see `Block` in assembly/search.ts. */
+/** Addresses of a block's data in kernel memory; see `Block` in assembly/search.ts. Absent: the block has none. */
 export interface BlockRecord {
   readonly n: number;
-  /** Layout (n, 4) words. */
+  /** Address of n * 4 words. */
   readonly fingerprints: number;
   readonly vectors?: number;
   readonly norms?: number;
@@ -15,7 +15,7 @@ export interface BlockRecord {
   readonly fitsFloat32?: boolean;
 }
 
-/** Writes the record to kernel memory. */
+/** Writes a record to `at`. */
 export function writeBlockRecord(at: number, block: BlockRecord): void {
   const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = false } = block;
   const fields = {
@@ -31,7 +31,7 @@ export function writeBlockRecord(at: number, block: BlockRecord): void {
   writeWords(at, blockLayout, fields);
 }
 
-/** The `now` of the latest search by lists (see list-search.ts) that scanned the block; 0: none did. */
+/** The `now` of the latest `searchLists` (see list-search.ts) that scanned the block; 0: none did. */
 export function lastUseOf(record: number): number {
   return wordAt(record + blockLayout.lastUse);
 }

@@ -1,4 +1,4 @@
-/** Which codec an index's rows have. */
+/** The codec and the scanner of an index's rows. */
 
 import type { Codec } from "./codec.js";
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
@@ -11,11 +11,11 @@ import { isCodedModel, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { flatScanner, type Scanner } from "./scanner.js";
 
-/** A model in kernel memory, while it is pinned. */
+/** A model in kernel memory. Valid while it is pinned. */
 export interface Trained {
   readonly model: Model;
   readonly quantizer: CoarseQuantizer;
-  /** Where rows are codes alone. */
+  /** If rows are codes without vectors. */
   readonly rowQuantizer?: ModelQuantizer;
 }
 
@@ -27,7 +27,7 @@ export function codecToWrite(config: IndexConfig, dimension: number, trained: Tr
   return flatCodec(config.metric, dimension, trained?.quantizer ?? "none");
 }
 
-/** The codec of stored rows, `grouped` by the lists of a model or not. `model` is theirs; only codes alone need it. */
+/** The codec of stored rows, `grouped` by the lists of a model or not. Only codes without vectors need their `model`. */
 export function codecToRead(
   config: IndexConfig,
   dimension: number,

@@ -1,6 +1,6 @@
 /**
- * The coarse quantizer: which inverted list a vector belongs to, and in which order lists are worth probing.
- * Works in list space (see metric.ts), where nearness is L2.
+ * The coarse quantizer: which inverted list a vector belongs to, and in which order a query probes lists. Works in list space
+ * (see metric.ts), in which distances are L2.
  */
 
 import { allocateFlat, type FlatRoom, loadedVectors } from "./flat-codes.js";
@@ -14,7 +14,7 @@ import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
-/** Vectors that are assigned at a time; copying them takes a few milliseconds. */
+/** Vectors assigned at a time, in bytes; copying them takes a few milliseconds. */
 const heldBytes = 16 * 1024 * 1024;
 
 /** The lists that a query should probe. */
@@ -25,26 +25,26 @@ export interface Probes {
   readonly distances: readonly number[];
 }
 
-/** From so many lists on, the centroids have RaBitQ codes of their own, around their mean. */
+/** From this number of lists on, the centroids have RaBitQ codes of their own, relative to their mean. */
 const codedFrom = 64;
-/** With codes, probing more than this share of the lists is no faster. */
+/** If more than this share of the lists is probed, codes are no faster. */
 const codedShareMax = 1 / 4;
-/** The number of wanted lists up to which choosing the most promising ones pays. */
+/** The number of probes up to which codes are faster. */
 const codedProbesMax = 128;
 
 /** A model's centroids in kernel memory. Call `free` when done. */
 export class CoarseQuantizer {
   readonly nLists: number;
   readonly rotation: Rotation;
-  /** Where the record lies that `searchLists` takes. */
+  /** The address of the record that kernels take. */
   readonly record: number;
   readonly #dimension: number;
   readonly #room: FlatRoom;
   readonly #centroids: number;
   readonly #halfNorms: number;
-  /** The rotated centroids, or 0: what encodes vectors as codes beside them needs them, and nothing else once they are coded. */
+  /** Address of the rotated centroids, or 0. Once the centroids have codes, only encoding RaBitQ codes of rows needs them. */
   #rotated: number;
-  /** List numbers as tie keys. */
+  /** Address of list numbers as tie keys. */
   readonly #numbers: number;
   readonly #mean: number;
   readonly #ownBytes: number;
@@ -76,7 +76,7 @@ export class CoarseQuantizer {
     return this.#ownBytes + (this.#rotated > 0 ? 4 * this.nLists * this.rotation.rotated : 0);
   }
 
-  /** Loads and rotates a model's centroids; many of them get codes. */
+  /** Loads and rotates a model's centroids; if there are many, computes codes of them. */
   static *open(model: Model): Work<CoarseQuantizer> {
     const quantizer = new CoarseQuantizer(model);
     try {
@@ -121,7 +121,7 @@ export class CoarseQuantizer {
     this.#coded = factors > 0;
   }
 
-  /** Codes of the centroids around their mean. */
+  /** Computes codes of the centroids, relative to their mean. */
   *#encode(factors: number): Work<void> {
     const { nLists, rotation } = this;
     const { rotated } = rotation;
@@ -173,7 +173,7 @@ export class CoarseQuantizer {
     return assigned;
   }
 
-  /** The nearest list of each of n vectors; `pointsOf` gives some of them, layout (count, dimension), in list space. */
+  /** The nearest list of each of n vectors; `pointsOf` returns `count` of them, layout (count, dimension), in list space. */
   *assignAll(n: number, pointsOf: (first: number, count: number) => Float32Array): Work<Uint32Array> {
     const lists = new Uint32Array(n);
     const rowBytes = 4 * this.#dimension;
@@ -222,7 +222,7 @@ export class CoarseQuantizer {
       ];
       let largest = 0;
       for (const square of doublesAt(squares, n)) largest = Math.max(largest, square);
-      // Covers the rounding of this sum, and of the float32 distances it is compared with.
+      // Allows for rounding of this sum, and of the float32 distances it is compared with.
       return Math.sqrt(largest) * (1 + this.#dimension * 2 ** -22);
     } finally {
       free(at);
@@ -230,8 +230,8 @@ export class CoarseQuantizer {
   }
 
   /**
-   * The `nProbes` nearest lists. Few of many are found by the codes of their centroids, which now and then puts a list in the
-   * place of one that is hardly nearer; otherwise the order is exact.
+   * The `nProbes` nearest lists, or all if there are fewer. A small share of many lists is found by the codes of their centroids,
+   * which sometimes replaces a list by one that is hardly farther; otherwise the order is exact.
    */
   probe(query: QueryVector, nProbes: number): Probes {
     const nearest = new TopK(nProbes);
@@ -247,12 +247,12 @@ export class CoarseQuantizer {
     };
   }
 
-  /** Whether so many lists are looked for by the codes of their centroids. */
+  /** Whether this number of lists is found by the codes of their centroids. */
   isCodedFor(nProbes: number): boolean {
     return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
   }
 
-  /** Where the rotated centroid of a list lies in kernel memory; not of a model whose rows are codes alone. */
+  /** The address of a list's rotated centroid. Not for a model whose rows are codes without vectors. */
   rotatedCentroid(list: number): number {
     return this.#rotated + 4 * list * this.rotation.rotated;
   }

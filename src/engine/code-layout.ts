@@ -1,22 +1,22 @@
 /**
- * How codes without vectors lie in memory and in storage.
+ * The layout of codes without vectors, in memory and in storage.
  *
- * A *row code* is one row by itself: u32 reference centroid, float32 add and scale, then its bits. Row codes can be put together in any order,
- * which is how rows move from list to list. A *block* holds n rows as the kernels scan them: n reference centroids, the add and
- * then the scale of n rows, then the bits; nibbles lie across rows, 32 rows at a time (see assembly/estimate.ts), and waste at most half a byte
- * for each 4 bits of one row.
+ * A *row code* is one row by itself: u32 reference centroid, float32 add and scale, then its bits. Row codes can be joined in any
+ * order, which is how rows move from list to list. A *block* has n rows as the kernels scan them: n reference centroids, n adds, n
+ * scales, then the bits. Nibbles are interleaved across rows, 32 rows at a time (see assembly/estimate.ts), which wastes at most
+ * half a byte per 4 bits of one row.
  */
 
-/** The reference centroid of a zero vector under `cosine`, which is in no direction. */
+/** The reference centroid of a zero vector under `cosine`, which has no direction. */
 export const noCentroid = 0xffffffff;
 
-/** Numbers of 4 bytes before the bits of a row: its reference centroid, add and scale. */
+/** Words of 4 bytes before the bits of a row: its reference centroid, add and scale. */
 export const codeWords = 3;
 
 export interface CodeLayout {
-  /** Nibbles of a row that lie across rows in a block; 0 where a row's bits stay together. */
+  /** Nibbles per row that are interleaved across rows in a block; 0: the bits of a row stay together. */
   readonly nibbles: number;
-  /** Bytes of a row's bits. */
+  /** Bytes of the bits of a row. */
   readonly bitBytes: number;
 }
 
@@ -97,7 +97,7 @@ export function unpackRows(
   return rows;
 }
 
-/** Where a row's nibbles lie in a block: byte first + nibble * stride, shifted by `shift` bits. */
+/** The position of a row's nibbles in a block: byte first + nibble * stride, shifted by `shift` bits. */
 function placeOf({ nibbles }: CodeLayout, n: number, row: number) {
   const whole = n - (n % 32);
   const blockAt = 4 * codeWords * n + (nibbles * (row < whole ? row - (row % 32) : whole)) / 2;

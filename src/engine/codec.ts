@@ -78,7 +78,7 @@ export interface RowCodec extends BlockCodec {
 export type Codec = VectorCodec | RowCodec;
 
 /**
- * What stored vectors have beside them: `"none"`, if rows are not grouped by lists; else RaBitQ codes, for which a codec that
- * encodes needs the `RotatedCentroids` of the lists.
+ * The RaBitQ codes stored with vectors: none, if rows are not grouped by lists; else they are read (`"stored"`), or written
+ * relative to the centroids of the lists.
  */
 export type PruningCodes = "none" | "stored" | RotatedCentroids;

@@ -1,4 +1,4 @@
-/** Compares a query with blocks of codes that have no vectors beside them: their estimates are the distances reported. */
+/** Compares a query with blocks of codes without vectors: the estimates are the distances reported. */
 
 import type { LoadedRowCodes } from "./codec.js";
 import type { IndexConfig } from "./config.js";
@@ -12,20 +12,20 @@ import type { QueryVector } from "./query-vector.js";
 import { writeJobs, type Scanner } from "./scanner.js";
 import type { Bases, EstimateRoom, QuantizedQuery } from "./quantizer.js";
 
-/** What a query needs of one model. */
+/** A query, prepared for the codes of one model. */
 interface Prepared {
   readonly query: QuantizedQuery;
-  /** Whether the distance of a list's centroid is that of its rows' reference centroid. */
+  /** Whether the centroids of the lists are the reference centroids. */
   readonly ownLists: boolean;
-  /** Squared distances of the reference centroids, once they were needed. */
+  /** Squared distances of the reference centroids, computed when first needed. */
   squares: Float32Array | undefined;
-  /** Those in kernel memory, or 0. */
+  /** Their address in kernel memory, or 0. */
   squaresAt: number;
 }
 
 /**
- * A scanner for one query, `vector`, prepared as `query`. `quantizer` is that of the index's model and needed only by this call; blocks that another model left
- * behind get one made for them. `flat` scans blocks of vectors; it is taken over.
+ * A scanner for one query, `vector`, prepared as `query`. `quantizer` is the one of the index's model and needed during this call
+ * only; blocks of an older model get their own. `flat` scans blocks of vectors, and is freed with this scanner.
  */
 export function codedScanner(
   config: IndexConfig,
@@ -42,9 +42,9 @@ export function codedScanner(
   function preparedFor(model: CodedModel): Prepared {
     let known = prepared.get(model);
     if (known === undefined) {
-      const made = new ModelQuantizer(config, model);
-      known = prepare(made, point);
-      made.free();
+      const created = new ModelQuantizer(config, model);
+      known = prepare(created, point);
+      created.free();
       prepared.set(model, known);
     }
     return known;
@@ -68,7 +68,7 @@ export function codedScanner(
     const { n } = codes;
     scratch.reserve(n);
     const { estimates } = scratch;
-    // The squared chord to what has no direction: its cosine counts as 0.
+    // The squared chord to a vector without a direction: its cosine counts as 0.
     if (undirected) {
       floatsAt(estimates, n).fill(2);
       return;
@@ -93,8 +93,8 @@ export function codedScanner(
       free(at);
     },
     free() {
-      for (const { query: asked, squaresAt } of prepared.values()) {
-        asked.free();
+      for (const { query: ofQuery, squaresAt } of prepared.values()) {
+        ofQuery.free();
         if (squaresAt > 0) free(squaresAt);
       }
       scratch.free();
@@ -112,7 +112,7 @@ function prepare(quantizer: ModelQuantizer, point: Float32Array): Prepared {
   };
 }
 
-/** Room for sums and estimates of one block, grown to the largest block met. */
+/** Room for the sums and estimates of one block, as large as the largest block so far. */
 class EstimateScratch implements EstimateRoom {
   capacity = 0;
   sums = 0;

@@ -1,4 +1,4 @@
-/** In which order the components of residuals are cut into the parts of a product quantizer. */
+/** The order in which the components of residuals are split into the parts of a product quantizer. */
 
 import { kmeansOf } from "./kmeans.js";
 import { NearestCentroids } from "./nearest-centroids.js";
@@ -7,14 +7,13 @@ import { gather } from "./rows.js";
 import type { Work } from "./work.js";
 import { residualsOf } from "./residuals.js";
 
-const trialWords = 16;
+const trialCodewords = 16;
 const trialRows = 4096;
 
 /**
- * The order of components that product quantization loses less with, measured with small codebooks: as they come, which keeps
- * neighbours together that may be correlated; or spread so that the variances of each part have about the same product, as in
- * OPQ's parametric solution (Ge et al., 2013), so that no part gets more than its words can tell. Yields between pieces of
- * work of a few milliseconds.
+ * The order of components with which product quantization has the smaller error, measured with small codebooks: the natural one,
+ * which keeps correlated neighbours together; or a balanced one, in which the variances of each part have about the same product,
+ * as in the parametric solution of OPQ (Ge et al., 2013). Yields between pieces of work of a few milliseconds.
  */
 export function* chooseOrder(
   residuals: Float32Array,
@@ -33,7 +32,7 @@ export function* chooseOrder(
     let loss = 0;
     for (let part = 0; part < parts; part++) {
       const points = partOf(trial, dimension, order.subarray(part * width, (part + 1) * width));
-      loss += distortion(points, width, yield* kmeansOf(points, width, Math.min(trialWords, n), random));
+      loss += distortion(points, width, yield* kmeansOf(points, width, Math.min(trialCodewords, n), random));
       yield;
     }
     if (loss < least) [chosen, least] = [order, loss];
@@ -51,33 +50,33 @@ export function partOf(rows: Float32Array, dimension: number, components: Uint32
   return points;
 }
 
-/** Components by falling variance, each to the part with the smallest product of variances that has room. */
+/** Components in order of descending variance, each assigned to the part with the smallest product of variances that has room. */
 function balancedOrder(residuals: Float32Array, dimension: number, parts: number): Uint32Array {
   const variances = new Float64Array(dimension);
   for (let i = 0; i < residuals.length; i++) variances[i % dimension] += residuals[i] * residuals[i];
   const width = dimension / parts;
-  const falling = Array.from(variances.keys()).sort((a, b) => variances[b] - variances[a]);
-  // Logarithms from the smallest variance that counts, so that none is negative.
-  const floor = Math.max(variances[falling[0]] * 2 ** -40, Number.MIN_VALUE);
+  const descending = Array.from(variances.keys()).sort((a, b) => variances[b] - variances[a]);
+  // Logarithms relative to the smallest variance that counts, so that none is negative.
+  const least = Math.max(variances[descending[0]] * 2 ** -40, Number.MIN_VALUE);
   const order = new Uint32Array(dimension);
   const filled = new Uint32Array(parts);
   const sums = new Float64Array(parts);
-  for (const component of falling) {
+  for (const component of descending) {
     let emptiest = -1;
     for (let part = 0; part < parts; part++) {
       if (filled[part] < width && (emptiest < 0 || sums[part] < sums[emptiest])) emptiest = part;
     }
     order[emptiest * width + filled[emptiest]++] = component;
-    sums[emptiest] += Math.log(Math.max(variances[component], floor) / floor);
+    sums[emptiest] += Math.log(Math.max(variances[component], least) / least);
   }
   return order;
 }
 
-/** Sum of the squared distances of points from their nearest words. */
+/** Sum of the squared distances of points from their nearest codewords. */
 function distortion(points: Float32Array, width: number, codewords: Float32Array): number {
-  const words = new NearestCentroids(codewords, width);
-  const nearest = words.assign(points);
-  words.free();
+  const centroids = new NearestCentroids(codewords, width);
+  const nearest = centroids.assign(points);
+  centroids.free();
   let sum = 0;
   for (const value of residualsOf(points, codewords, nearest, width)) sum += value * value;
   return sum;

@@ -6,7 +6,7 @@ export type Metric = (typeof metrics)[number];
 export const indexTypes = ["ivfflat", "ivf", "ivfpq"] as const;
 export type IndexType = (typeof indexTypes)[number];
 
-/** Largest accepted dimension; memory for one block of vectors stays within a few megabytes. */
+/** Largest accepted dimension: a block of vectors stays within a few megabytes. */
 export const dimensionMax = 8192;
 
 /**
@@ -21,7 +21,7 @@ export interface IndexConfig {
   readonly metric: Metric;
   /** Components of a vector, 1 to 8,192; undefined until the first vector decides it. */
   readonly dimension?: number;
-  /** How many inverted lists training aims at; it makes fewer where the data does not support them. */
+  /** The number of inverted lists that training aims at; fewer if there is not enough data. */
   readonly nLists: number;
   /** Sub-vectors of a product-quantized vector (`ivfpq` only). */
   readonly pqDim?: number;

@@ -9,7 +9,7 @@ import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 const normMin = 1e-10;
 const normMax = 1e15;
 
-/** Room in kernel memory for n rows; `vectors` is its beginning. */
+/** Addresses of room in kernel memory for n rows; `vectors` is its beginning. */
 export interface FlatRoom {
   readonly n: number;
   readonly dimension: number;
@@ -17,14 +17,14 @@ export interface FlatRoom {
   readonly vectors: number;
   /** n float64. */
   readonly norms: number;
-  /** The record of the block; it lies next to what a scan begins with. */
+  /** The record of the block, next to what a scan reads first. */
   readonly record: number;
   /** RaBitQ factors, followed by codes; or 0. */
   readonly factors: number;
   readonly bytes: number;
 }
 
-/** `rabitqLength`: bytes of RaBitQ factors and codes, or 0. */
+/** `rabitqLength`: bytes of RaBitQ factors and codes, 0 for none. */
 export function allocateFlat(n: number, dimension: number, rabitqLength: number): FlatRoom {
   const vectorBytes = 4 * n * dimension;
   const bytes = vectorBytes + 8 + 8 * n + blockLayout.bytes + rabitqLength;

@@ -1,9 +1,9 @@
 /**
- * Codes of `ivfflat` and of every untrained index: the vector itself, float32 little-endian, layout
- * (n, dimension). Where rows are grouped by a model's lists, RaBitQ codes follow, which rule most rows out.
+ * Codes of `ivfflat` and of every untrained index: the vectors, float32 little-endian, layout (n, dimension). If rows are grouped
+ * by a model's lists, RaBitQ codes follow, by which most rows are pruned.
  *
- * A scan without them loses no row; with them, now and then one near the threshold. Either way, rows that pass get their
- * score in float64, so scores do not depend on how rows are spread over blocks.
+ * A scan without RaBitQ codes is exact; with them, it sometimes loses a row near the threshold. Either way, scores are computed in
+ * float64, so they do not depend on how rows are distributed over blocks.
  */
 
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";

@@ -1,12 +1,12 @@
 /**
  * Seeded k-means (Lloyd, 1982) on a sample, for the coarse quantizer.
  *
- * Many lists are found on two levels: the rows fall into about sqrt(k) coarse clusters, each of these into its share of the k,
- * and a last round over all rows and all lists mends what the borders of the coarse clusters spoiled. Rounds that compare
- * everything with everything are what costs.
+ * Many lists are found on two levels: the rows form about sqrt(k) coarse clusters, each of which is divided into its share of the
+ * k lists, and a last round over all rows and all lists corrects the borders of the coarse clusters. Rounds that compare every
+ * row with every list dominate the cost.
  *
- * A cluster that runs empty takes over half of the largest one: its centroid is copied and the two are moved apart by a hair,
- * as faiss does.
+ * A cluster that becomes empty takes over half of the largest one: its centroid is copied and the two are moved slightly apart,
+ * as in faiss.
  */
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
@@ -15,9 +15,9 @@ import { countRows, sortByList } from "./rows.js";
 import { splitLargest } from "./split-largest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
-/** From so many lists on, two levels cost less. */
+/** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
-/** Rounds over all rows that start at random; on each of two levels; and over all rows after those. */
+/** Rounds on one level; on each of two levels; and over all rows after two levels. */
 const rounds = { alone: 10, level: 6, after: 1 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
@@ -38,10 +38,10 @@ interface Group {
   readonly lists: number;
 }
 
-/** Called with the comparisons of a row and a centroid that were made since. */
+/** Called with the number of comparisons of a row and a centroid since the last call. */
 export type OnCompared = (comparisons: number) => void;
 
-/** How many comparisons of a row and a centroid `kmeans` makes at most. */
+/** The largest number of comparisons of a row and a centroid that `kmeans` makes. */
 export function comparisonsMax(n: number, k: number): number {
   if (k < twoLevelsMin) return n * k * rounds.alone;
   const coarse = coarseLists(k);
@@ -94,7 +94,7 @@ export function* kmeans(
   }
 }
 
-/** The same of points that are not in kernel memory yet, layout (n, dimension), always by rounds over all of them. */
+/** The same for points that are not in kernel memory, layout (n, dimension), always on one level. */
 export function* kmeansOf(
   points: Float32Array,
   dimension: number,
@@ -121,7 +121,7 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
   const positionsAt = allocate(4 * positions.length);
   try {
     wordsAt(positionsAt, positions.length).set(positions);
-    // A copied number takes about as long as sixteen multiplied ones.
+    // Copying a number takes about as long as sixteen multiplications.
     yield inParts(positions.length, 16 * dimension, (first, count) => ({
       kernel: "gatherRows",
       args: [at, positionsAt + 4 * first, count, dimension, to + 4 * first * dimension],
@@ -131,7 +131,7 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
   }
 }
 
-/** Moves the centroids so many times, and returns the list that each row was in when they last moved. */
+/** Moves the centroids `moves` times, and returns the list of each row before the last move. */
 function* lloyd(
   { at, n, dimension }: Rows,
   groups: readonly Group[],
@@ -231,7 +231,7 @@ function* clear(doubles: number, n: number): Work<void> {
   }
 }
 
-/** The coarse clusters, in rows sorted by list, with their shares of k lists: as their sizes are, at least one each. */
+/** The coarse clusters, in rows sorted by cluster, with shares of the k lists in proportion to their sizes, at least one each. */
 function divide(coarse: Uint32Array, m: number, k: number): Group[] {
   const sizes = Array.from(countRows(coarse, m)).filter((size) => size > 0);
   const shares = sizes.map((size) => Math.max(1, Math.floor((k * size) / coarse.length)));
@@ -239,7 +239,7 @@ function divide(coarse: Uint32Array, m: number, k: number): Group[] {
   const places = sizes.map((_, i) => i);
   for (let missing = k - shares.reduce((sum, share) => sum + share, 0); missing !== 0;) {
     if (missing > 0) {
-      // A share below its size exists: there are at least as many rows as lists.
+      // Some share is below the size of its cluster, since there are at least as many rows as lists.
       const most = places.reduce((a, b) => (crowding(b) > crowding(a) ? b : a));
       shares[most]++;
       missing--;

@@ -1,11 +1,11 @@
-/** Where the blocks of all inverted lists are in kernel memory, for searches that take one call of a kernel. */
+/** The addresses of the blocks of all inverted lists, for searches in one kernel call. */
 
 import { listBlockLayout, listBlockTableLayout } from "./kernels/kernels.wasm.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.js";
 
-/** Parts of one list follow one another; those of no list come last. Holds kernel memory: call `free` when done. */
+/** Blocks of one list are consecutive; those of no list come last. Holds kernel memory: call `free` when done. */
 export class ListBlockTable {
-  /** Where the record lies that kernels take. */
+  /** The address of the record that kernels take. */
   readonly record: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
@@ -14,8 +14,8 @@ export class ListBlockTable {
   readonly #blocks: number;
 
   /**
-   * `firsts`: for each list the number of its first part, then of the first one of no list, then how many there are. `newer`:
-   * for each part, how many segments may hide rows of it.
+   * `firsts`: for each list the number of its first block, then the number of the first block of no list, then the number of
+   * blocks. `newerSegments`: for each block, how many segments may shadow rows of it.
    */
   constructor(firsts: readonly number[], newerSegments: readonly number[], rowsMax: number) {
     this.rowsMax = rowsMax;
@@ -37,12 +37,12 @@ export class ListBlockTable {
     );
   }
 
-  /** The epoch in which a search takes place, from 1: what was put here in others is no longer there. */
+  /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory. */
   set epoch(epoch: number) {
     allWords()[(this.record + listBlockTableLayout.epoch) >>> 2] = epoch;
   }
 
-  /** The record of a part's block, which stays where it is until the epoch ends. */
+  /** Sets the record of a block, which must not move until the epoch ends. */
   put(number: number, block: number, epoch: number): void {
     const at = this.#recordOf(number);
     const words = allWords();

@@ -1,4 +1,4 @@
-/** The search of one query among its nearest lists, where everything that it needs is in kernel memory: one kernel call. */
+/** The search of one query among its nearest lists in one kernel call, if all of their blocks are in kernel memory. */
 
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { kernels } from "./kernels/kernels.js";
@@ -14,13 +14,13 @@ export interface ListSearch {
   readonly metric: Metric;
   readonly quantizer: CoarseQuantizer;
   readonly parts: ListBlockTable;
-  /** The segments' id tables that may hide rows, newest first. */
+  /** Id tables of segments that may shadow rows, newest first. */
   readonly newer: readonly IdTable[];
-  /** What blocks that are scanned are marked with, to know which were of use last. */
+  /** The mark of blocks that are scanned, by which the cache knows which were used last. */
   readonly now: number;
 }
 
-/** How a query asks. */
+/** A query and its parameters. */
 export interface ListQuery {
   readonly vector: Float32Array;
   readonly nProbes: number;
@@ -29,16 +29,16 @@ export interface ListQuery {
   readonly topK: number;
 }
 
-/** What was found, nearest first; candidates name the numbers of parts. */
+/** The rows found, nearest first; their `block` is a number in the list block table. */
 export interface ListsSearched {
   readonly candidates: readonly Candidate[];
-  /** How many of the lists were within the limit. */
+  /** The number of lists within the limit. */
   readonly lists: number;
 }
 
 /**
- * The nearest rows in those of the lists nearest to the query that are within the limit, and in the blocks of no list. Undefined
- * where one of the blocks is not in memory.
+ * The nearest rows in the `nProbes` nearest lists, as far as they are within the limit, and in the blocks of no list. Undefined if
+ * one of the blocks is not in memory.
  */
 export function searchLists(
   { metric, quantizer, parts, newer, now }: ListSearch,

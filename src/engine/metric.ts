@@ -1,9 +1,9 @@
 /**
- * What the metrics mean in numbers.
+ * The metrics.
  *
- * Inside the engine a *score* ranks rows, lower is nearer: squared L2 for `euclidean` and
- * `squared_euclidean`, 1 - cos for `cosine`. Clustering happens in *list space*, where nearness is L2 for
- * every metric: the vectors themselves, or for `cosine` their directions.
+ * Inside the engine a *score* ranks rows, lower is nearer: squared L2 for `euclidean` and `squared_euclidean`, 1 - cos for
+ * `cosine`. Clustering uses *list space*, in which distances are L2 for every metric: the vectors themselves, or for `cosine` their
+ * directions.
  */
 
 import type { Metric } from "./config.js";
@@ -14,18 +14,16 @@ export function distanceOf(metric: Metric, score: number): number {
 }
 
 /**
- * The smallest score that a row within `radius` of a centroid can have, when the query is `distance` from
- * that centroid (both in list space). Triangle inequality; for `cosine`, 1 - cos is half the squared chord.
- * Rounding of `distance`, a float32 sum of `dimension` terms, and of directions is allowed for.
+ * The smallest score that a row within `radius` of a centroid can have if the query is at `distance` from that centroid (both in
+ * list space). By the triangle inequality; for `cosine`, 1 - cos is half the squared chord. Allows for rounding of `distance`, a
+ * float32 sum of `dimension` terms, and of directions.
  */
 export function scoreLowerBound(metric: Metric, dimension: number, distance: number, radius: number): number {
   const direction = metric === "cosine" ? float32Epsilon * Math.sqrt(dimension) : 0;
   // Squares below the normal range of float32 are off by up to its smallest number each.
   const underflow = Math.sqrt(dimension) * 2 ** -74.5;
   const gap = Math.max(0, distance * (1 - dimension * float32Epsilon) - radius - direction - underflow);
-  const floor = metric === "cosine" ? (gap * gap) / 2 : gap * gap;
-  // Values beyond float32 leave no bound to rely on: such a list is never skipped.
-  return Number.isFinite(floor) ? floor : 0;
+  return metric === "cosine" ? (gap * gap) / 2 : gap * gap;
 }
 
 const float32Epsilon = 2 ** -22;
@@ -37,7 +35,7 @@ export function toListSpace(metric: Metric, vectors: Float32Array, dimension: nu
   for (let start = 0; start < vectors.length; start += dimension) {
     let sum = 0;
     for (let i = start; i < start + dimension; i++) sum += vectors[i] * vectors[i];
-    // A zero vector has no direction and stays where it is.
+    // A zero vector has no direction and stays zero.
     const scale = sum > 0 ? 1 / Math.sqrt(sum) : 0;
     for (let i = start; i < start + dimension; i++) directions[i] = vectors[i] * scale;
   }

@@ -1,4 +1,4 @@
-/** A model's quantizer in kernel memory, with the search for reference centroids where those are not the model's own lists. */
+/** A model's quantizer in kernel memory, and the search for reference centroids if those are not the model's lists. */
 
 import { RabitqQuantizer, rabitqLayout } from "./rabitq-quantizer.js";
 import { type CodeLayout, noCentroid } from "./code-layout.js";
@@ -37,8 +37,8 @@ export class ModelQuantizer {
   }
 
   /**
-   * Row codes of points of some lists, layout (n, dimension) in list space. A zero vector under `cosine`, as `directions`
-   * says, has no centroid.
+   * Row codes of points of some lists, layout (n, dimension) in list space. With `directions` (`cosine`), a zero vector has no
+   * reference centroid.
    */
   encode(points: Float32Array, lists: Uint32Array, directions: boolean): Uint8Array {
     const references = this.#references?.assign(points) ?? lists.slice();
@@ -61,7 +61,7 @@ export class ModelQuantizer {
     return this.#vectors.ask(point);
   }
 
-  /** Squared distances of all reference centroids from a point; undefined where they are the lists, of which probing tells. */
+  /** Squared distances of all reference centroids from a point; undefined if they are the lists, whose distances probing finds. */
   referenceSquares(point: Float32Array): Float32Array | undefined {
     return this.#references?.squares(point);
   }
@@ -72,7 +72,7 @@ export class ModelQuantizer {
   }
 }
 
-/** As `referenceSquares`, of any quantizer. */
+/** As `referenceSquares`, for any model. */
 export function squaresOfReferences(model: CodedModel, point: Float32Array): Float32Array {
   const references = new NearestCentroids(model.quantizer.references, model.dimension);
   const squares = references.squares(point);

@@ -1,27 +1,27 @@
-/** What training learned, as plain data. */
+/** What training learns, as plain data. */
 
 /** Codebooks of a product quantizer. */
 export interface Codebooks {
-  /** The component that stands at each place once they are put in order: places p * width and on are part p. */
+  /** The component at each position after ordering; positions from p * width on are part p. */
   readonly order: Uint32Array;
   /** Codewords of directions of residuals, layout (pqDim, k, dimension / pqDim). */
   readonly codewords: Float32Array;
 }
 
 /**
- * What codes without vectors beside them mean. It outlives the lists: a row that is grouped anew keeps its code, so that
- * training again loses nothing.
+ * What codes without vectors mean. It outlives the lists: a row that moves to another list keeps its code, so that training
+ * again loses nothing.
  */
 export interface QuantizerModel {
   /** Rows of the index when this was learned. */
   readonly rows: number;
-  /** Of the random rotation of `ivf`. */
+  /** Seed of the random rotation of `ivf`. */
   readonly rotationSeed: number;
-  /** Taken from queries and reference centroids before they are rotated or multiplied: the middle of the data, so that less is rounded. */
+  /** The mean of the data, subtracted from queries and reference centroids before they are rotated or multiplied, to reduce rounding. */
   readonly origin: Float32Array;
-  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of the training that learned this. */
+  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of all trainings of this quantizer. */
   readonly references: Float32Array;
-  /** Of `ivfpq`. */
+  /** `ivfpq` only. */
   readonly codebooks?: Codebooks;
 }
 
@@ -30,17 +30,17 @@ export interface Model {
   readonly dimension: number;
   /** Coarse centroids in list space, layout (nLists, dimension). */
   readonly centroids: Float32Array;
-  /** Of the random rotation that RaBitQ codes are made under. */
+  /** Seed of the random rotation of RaBitQ codes. */
   readonly rotationSeed: number;
-  /** Lists to probe for recall@10 >= 0.95 where the caller leaves the choice to the index. */
+  /** Lists to probe for recall@10 >= 0.95 if the caller leaves the choice to the index. */
   readonly autoProbes: number;
   /** See probe-limits.ts. */
   readonly probeLimits: Float32Array;
-  /** Where rows are kept as codes alone. Its reference centroids are the same array as `centroids` until lists are learned anew. */
+  /** If rows are codes without vectors. Its reference centroids are the same array as `centroids` until lists are trained again. */
   readonly quantizer?: QuantizerModel;
 }
 
-/** The model of rows that are codes alone. */
+/** The model of rows that are codes without vectors. */
 export type CodedModel = Model & { readonly quantizer: QuantizerModel };
 
 export function isCodedModel(model: Model): model is CodedModel {

@@ -1,4 +1,4 @@
-/** A few centroids in kernel memory, to compare points with: codewords, reference centroids. The lists of an index are coarse-quantizer.ts's. */
+/** Codewords or reference centroids in kernel memory, to compare points with. coarse-quantizer.ts has the lists of an index. */
 
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";

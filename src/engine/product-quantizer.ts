@@ -1,14 +1,13 @@
 /**
- * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The direction of the
- * residual r = o - a is put in order and cut into `pqDim` parts, and each is replaced by the nearest word of its codebook,
- * which gives u. Then
+ * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The components of the
+ * direction of the residual r = o - a are reordered and split into `pqDim` parts, and each part is replaced by the nearest
+ * codeword of its codebook, which gives u. Then
  *
  *   |q - o|^2 ~ |q - a|^2 + add - 2 scale <q - origin, u>,  scale = |r|^2 / <r, u>,  add = |r|^2 + 2 scale <a - origin, u>
  *
- * which keeps the length of r and makes up for what u falls short of its direction, as RaBitQ does; the origin is taken off
- * so that less is rounded, and one table of products with the words serves every list. Words of up to 4 bits are put
- * together in nibbles and added up by fast scan, with entries of two bytes since the estimate is final; longer ones are
- * packed bit by bit.
+ * which keeps the length of r and corrects for the error of u along r, as RaBitQ does. The origin is subtracted to reduce
+ * rounding, and one table of products with the codewords serves every list. Codewords of up to 4 bits are packed in nibbles and
+ * summed by fast scan, with entries of two bytes since the estimate is final; longer ones are packed bit by bit.
  */
 
 import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
@@ -20,41 +19,41 @@ import { addReferences, fromOrigin, residualsOf, toDirections } from "./residual
 import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
-/** Words that say next to nothing of a direction must not be made to say all of it. */
+/** Codewords that have almost nothing in common with a direction must not be scaled up to all of it. */
 const alongMin = 0.25;
 const nibbleBits = 4;
 
-/** How the words of a row lie in its bits. */
-interface WordLayout extends CodeLayout {
+/** The layout of the codewords of a row in its bits. */
+interface CodewordLayout extends CodeLayout {
   readonly parts: number;
   readonly bits: number;
-  /** Words in a nibble; 0 where they are longer. */
+  /** Codewords per nibble; 0 if they are longer. */
   readonly together: number;
 }
 
-export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): WordLayout {
+export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): CodewordLayout {
   const together = Math.floor(nibbleBits / pqBits);
   const nibbles = together > 0 ? Math.ceil(pqDim / together) : 0;
   const bitBytes = together > 0 ? Math.ceil(nibbles / 2) : Math.ceil((pqDim * pqBits) / 8);
   return { nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
 }
 
-/** First bit of a part's word among a row's bits. */
-function positionOf({ bits, together }: WordLayout, part: number): number {
+/** The first bit of a part's codeword in the bits of a row. */
+function positionOf({ bits, together }: CodewordLayout, part: number): number {
   if (together === 0) return part * bits;
   return nibbleBits * Math.floor(part / together) + bits * (part % together);
 }
 
-/** Writes a word of `bits` bits at a bit position of bytes that are zero there. */
-export function putCodeword(bytes: Uint8Array, position: number, word: number): void {
-  let rest = word << (position & 7);
+/** Writes the number of a codeword at a bit position of bytes that are zero there. */
+export function putCodeword(bytes: Uint8Array, position: number, codeword: number): void {
+  let rest = codeword << (position & 7);
   for (let at = position >> 3; rest > 0; at++) {
     bytes[at] |= rest & 255;
     rest >>>= 8;
   }
 }
 
-/** The word of `bits` bits, at most 16, at a bit position. */
+/** The number of the codeword of `bits` bits, at most 16, at a bit position. */
 export function codewordAt(bytes: Uint8Array, position: number, bits: number): number {
   const at = position >> 3;
   const three = bytes[at] | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
@@ -62,13 +61,13 @@ export function codewordAt(bytes: Uint8Array, position: number, bits: number): n
 }
 
 export class ProductQuantizer implements Quantizer {
-  readonly layout: WordLayout;
+  readonly layout: CodewordLayout;
   readonly bytes: number;
   readonly #model: QuantizerModel;
   readonly #dimension: number;
   readonly #order: Uint32Array;
   readonly #codebooks: Float32Array;
-  /** Words of a codebook. */
+  /** Codewords per codebook. */
   readonly #k: number;
   readonly #at: number;
 
@@ -84,13 +83,13 @@ export class ProductQuantizer implements Quantizer {
     this.#order = order;
     this.#codebooks = codewords;
     this.#k = this.#codebooks.length / dimension;
-    // The words, then half their squared norms.
+    // The codewords, then half their squared norms.
     this.bytes = 4 * this.#codebooks.length + 4 * this.layout.parts * this.#k;
     this.#at = allocate(this.bytes);
     floatsAt(this.#at, this.#codebooks.length).set(this.#codebooks);
-    const words = this.layout.parts * this.#k;
+    const count = this.layout.parts * this.#k;
     const norms = this.#at + 4 * this.#codebooks.length;
-    kernels().halfSquares(this.#at, words, this.#width, norms);
+    kernels().halfSquares(this.#at, count, this.#width, norms);
   }
 
   /** Components of a part. */
@@ -111,15 +110,15 @@ export class ProductQuantizer implements Quantizer {
     const beside = new Float64Array(n);
     const scratch = allocate(4 * n * this.#width + 8 * n);
     for (let part = 0; part < this.layout.parts; part++) {
-      const found = this.#nearestWords(residuals, part, scratch);
+      const found = this.#nearestCodewords(residuals, part, scratch);
       const position = positionOf(this.layout, part);
       for (let row = 0; row < n; row++) {
         const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
         putCodeword(bits, position, found[row]);
-        const word = (part * this.#k + found[row]) * this.#width;
+        const codeword = (part * this.#k + found[row]) * this.#width;
         const reference = references[row] === noCentroid ? 0 : references[row] * d;
         for (let i = 0, at = part * this.#width; i < this.#width; i++, at++) {
-          const value = this.#codebooks[word + i];
+          const value = this.#codebooks[codeword + i];
           const component = this.#order[at];
           along[row] += value * residuals[row * d + component];
           beside[row] += value * (around[reference + component] - origin[component]);
@@ -152,10 +151,10 @@ export class ProductQuantizer implements Quantizer {
       let beside = 0;
       for (let part = 0; part < this.layout.parts; part++) {
         const found = codewordAt(bits, positionOf(this.layout, part), this.layout.bits);
-        const word = (part * this.#k + found) * this.#width;
+        const codeword = (part * this.#k + found) * this.#width;
         for (let i = 0; i < this.#width; i++) {
           const component = this.#order[part * this.#width + i];
-          point[component] = this.#codebooks[word + i];
+          point[component] = this.#codebooks[codeword + i];
           beside += point[component] * (around[reference + component] - origin[component]);
         }
       }
@@ -168,7 +167,7 @@ export class ProductQuantizer implements Quantizer {
     return points;
   }
 
-  /** For each part, minus twice the products of the query's part with the words. */
+  /** For each part, -2 times the products of the query's part with the codewords. */
   ask(point: Float32Array): QuantizedQuery {
     const centred = fromOrigin(point, this.#model.origin);
     const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
@@ -192,8 +191,8 @@ export class ProductQuantizer implements Quantizer {
     free(this.#at);
   }
 
-  /** The nearest word to each row's part. */
-  #nearestWords(residuals: Float32Array, part: number, scratch: number): Uint32Array {
+  /** The nearest codeword to a part of each row. */
+  #nearestCodewords(residuals: Float32Array, part: number, scratch: number): Uint32Array {
     const d = this.#dimension;
     const width = this.#width;
     const n = residuals.length / d;
@@ -204,22 +203,22 @@ export class ProductQuantizer implements Quantizer {
       }
     }
     const found = scratch + 4 * n * width;
-    const book = this.#at + 4 * part * width * this.#k;
+    const codebook = this.#at + 4 * part * width * this.#k;
     const norms = this.#at + 4 * this.#codebooks.length + 4 * part * this.#k;
-    kernels().assignNearest(scratch, n, width, book, this.#k, norms, found, found + 4 * n);
+    kernels().assignNearest(scratch, n, width, codebook, this.#k, norms, found, found + 4 * n);
     return wordsAt(found, n);
   }
 }
 
-/** Tables of one entry for each word, looked up one by one. */
+/** Tables with one entry per codeword, looked up one by one. */
 class ProductQuery implements QuantizedQuery {
-  readonly #layout: WordLayout;
+  readonly #layout: CodewordLayout;
   readonly #at: number;
   readonly #tables: number;
   readonly #k: number;
 
-  /** Takes over the memory at `at`. */
-  constructor(layout: WordLayout, at: number, tables: number, k: number) {
+  /** Takes over the memory at `at`, which the tables are part of. */
+  constructor(layout: CodewordLayout, at: number, tables: number, k: number) {
     this.#layout = layout;
     this.#at = at;
     this.#tables = tables;
@@ -252,12 +251,12 @@ class ProductQuery implements QuantizedQuery {
   }
 }
 
-/** Tables of the 16 values of a nibble, which may be several words: the sum of their entries. */
+/** Tables for the 16 values of a nibble, which may be several codewords: the sums of their entries. */
 class NibbleQuery implements QuantizedQuery {
   readonly #table: RoundedTable;
 
   /** `tables` has layout (parts, k). */
-  constructor(layout: WordLayout, tables: Float32Array, k: number) {
+  constructor(layout: CodewordLayout, tables: Float32Array, k: number) {
     const { nibbles, parts, bits, together } = layout;
     const low = allocate((32 + 64) * nibbles + 8);
     const entriesAt = low + 32 * nibbles;
@@ -267,9 +266,9 @@ class NibbleQuery implements QuantizedQuery {
       const group = 16 * Math.floor(part / together);
       const shift = bits * (part % together);
       for (let value = 0; value < 16; value++) {
-        const word = (value >> shift) & (2 ** bits - 1);
+        const codeword = (value >> shift) & (2 ** bits - 1);
         // Values that no row has must not widen the range of the entries.
-        entries[group + value] += tables[part * k + (word < k ? word : 0)];
+        entries[group + value] += tables[part * k + (codeword < k ? codeword : 0)];
       }
     }
     const scale = entriesAt + 64 * nibbles;

@@ -1,4 +1,4 @@
-/** One query in kernel memory, prepared so that comparing it with rows costs as little as it can. */
+/** One query in kernel memory, prepared for comparisons with rows. */
 
 import type { Metric } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
@@ -17,19 +17,19 @@ const listEpsilon = 1.2;
 /** Holds kernel memory: call `free` when done. */
 export class QueryVector {
   readonly dimension: number;
-  /** Where the record lies that kernels take. */
+  /** The address of the record that kernels take. */
   readonly record: number;
-  /** The same of the query in list space, where nearness is L2 (see metric.ts). Needs a rotation. */
+  /** The same for the query in list space (see metric.ts). Needs a rotation. */
   readonly listRecord: number;
   #scratch = 0;
   #scratchRows = 0;
 
-  /** `vector` has as many numbers as the rows. With the `rotation` of a model, rows can be pruned by their codes. */
+  /** `vector` has the dimension of the rows. With the `rotation` of a model, rows can be pruned by their codes. */
   constructor(metric: Metric, vector: Float32Array, rotation: Rotation | undefined) {
     const { length } = vector;
     this.dimension = length;
     const rotated = rotation?.rotated ?? 0;
-    // Two records, the vector, then in list space, then rotated, and the table: 16 bytes for four components.
+    // Two records; the vector, in list space, rotated; the table, 16 bytes per four components.
     this.record = allocate(2 * recordBytes + 8 * length + 8 * rotated + 48);
     this.listRecord = this.record + recordBytes;
     const at = this.record + 2 * recordBytes;
@@ -55,7 +55,7 @@ export class QueryVector {
     kernels().measureQuery(this.listRecord);
   }
 
-  /** Makes room for scanning blocks of up to `rows` rows. */
+  /** Allocates scratch for scanning blocks of up to `rows` rows. */
   reserve(rows: number): void {
     if (rows <= this.#scratchRows) return;
     if (this.#scratch > 0) free(this.#scratch);

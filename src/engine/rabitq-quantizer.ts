@@ -1,12 +1,11 @@
 /**
- * Codes of a trained `ivf` index: RaBitQ (Gao and Long, SIGMOD 2024) without the vectors, so that the estimate is the
- * distance that is reported. Around a reference centroid a, with the rotation P, r = P (o - a), x = sign(r) / sqrt(D) and
- * s = <x, r> / |r|:
+ * Codes of a trained `ivf` index: RaBitQ (Gao and Long, SIGMOD 2024) without the vectors, so that the estimate is the distance
+ * reported. Relative to a reference centroid a, with the rotation P, r = P (o - a), x = sign(r) / sqrt(D) and s = <x, r> / |r|:
  *
  *   |q - o|^2 ~ |q - a|^2 + add + scale * <x, P (q - origin)>,  scale = -2 |r| / s,  add = |r|^2 - scale * <x, P (a - origin)>
  *
- * Vectors are padded with zeros to D before they are rotated: D is as large as d / 8 + 40 bytes a row allow, and every sign
- * more makes the estimate better.
+ * Vectors are padded with zeros to D before they are rotated. D is as large as d / 8 + 40 bytes per row allow, since every
+ * additional sign improves the estimate.
  */
 
 import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
@@ -18,10 +17,10 @@ import { Rotation } from "./rotation.js";
 import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
-/** Bytes a row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for what blocks cost. */
+/** Bytes per row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for overhead of blocks. */
 const spareBytes = 24;
 
-/** Signs of a row: a multiple of 64, at most d + 192. */
+/** Signs per row: a multiple of 64, at most d + 192. */
 export function signCount(dimension: number): number {
   return Math.floor((dimension + 8 * spareBytes) / 64) * 64;
 }
@@ -75,7 +74,7 @@ export class RabitqQuantizer implements Quantizer {
     return rows;
   }
 
-  /** Each residual's projection on its signs: |r| s x, where |r|^2 = add + scale * <x, P (a - origin)>. */
+  /** The projection of each residual on its signs: |r| s x, with |r|^2 = add + scale * <x, P (a - origin)>. */
   decode(rows: Uint8Array): Float32Array {
     const { dimension, rotated } = this.#rotation;
     const rowBytes = rowCodeBytes(this.layout);
@@ -118,7 +117,7 @@ export class RabitqQuantizer implements Quantizer {
     this.#rotation.free();
   }
 
-  /** Reference centroids less the origin, layout (numbers, dimension). */
+  /** Reference centroids minus the origin, layout (numbers, dimension). */
   #fromOrigins(numbers: readonly number[]): Float32Array {
     const { references, origin } = this.#model;
     const d = origin.length;
@@ -130,7 +129,7 @@ export class RabitqQuantizer implements Quantizer {
   }
 }
 
-/** Reference centroids without repetition, and for each row the position of its own there; that of a row without a centroid does not count. */
+/** The distinct reference centroids, and the position of each row's among them; that of a row without one is arbitrary. */
 function distinctOf(references: Uint32Array): { numbers: Uint32Array; distinct: number[] } {
   const positions = new Map<number, number>();
   const numbers = references.map((reference) => {
@@ -143,35 +142,35 @@ function distinctOf(references: Uint32Array): { numbers: Uint32Array; distinct: 
   return { numbers, distinct: [...positions.keys()] };
 }
 
-/** Share of a code's own error that rounding of the table may add before entries of two bytes are worth a second pass. */
+/** Rounding of the table, relative to the error of the code, above which entries of two bytes are worth a second pass. */
 const roundingShare = 0.1;
 
 class RabitqQuery implements QuantizedQuery {
   readonly #groups: number;
   readonly #entries: number;
   readonly #coarse: RoundedTable;
-  readonly #wideFrom: number;
-  #wide: RoundedTable | undefined;
+  readonly #coarseFrom: number;
+  #fine: RoundedTable | undefined;
 
   /** `point` is relative to the origin. */
   constructor(rotation: Rotation, point: Float32Array) {
     const { rotated } = rotation;
     this.#groups = rotated / 4;
-    // Entries, then a coarse table, then the two of a finer one, then room for a scale.
+    // Entries, the coarse table, the two of the fine one, and a scale.
     this.#entries = allocate((64 + 48) * this.#groups + 8 + 4 * rotated);
     const query = this.#entries + 112 * this.#groups + 8;
     rotation.apply(point, query);
     kernels().signSums(query, this.#groups, this.#entries);
     const low = this.#entries + 64 * this.#groups;
     this.#coarse = this.#round(low, 0);
-    // Entries are rounded evenly by up to half a step; a code's own error is about 0.6 |q - a| / sqrt(D).
+    // Entries are rounded by up to half a step, uniformly; the error of a code is about 0.6 |q - a| / sqrt(D).
     const rounding = this.#coarse.step * Math.sqrt(this.#groups / 12);
-    this.#wideFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
+    this.#coarseFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
   }
 
   estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
     const table =
-      bases.references === 0 && Math.sqrt(bases.base) > this.#wideFrom ? this.#coarse : this.#fine();
+      bases.references === 0 && Math.sqrt(bases.base) > this.#coarseFrom ? this.#coarse : this.#fineTable();
     estimateNibbles(table, block, n, bases, room);
   }
 
@@ -179,9 +178,9 @@ class RabitqQuery implements QuantizedQuery {
     free(this.#entries);
   }
 
-  #fine(): RoundedTable {
+  #fineTable(): RoundedTable {
     const low = this.#entries + 80 * this.#groups;
-    return (this.#wide ??= this.#round(low, low + 16 * this.#groups));
+    return (this.#fine ??= this.#round(low, low + 16 * this.#groups));
   }
 
   #round(low: number, high: number): RoundedTable {

@@ -1,7 +1,7 @@
 /**
- * RaBitQ codes (Gao and Long, SIGMOD 2024): one bit a dimension, from which a squared distance is estimated within known
- * bounds. Works in list space. Stored as factors, float32 of layout (3, m), then codes, m * D / 8 bytes, where m is the
- * number of rows rounded up to 32 and D the rotated dimension.
+ * RaBitQ codes (Gao and Long, SIGMOD 2024): one bit per dimension, from which a squared distance is estimated within known
+ * bounds. In list space. Stored as factors, float32 of layout (3, m), then codes, m * D / 8 bytes; m is the number of rows
+ * rounded up to 32 and D the rotated dimension.
  */
 
 import { allocate, bytesAt, free } from "./kernels/memory.js";
@@ -14,10 +14,10 @@ export function rabitqBytes(n: number, dimension: number): number {
   return rows * (12 + rotatedDimension(dimension) / 8);
 }
 
-/** The centroids that codes are made around. */
+/** The centroids that codes are relative to. */
 export interface RotatedCentroids {
   readonly rotation: Rotation;
-  /** Where the rotated centroid of a list lies in kernel memory. */
+  /** The address of the rotated centroid of a list. */
   rotatedCentroid(list: number): number;
 }
 

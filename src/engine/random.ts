@@ -1,6 +1,6 @@
-/** Seeded pseudo-random numbers (splitmix32 by Steele, Lea and Flood): the same seed, the same training. */
+/** Seeded pseudo-random numbers (splitmix32 by Steele, Lea and Flood): the same seed gives the same training. */
 
-/** Gives numbers in [0, 1) with 32 random bits. Not for keys. */
+/** A source of numbers in [0, 1) with 32 random bits. Not for keys. */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,8 +1,8 @@
-/** Differences between points and what they are coded relative to. */
+/** Differences between points and their reference centroids. */
 
 import { noCentroid } from "./code-layout.js";
 
-/** Points less their reference centroids, layout (n, dimension); zeros where a point has no centroid. */
+/** Points minus their reference centroids, layout (n, dimension); zeros for a point without one. */
 export function residualsOf(
   points: Float32Array,
   references: Float32Array,
@@ -19,7 +19,7 @@ export function residualsOf(
   return residuals;
 }
 
-/** Scales rows to length 1, in place, and gives the lengths they had; zero stays zero. */
+/** Scales rows to length 1, in place, and returns their lengths; zero stays zero. */
 export function toDirections(rows: Float32Array, dimension: number): Float64Array {
   const lengths = new Float64Array(rows.length / dimension);
   for (let row = 0; row < lengths.length; row++) {
@@ -32,7 +32,7 @@ export function toDirections(rows: Float32Array, dimension: number): Float64Arra
   return lengths;
 }
 
-/** Adds each row's reference centroid to it, in place; rows that have no centroid become zero. */
+/** Adds to each row its reference centroid, in place; rows without one become zero. */
 export function addReferences(
   residuals: Float32Array,
   references: Float32Array,
@@ -46,7 +46,7 @@ export function addReferences(
   });
 }
 
-/** A point less the origin. */
+/** A point minus the origin. */
 export function fromOrigin(point: Float32Array, origin: Float32Array): Float32Array {
   return point.map((value, i) => value - origin[i]);
 }

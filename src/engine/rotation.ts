@@ -1,6 +1,6 @@
 /**
- * The random rotation under which a vector's components become alike, so that their signs say the most. A seed and a
- * dimension give the rotation; a vector is padded with zeros to a multiple of 64 first.
+ * The random rotation that makes the components of vectors alike, so that their signs carry the most information. A seed and a
+ * dimension determine it; a vector is first padded with zeros to a multiple of 64.
  */
 
 import { allocate, floatsAt, free } from "./kernels/memory.js";
@@ -21,11 +21,11 @@ export class Rotation {
   readonly rotated: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  /** What the kernels ask for: where the signs lie, and the span of the transform. */
+  /** Parameters of the kernels: the address of the signs, and the span of the transform. */
   readonly signs: number;
   readonly span: number;
 
-  /** `rotated`, a multiple of 64, may be larger than it has to be: the more signs, the more they say. */
+  /** `rotated`, a multiple of 64, may be larger than necessary: more signs carry more information. */
   constructor(dimension: number, seed: number, rotated = rotatedDimension(dimension)) {
     this.dimension = dimension;
     this.rotated = rotated;
@@ -43,7 +43,7 @@ export class Rotation {
     kernels().rotate(to, vectors.length / this.dimension, this.rotated, this.signs, this.span);
   }
 
-  /** Writes vectors to kernel memory, ready to be rotated. */
+  /** Writes vectors to kernel memory, padded. */
   pad(vectors: Float32Array, to: number): void {
     const n = vectors.length / this.dimension;
     const rows = floatsAt(to, n * this.rotated);
@@ -57,7 +57,7 @@ export class Rotation {
     }
   }
 
-  /** Fills in what estimates need of a query's record; see `rotateQuery`. */
+  /** Sets the fields of a query's record that estimates need; see `rotateQuery`. */
   prepare(query: number, point: number, rotated: number): void {
     kernels().rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
   }

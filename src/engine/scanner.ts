@@ -1,4 +1,4 @@
-/** What a search hands to the kernels: jobs, each a block of rows to compare a query with. */
+/** Jobs, each a block of rows to compare a query with, and the scan of them. */
 
 import type { LoadedCodes } from "./codec.js";
 import { kernels } from "./kernels/kernels.js";
@@ -7,16 +7,16 @@ import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 
 export interface ScanJob {
-  /** A number by which candidates name the block. */
+  /** Identifies the block in candidates. */
   readonly block: number;
   readonly codes: LoadedCodes;
-  /** From the query to the centroid of the rows' list, in list space; undefined where they have none of the query's lists. */
+  /** From the query to the centroid of the rows' list, in list space; undefined if the rows are not in the query's lists. */
   readonly distance: number | undefined;
-  /** Whether rows may be ruled out by their codes; needs the distance. */
+  /** Whether rows may be pruned by their codes; needs the distance. */
   readonly pruned: boolean;
-  /** How many of the search's id tables hide rows of this block. */
+  /** How many of the search's id tables may shadow rows of this block. */
   readonly newerSegments: number;
-  /** Where the bits lie of the rows that a filter accepts, and the bit of the first row; 0: all are accepted. */
+  /** Address of the bits of rows that a filter accepts, the first row at bit `firstBit`; 0: all are accepted. */
   readonly accepted: number;
   readonly firstBit: number;
 }
@@ -28,7 +28,7 @@ export interface Scanner {
   free(): void;
 }
 
-/** Writes the records of jobs to kernel memory, to be freed. */
+/** Writes the records of jobs to newly allocated kernel memory, which the caller frees. */
 export function writeJobs(jobs: readonly ScanJob[]): number {
   const at = allocate(jobLayout.bytes * jobs.length);
   const words = allWords();

@@ -1,6 +1,6 @@
 /**
- * One query's search: what it compares the query with comes as jobs, and the nearest rows found so far are kept. Rows of
- * equal score are ordered by their fingerprints, so that the result does not depend on the order of jobs.
+ * The search of one query: it compares the query with the blocks of jobs and keeps the nearest rows. Rows of equal score are
+ * ordered by their fingerprints, so that the result does not depend on the order of jobs.
  */
 
 import { idTableLayout } from "./kernels/kernels.wasm.js";
@@ -9,13 +9,13 @@ import type { QueryVector } from "./query-vector.js";
 import type { ScanJob, Scanner } from "./scanner.js";
 import { type Candidate, TopK } from "./top-k.js";
 
-/** A sorted id table in kernel memory: where its entries of five words lie, and how many there are. */
+/** A sorted id table in kernel memory: the address and the number of its entries of five words. */
 export interface IdTable {
   readonly entries: number;
   readonly count: number;
 }
 
-/** Writes where tables are to kernel memory, to be freed; 0 where there are none. */
+/** Writes the records of tables to newly allocated kernel memory, which the caller frees; 0 if there are none. */
 export function writeIdTables(tables: readonly IdTable[]): number {
   if (tables.length === 0) return 0;
   const at = allocate(idTableLayout.bytes * tables.length);
@@ -39,12 +39,12 @@ export class Search {
     this.#nearest = new TopK(topK);
   }
 
-  /** No row with a greater score can still enter; Infinity while fewer than k rows were found. */
+  /** No row with a greater score can still enter; Infinity while fewer than k rows are found. */
   get threshold(): number {
     return this.#nearest.threshold;
   }
 
-  /** Sorted id tables that may hide rows, newest first; they stay where they are until the search is done. */
+  /** Sorted id tables that may shadow rows, newest first. They must not move until the search is done. */
   shadowBy(tables: readonly IdTable[]): void {
     if (this.#tables > 0) free(this.#tables);
     this.#tables = writeIdTables(tables);
@@ -56,7 +56,7 @@ export class Search {
     this.#scanner.scan(jobs, this.#nearest.heap);
   }
 
-  /** The rows found, nearest first. Nothing can be scanned after it. */
+  /** The rows found, nearest first. Ends the search: nothing can be scanned afterwards. */
   finish(): Candidate[] {
     return this.#nearest.finish();
   }

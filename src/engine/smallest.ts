@@ -1,6 +1,6 @@
 /** Selection among a few hundred values, for small k. */
 
-/** Positions of the k smallest values, smallest first; of equal values the first ones. Takes O(n + k^2 log n) if shuffled. */
+/** Positions of the k smallest values, smallest first; of equal values the first ones. O(n + k^2 log n) if the order is random. */
 export function smallest(values: Float32Array, k: number): number[] {
   const kept: number[] = [];
   let worst = Infinity;

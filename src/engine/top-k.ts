@@ -1,13 +1,13 @@
 /**
- * The k nearest of a stream of candidates, in a heap that lies in kernel memory, so that a scan fills it by itself;
- * assembly/heap.ts says how candidates are ordered.
+ * The k nearest of a stream of candidates, in a heap in kernel memory, so that kernels fill it; assembly/heap.ts defines the order
+ * of candidates.
  */
 
 import { kernels } from "./kernels/kernels.js";
 import { heapLayout, heapSlotLayout } from "./kernels/kernels.wasm.js";
 import { allDoubles, allocate, allWords, doubleAt, free, wordAt, writeWords } from "./kernels/memory.js";
 
-/** A kept candidate: its block's number, its row there, its score. */
+/** A kept candidate: the number of its block, its row in the block, its score. */
 export interface Candidate {
   readonly score: number;
   readonly block: number;
@@ -16,7 +16,7 @@ export interface Candidate {
 
 /** Holds kernel memory: call `free` when done. */
 export class TopK {
-  /** Where the heap lies that kernels take. */
+  /** The address of the heap. */
   readonly heap: number;
   readonly #capacity: number;
 
@@ -28,28 +28,28 @@ export class TopK {
     allDoubles()[(this.heap + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
   }
 
-  /** No greater score can still enter. Infinity until full, then the worst kept; -Infinity if none fits. */
+  /** No greater score can still enter: Infinity until the heap is full, then the worst kept score; -Infinity if it has no capacity. */
   get threshold(): number {
     return doubleAt(this.heap + heapLayout.threshold);
   }
 
-  /** Whether as many candidates are kept as fit. */
+  /** Whether the heap is full. */
   get full(): boolean {
     return wordAt(this.heap + heapLayout.size) === this.#capacity;
   }
 
-  /** Offers a candidate; `tie` is where the 16 bytes of its tie key lie. A NaN score is never kept. */
+  /** Offers a candidate; `tie` is the address of the 16 bytes of its tie key. A NaN score is never kept. */
   offer(score: number, block: number, row: number, tie: number): void {
     kernels().offer(this.heap, score, block, row, tie);
   }
 
-  /** The kept candidates, nearest first. No more can be offered. */
+  /** The kept candidates, nearest first. No more can be offered afterwards. */
   finish(): Candidate[] {
     kernels().sortHeap(this.heap);
     return this.read();
   }
 
-  /** As `finish`, of a heap that a kernel sorted. */
+  /** As `finish`, for a heap that a kernel has sorted. */
   read(): Candidate[] {
     const words = allWords();
     const doubles = allDoubles();

@@ -1,4 +1,4 @@
-/** What codes without vectors mean, learned from the sample and the lists of a training. */
+/** Training of the quantizer of codes without vectors, on the sample and the lists of a training. */
 
 import type { IndexConfig } from "./config.js";
 import { kmeansOf } from "./kmeans.js";
@@ -10,20 +10,20 @@ import { chooseOrder, partOf } from "./component-order.js";
 import { residualsOf, toDirections } from "./residuals.js";
 import type { Work } from "./work.js";
 
-/** Rows that a codeword needs; fewer for the first 256, which small data would otherwise have hardly any of. */
-const rowsPerWordMin = 39;
-const rowsPerFirstWords = 8;
-const firstWords = 256;
-/** Rows of a codeword beyond which a larger sample no longer moves it. */
-const rowsPerWordSampled = 128;
+/** Rows per codeword that k-means needs; fewer for the first 256, of which small data would otherwise have almost none. */
+const rowsPerCodewordMin = 39;
+const rowsPerFirstCodewords = 8;
+const firstCodewords = 256;
+/** Rows per codeword beyond which a larger sample no longer moves it. */
+const rowsPerCodewordSampled = 128;
 /** Rows assigned at a time, in multiply-adds. */
 const pieceCost = 2 ** 25;
 
-/** Words of a codebook that n rows support, at most 2^bits. */
+/** Codewords per codebook that n rows support, at most 2^bits. */
 export function codewordCount(n: number, bits: number): number {
   const supported = Math.max(
-    Math.floor(n / rowsPerWordMin),
-    Math.min(firstWords, Math.floor(n / rowsPerFirstWords)),
+    Math.floor(n / rowsPerCodewordMin),
+    Math.min(firstCodewords, Math.floor(n / rowsPerFirstCodewords)),
   );
   return Math.min(2 ** bits, Math.max(1, supported));
 }
@@ -45,7 +45,7 @@ export function* trainQuantizer(
   const random = seededRandom(rotationSeed);
   const n = sample.length / dimension;
   const k = codewordCount(n, pqBits);
-  const size = Math.min(n, k * rowsPerWordSampled);
+  const size = Math.min(n, k * rowsPerCodewordSampled);
   const learned = gather(sample, dimension, samplePositions(random, n, size));
   const residuals = yield* listResiduals(learned, model);
   toDirections(residuals, dimension);
@@ -61,8 +61,8 @@ export function* trainQuantizer(
 }
 
 /**
- * A quantizer for an index that has grown to `rows` rows: with the reference centroids of new lists and, where the rows now support more, more
- * codewords. What the old quantizer wrote keeps its meaning. The sample and the yields are as in `trainQuantizer`.
+ * A quantizer for an index that has grown to `rows` rows: with the reference centroids of the new lists and more codewords, if the
+ * rows now support them. Codes of the old quantizer keep their meaning. Sample and yields are as in `trainQuantizer`.
  */
 export function* extendQuantizer(
   { pqDim = 1, pqBits = 1 }: IndexConfig,
@@ -73,7 +73,7 @@ export function* extendQuantizer(
 ): Work<QuantizerModel> {
   const { centroids, dimension } = model;
   const references = concat([quantizer.references, centroids]);
-  const grown = { ...quantizer, rows, references: references };
+  const grown = { ...quantizer, rows, references };
   if (quantizer.codebooks === undefined) return grown;
   const { order, codewords } = quantizer.codebooks;
   const n = sample.length / dimension;
@@ -84,17 +84,17 @@ export function* extendQuantizer(
   toDirections(residuals, dimension);
   const width = dimension / pqDim;
   const random = seededRandom(quantizer.rotationSeed);
-  const books: Float32Array[] = [];
+  const grownCodebooks: Float32Array[] = [];
   for (let part = 0; part < pqDim; part++) {
     const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
-    const words = codewords.subarray(part * known * width, (part + 1) * known * width);
-    books.push(words, yield* kmeansOf(points, width, more, random));
+    const codebook = codewords.subarray(part * known * width, (part + 1) * known * width);
+    grownCodebooks.push(codebook, yield* kmeansOf(points, width, more, random));
     yield;
   }
-  return { ...grown, codebooks: { order, codewords: concat(books) } };
+  return { ...grown, codebooks: { order, codewords: concat(grownCodebooks) } };
 }
 
-/** Whether `quantizer` reads what `older` wrote: it is the same, or an extension of it. */
+/** Whether `quantizer` can read codes of `older`: it is the same, or an extension of it. */
 export function reads({ pqDim = 1 }: IndexConfig, quantizer: QuantizerModel, older: QuantizerModel): boolean {
   if (quantizer === older) return true;
   const { codebooks: p } = quantizer;
@@ -126,7 +126,7 @@ function concat(parts: readonly Float32Array[]): Float32Array {
   return all;
 }
 
-/** Rows less the centroids of their lists. */
+/** Rows minus the centroids of their lists. */
 function* listResiduals(rows: Float32Array, model: Model): Work<Float32Array> {
   const { centroids, dimension } = model;
   const quantizer = new NearestCentroids(model.centroids, dimension);

@@ -1,4 +1,4 @@
-/** A sample of vectors to a model: coarse centroids, and how many lists a query should probe. */
+/** Training: from a sample of vectors to a model, which is coarse centroids and how many lists a query should probe. */
 
 import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
@@ -10,24 +10,24 @@ import { gather } from "./rows.js";
 import { smallest } from "./smallest.js";
 import { copyInPieces, inParts, type Work } from "./work.js";
 
-/** Rows that one list needs before k-means has something to average (faiss's figure). */
+/** Rows per list that k-means needs (the figure of faiss). */
 export const rowsPerListMin = 39;
-/** Rows of a list beyond which a larger sample no longer moves its centroid. */
+/** Rows per list beyond which a larger sample no longer moves the centroids. */
 export const rowsPerListSampled = 40;
 
 const heldOut = 200;
 const neighbours = 10;
 /**
- * Of the number of probes alone: 0.95 is promised, lists that are passed over lose half as much again, and codes that rule rows
- * out a little more, most where all rows are alike.
+ * For the number of probes alone. 0.95 is promised; pruned lists lose half as much again, and pruning by codes a little more, most
+ * if all rows are alike.
  */
 const recallTarget = 0.98;
-/** Held-out rows that are compared with the sample together. */
+/** Held-out rows that are compared with the sample at a time. */
 const heldOutTogether = 8;
 
 /**
- * Trains on `sample`, layout (n, dimension) in list space, n >= nLists. Deterministic in its arguments. `onProgress` is told
- * how many comparisons of two vectors are done, of how many at most.
+ * Trains on `sample`, layout (n, dimension) in list space, n >= nLists. Deterministic in its arguments. `onProgress` receives the
+ * number of comparisons of two vectors done, and the largest number there may be.
  */
 export function* trainModel(
   sample: Float32Array,
@@ -41,7 +41,7 @@ export function* trainModel(
   const rows = { at: allocate(4 * sample.length), n, dimension };
   const total = comparisonsMax(n, nLists) + n * heldOut;
   let done = 0;
-  // Coarse clusters of uneven size need more comparisons than were foreseen.
+  // Coarse clusters of uneven size need more comparisons than expected.
   const onCompared = (comparisons: number) => {
     done = Math.min(total, done + comparisons);
     onProgress(done, total);
@@ -63,15 +63,15 @@ export function* trainModel(
   }
 }
 
-/** The number of probes that reaches so large a share of the neighbours. */
+/** The number of probes that reaches this share of the neighbours. */
 function probesFor(share: number, reaches: readonly Reach[]): number {
   const ranks = reaches.map(({ rank }) => rank).sort((a, b) => a - b);
   return (ranks[Math.ceil(share * ranks.length) - 1] ?? 0) + 1;
 }
 
 /**
- * How far the lists of the ten nearest neighbours of held-out rows are. Neighbours within a sample are farther away than in
- * the whole index, so this errs on the side of probing more.
+ * The lists of the ten nearest neighbours of held-out rows. Neighbours within a sample are farther away than in the whole index,
+ * so this errs on the side of probing more.
  */
 function* measureReaches(
   { at, n, dimension }: Rows,
@@ -115,7 +115,7 @@ function* measureReaches(
       return nearest.map((row) => {
         const list = listOf.get(row) as number;
         const rank = rankOf(toLists, list);
-        return { rank, stretch: distanceRatio(rank, toLists[list], nearestList) };
+        return { rank, ratio: distanceRatio(rank, toLists[list], nearestList) };
       });
     });
   } finally {
@@ -169,7 +169,7 @@ function* assign(positions: Uint32Array, { at, dimension }: Rows, centroids: Row
   }
 }
 
-/** How many lists are probed before `list`; of lists that are equally far, those of lower number. */
+/** How many lists are probed before `list`: of equally far ones, those with a lower number. */
 function rankOf(distances: Float32Array, list: number): number {
   const own = distances[list];
   let rank = 0;

@@ -1,19 +1,18 @@
-/** Long work, in pieces. */
+/** Long work in pieces. */
 
 import type { KernelCall } from "./kernels/kernels.js";
 
 /**
- * Work that yields the kernel calls it needs made before it goes on. Calls of one yield do not touch what another of them
- * writes: whoever drives the work makes them in any order, or at once on several threads, and the result is the same.
- * Nothing yielded is a pause, in which others may run. Each call, and what happens between two yields, takes a few
- * milliseconds.
+ * Work that yields the kernel calls it needs before it continues. Calls of one yield do not touch what another of them writes: the
+ * driver makes them in any order, or in parallel on several threads, and the result is the same. A yield of nothing is a pause, in
+ * which other work may run. Each call, and the code between two yields, takes a few milliseconds.
  */
 export type Work<T> = Generator<readonly KernelCall[] | void, T, void>;
 
 /** Multiply-adds of one call. */
 const callCost = 2 ** 24;
 
-/** The calls that `make` gives for parts of `n` rows that cost `rowCost` multiply-adds each. */
+/** The calls that `make` returns for parts of `n` rows; a row costs `rowCost` multiply-adds. */
 export function inParts(
   n: number,
   rowCost: number,
@@ -27,7 +26,7 @@ export function inParts(
   });
 }
 
-/** Copies `from` to `to` of the same length, a piece at a time. */
+/** Copies `from` to `to`, of the same length, in pieces. */
 export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> {
   const piece = 2 ** 22;
   for (let at = 0; at < from.length; at += piece) {
@@ -36,7 +35,7 @@ export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> 
   }
 }
 
-/** Does several works side by side: each step makes the calls that all of them need. */
+/** Runs several works in parallel: each step yields the calls that all of them need. */
 export function* together<T>(works: readonly Work<T>[]): Work<T[]> {
   const results: T[] = Array.from({ length: works.length });
   try {

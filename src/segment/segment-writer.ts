@@ -1,6 +1,5 @@
 /**
- * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one.
- * FORMAT.md §4 gives the bytes.
+ * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one. FORMAT.md §4 defines the bytes.
  */
 
 import type { KeyObject } from "node:crypto";
@@ -15,7 +14,7 @@ import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
 
-/** Rows to store. Their fingerprints are distinct, also from the deleted ones. */
+/** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
   readonly dimension: number;
   readonly rows: readonly Row[];
@@ -23,41 +22,39 @@ export interface Batch {
   readonly source: RowSource;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
-  /** The rows to store, if not all of them, or if their order is known. */
+  /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
 }
 
 /** Rows in the order of their lists: `order` holds positions in the batch. */
 export interface Grouped {
   readonly order: Uint32Array;
-  /** Places `start` to `end` of the order belong to `list`. */
+  /** Positions `start` to `end` (exclusive) of `order` belong to `list`. */
   readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
-/** A segment's bytes and what a reader must know before it has read any of them. */
+/** The bytes of a segment, and what a reader must know before it reads them. */
 export interface SealedSegment {
   readonly bytes: Uint8Array;
   readonly header: Uint8Array;
   readonly rows: number;
-  /** Sealed blocks, the directory included, which is the last one. */
+  /** Number of sealed blocks, including the directory, which is the last one. */
   readonly blocks: number;
   readonly directoryLength: number;
 }
 
 const codeBlockBytes = 512 * 1024;
-/** Rows that codecs scan together: blocks hold a multiple, where they hold as many. */
+/** Rows that codecs scan together: a block has a multiple of it, unless it has fewer. */
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
-/** Vectors whose blocks are encoded side by side. */
+/** Vectors whose blocks are encoded in parallel, in bytes. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
-/** What one piece of work of a few milliseconds holds: pages, parts. */
+/** Pages and parts per piece of work of a few milliseconds. */
 const pagesTogether = 4;
 const partsTogether = 16;
 
-/**
- * Yields between pieces of work of a few milliseconds, so that whoever drives it can let others run.
- */
+/** Seals a segment. Yields between pieces of work of a few milliseconds. */
 export function* writeSegment(
   key: KeyObject,
   context: ObjectContext,
@@ -143,7 +140,7 @@ export function* writeSegment(
   return { bytes, header: sealer.header, rows: rows.length, blocks: sealer.blocks, directoryLength };
 }
 
-/** Blocks from `first` on, one or more, of about `rowsMax` rows together. */
+/** One or more blocks from `first` on, of about `rowsMax` rows in total. */
 function leading<B extends { readonly rows: number }>(
   blocks: readonly B[],
   first: number,
@@ -170,7 +167,7 @@ function* sealPages(
   return sealed;
 }
 
-/** Columns of one group share a block while it is small. */
+/** Small columns of one group share a block. */
 function* sealColumns(
   records: readonly Uint8Array[],
   seal: (plaintext: Uint8Array) => number,

@@ -1,10 +1,10 @@
 /**
- * Allocates ranges of one growing address space of at most 4 GiB: best fit, lowest address among equals,
- * neighbours joined when they are freed. Knows numbers only, no memory.
+ * Allocates ranges of one growing address space of at most 4 GiB: best fit, the lowest address among equals; adjacent free ranges
+ * are joined. Handles numbers only, no memory.
  *
- * Boundary tags (Knuth, The Art of Computer Programming, 2.5) are kept in an array of their own, 1/64 of the
- * space; free ranges besides in one sorted array, searched by halving. Not in a Map: V8's keeps deleted
- * entries in their chain, so that freeing and allocating one offset over and over took 20 microseconds.
+ * Boundary tags (Knuth, The Art of Computer Programming, 2.5) have an array of their own, 1/64 of the space; free ranges are also
+ * in one sorted array with binary search. A Map is slower: V8 keeps deleted entries in their chain, so that freeing and allocating
+ * one offset repeatedly took 20 microseconds.
  */
 
 import { SealdexError } from "../../errors.js";
@@ -17,9 +17,9 @@ const unitsMax = 2 ** 24;
 
 export class Allocator {
   readonly #grow: (bytesMin: number) => number;
-  /** By unit: the size at the start of a used range; minus the size at both ends of a free one; else 0. */
+  /** Per unit: the size at the start of a used range; the negated size at both ends of a free range; else 0. */
   #tags: Int32Array;
-  /** size * unitsMax + start of each free range, ascending; the first `#freeCount` places are in use. */
+  /** size * unitsMax + start of each free range, ascending; the first `#freeCount` elements are in use. */
   #free = new Float64Array(64);
   #freeCount = 0;
   #used = 0;
@@ -39,7 +39,7 @@ export class Allocator {
     return this.#used * alignment;
   }
 
-  /** The offset of a new range. Throws what `grow` throws, and is then as before. */
+  /** The offset of a new range. If `grow` throws, its error is passed on and nothing has changed. */
   allocate(bytes: number): number {
     const size = Math.max(1, Math.ceil(bytes / alignment));
     let best = this.#position(size * unitsMax);
@@ -56,7 +56,7 @@ export class Allocator {
     return start * alignment;
   }
 
-  /** Gives a range back. Throws `internal` unless `offset` came from `allocate` and was not freed since. */
+  /** Frees a range. Throws `internal` unless `offset` was returned by `allocate` and has not been freed since. */
   free(offset: number): void {
     let start = offset / alignment;
     let size = this.#tags[start];
@@ -115,7 +115,7 @@ export class Allocator {
     this.#free.copyWithin(position, position + 1, this.#freeCount--);
   }
 
-  /** Position of the first free range that is not below `key`. */
+  /** Position of the first free range that is at least `key`. */
   #position(key: number): number {
     let low = 0;
     let high = this.#freeCount;

@@ -1,11 +1,10 @@
 /**
- * The one linear memory of the kernels, at most 4 GiB, created at first use. Everything that a kernel reads or
- * writes is allocated here and named by its byte offset.
+ * The linear memory of the kernels, at most 4 GiB, created at first use. Everything that a kernel reads or writes is allocated
+ * here and identified by its byte offset, its address.
  *
- * The memory is shared with other threads, which run kernels on offsets that they are given; allocating is this thread's
- * alone. Views are cheap: ask for them where they are used, and keep offsets. What leaves the engine (to be sealed, decoded,
- * returned) is a copy, since much of Node.js refuses shared memory, and what lies here may be given to somebody else as soon
- * as it is freed. New allocations are not cleared. Keys are never here.
+ * The memory is shared with other threads, which run kernels on the addresses they receive; only this thread allocates. Views are
+ * cheap: create them when needed, and keep addresses. What leaves the engine (to be sealed, decoded, returned) is a copy, since
+ * many functions of Node.js refuse shared memory, and freed memory is reused. New allocations are not cleared. Keys are never here.
  */
 
 import { SealdexError } from "../../errors.js";
@@ -20,7 +19,7 @@ const stepPagesMax = 4_096;
 interface LinearMemory {
   readonly wasm: WebAssembly.Memory;
   readonly allocator: Allocator;
-  /** `wasm.buffer`, which is slow to ask for; replaced by a longer one of the same bytes when the memory grows. */
+  /** `wasm.buffer`, which is slow to get; replaced by a longer one of the same bytes when the memory grows. */
   buffer: ArrayBufferLike;
   /** Views of all of it, replaced with it. */
   words: Uint32Array;
@@ -35,7 +34,7 @@ function linearMemory(): LinearMemory {
 
 function create(): LinearMemory {
   const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax, shared: true });
-  // Offset 0 is never given out, so it can stand for "none".
+  // Offset 0 is never allocated, so it can mean "none".
   const allocator = new Allocator(alignment, pagesInitial * pageBytes, grow);
   return { wasm, allocator, ...viewsOf(wasm) };
 }
@@ -78,7 +77,7 @@ export function allocate(bytes: number): number {
   return linearMemory().allocator.allocate(bytes);
 }
 
-/** Gives back what `allocate` gave. Throws `internal` for any other offset. */
+/** Frees what `allocate` returned. Throws `internal` for any other offset. */
 export function free(offset: number): void {
   linearMemory().allocator.free(offset);
 }
