@@ -62,6 +62,11 @@ export function jsonText(value: unknown, where: string): string {
 }
 
 /** What a value is, for messages. */
+/** As `Array.isArray`, which takes the elements of a readonly array for `any`. */
+export function isArray(value: unknown): boolean {
+  return Array.isArray(value);
+}
+
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";

@@ -79,8 +79,8 @@ function typeRank(value: unknown): number {
 function compareValues(a: unknown, b: unknown): number {
   if (typeof a === "string") return compareStrings(a, b as string);
   if (!isObjectLike(a)) return Number(a ?? 0) - Number(b ?? 0);
-  const left = Object.entries(a);
-  const right = Object.entries(b as object);
+  const left: [string, unknown][] = Object.entries(a);
+  const right: [string, unknown][] = Object.entries(b as object);
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
     const [leftKey, leftValue] = left[i];
     const [rightKey, rightValue] = right[i];

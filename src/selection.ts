@@ -38,8 +38,8 @@ export function checkSelection(selection: Selection): Selection {
     if (deleteAll !== true) throw invalid(`deleteAll: expected true, got ${JSON.stringify(deleteAll)}`);
     return { deleteAll };
   }
-  refuseEverything(filter as Filter);
-  return { filter: filter as Filter };
+  refuseEverything(filter);
+  return { filter: filter };
 }
 
 /** Throws `invalid_request` for a filter that every item matches, whatever its metadata. */

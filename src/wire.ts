@@ -13,7 +13,7 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { invalid } from "./check-input.js";
+import { invalid, isArray } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
@@ -196,7 +196,7 @@ export function cutQuery({ query_vectors, ...others }: QueryBody) {
 }
 
 function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
-  if (!Array.isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
+  if (!isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
   return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
 }
 

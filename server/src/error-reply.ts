@@ -32,10 +32,10 @@ export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /** For URLs that cannot be decoded: no hook runs for them. */
-export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   reply.header("X-Request-Id", request.id);
   const error = new SealdexError("not_found", "the path is not a valid one: expected percent-encoded UTF-8");
-  return replyWithError(error, request, reply);
+  void replyWithError(error, request, reply);
 }
 
 /** For bytes that are not HTTP, and clients that are too slow: there is no request, only a connection. */

@@ -54,8 +54,9 @@ function tryParse(text: string): StorageLocation | undefined {
 
 /** Names are accepted as the library spells them and with underscores, as the HTTP interface would. */
 function parseJson(text: string): StorageLocation | undefined {
-  const entries = Object.entries(JSON.parse(text) as object).map(
-    ([name, value]) => [name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()), value] as const,
+  const entries = Object.entries(JSON.parse(text) as Record<string, unknown>).map(
+    ([name, value]) =>
+      [name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value] as const,
   );
   const isField = ([name, value]: readonly [string, unknown]) =>
     fields.includes(name) && typeof value === (name === "allowEviction" ? "boolean" : "string");

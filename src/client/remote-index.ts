@@ -1,7 +1,7 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
 import { SealdexError } from "../errors.js";
-import { invalid, jsonText } from "../check-input.js";
+import { invalid, isArray, jsonText } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkSelection } from "../selection.js";
@@ -74,7 +74,7 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #upsert(items: readonly Item[], signal: AbortSignal | undefined): Promise<void> {
-    if (!Array.isArray(items)) throw invalid("items: expected an array");
+    if (!isArray(items)) throw invalid("items: expected an array");
     const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
     const open = `${JSON.stringify(encodeAddress(this.#address)).slice(0, -1)},"items":[`;
     const room = bodyBytesMax - utf8Length(open) - "]}".length;
@@ -128,7 +128,7 @@ export class RemoteIndex implements VectorIndex {
   async #query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     const { signal } = request;
     const { include = ["distance"] } = request;
-    if (!Array.isArray(include)) throw invalid("include: expected an array");
+    if (!isArray(include)) throw invalid("include: expected an array");
     const later = include.filter(isFetched);
     const body = encodeQuery(this.#address, {
       ...request,
@@ -175,7 +175,7 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
-    if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
+    if (!isArray(ids)) throw invalid("ids: expected an array of ids");
     return inParts(ids, idsTogether, async (part) => {
       const body = { ...encodeAddress(this.#address), ids: part, include };
       return decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal));
@@ -197,7 +197,7 @@ export class RemoteIndex implements VectorIndex {
       return [];
     };
     if (ids === undefined) await send(selection);
-    else if (!Array.isArray(ids)) throw invalid("ids: expected an array of ids");
+    else if (!isArray(ids)) throw invalid("ids: expected an array of ids");
     else await inParts(ids, idsTogether, (part) => send({ ids: part }));
   }
 

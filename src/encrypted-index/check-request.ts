@@ -1,6 +1,6 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
-import { checkVectorShape, invalid, typeName } from "../check-input.js";
+import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import { compileFilter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -63,7 +63,7 @@ function subjectOf(request: QueryRequest): QuerySubject {
     checkVectorShape(queryVector, "queryVector");
     return { vector: queryVector };
   }
-  if (!Array.isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
+  if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
   const vectors = queryVectors as readonly Vector[];
   if (vectors.length > batchMax) {
     throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${vectors.length}`);
@@ -74,7 +74,7 @@ function subjectOf(request: QueryRequest): QuerySubject {
 }
 
 export function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
-  if (!Array.isArray(include)) throw invalid("include: expected an array");
+  if (!isArray(include)) throw invalid("include: expected an array");
   for (const field of include) {
     if (!allowed.includes(field)) {
       const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);

@@ -28,7 +28,7 @@ const cacheOptions = optionNames<SemanticCacheOptions>("EncryptedSemanticCache",
  * answers are encrypted like any document; the model's settings are kept as a digest. An answer that is no JSON, or longer
  * than 1 MiB of it, is refused with `invalid_request`.
  */
-export class EncryptedSemanticCache extends BaseCache<Generation[]> {
+export class EncryptedSemanticCache extends BaseCache {
   readonly #store: EncryptedVectorStore;
   readonly #scoreThreshold: number;
   readonly #ttlSeconds: number | undefined;

@@ -105,7 +105,7 @@ export class EncryptedStore extends BaseStore {
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const { index } = await this.#index.open();
     const puts = new Map<string, PutOperation>();
-    const results = operations.map((operation): Promise<unknown> | null => {
+    const results = operations.map(async (operation): Promise<unknown> => {
       if ("namespacePrefix" in operation) return this.#search(index, operation);
       if ("value" in operation) {
         checkAddress(operation);

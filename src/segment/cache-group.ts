@@ -88,7 +88,7 @@ export class CacheGroup {
           pinned.push(...unread);
         } else {
           // Another call reads them; what it caches may have been evicted by then, hence the loop.
-          await Promise.all(missing.map((key) => this.#loading.get(key)));
+          await Promise.all(missing.map(async (key) => this.#loading.get(key)));
         }
       }
     } finally {

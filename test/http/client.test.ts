@@ -35,8 +35,8 @@ async function expectRequests(count: number, route: string, work: () => Promise<
 }
 
 /** A server that answers as told, at a port of its own. */
-async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = createServer(answer);
+async function serve(answer: (request: IncomingMessage, response: ServerResponse) => unknown) {
+  const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
   return { baseUrl: `http://127.0.0.1:${port}`, close: () => server.close() };

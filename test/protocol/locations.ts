@@ -54,7 +54,13 @@ const preparations: Readonly<Record<string, () => Promise<TestLocation>>> = {
     const server = await s3UnderTest();
     if (server === null) throw new Error("there is no S3 server");
     const { location, empty } = emptiedAfterwards(await server.newBucket("protocol"));
-    return { location, empty: () => empty().finally(() => server.stop()) };
+    return {
+      location,
+      empty: async () => {
+        await empty();
+        await server.stop();
+      },
+    };
   },
 
   async "gcs emulator"() {

@@ -109,7 +109,7 @@ export async function startRedisCluster(): Promise<RestartableServer> {
 
 async function untilWhole(client: Redis): Promise<void> {
   for (;;) {
-    const info = String(await client.cluster("INFO"));
+    const info = await client.cluster("INFO");
     if (info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${nodes}`)) return;
     await sleep(20);
   }

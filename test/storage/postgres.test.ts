@@ -245,7 +245,7 @@ describe("postgres through an outage", unlessInstalled, () => {
     const port = new URL(server.address).port;
     const strings = {
       "28P01": `postgres://${user}:${secret}@127.0.0.1:${port}/postgres`,
-      "3D000": `${server.address.replace(/\/postgres$/, `/${secret}`)}`,
+      "3D000": server.address.replace(/\/postgres$/, `/${secret}`),
       ECONNREFUSED: `postgres://${user}:${secret}@127.0.0.1:${closed}/${user}`,
       "ENOTFOUND|EAI_AGAIN": `postgres://${user}:${secret}@no-such-host.invalid/${user}`,
     };

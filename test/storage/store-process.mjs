@@ -13,11 +13,13 @@ async function createForever(writer) {
   }
 }
 
-process.on("message", async ({ call, key, contents, writers }) => {
+process.on("message", (message) => void carryOut(message));
+
+async function carryOut({ call, key, contents, writers }) {
   if (writers !== undefined) {
     for (let writer = 0; writer < writers; writer++) void createForever(writer);
     return;
   }
   const won = await Promise.all(contents.map((bytes) => store.create(key, bytes)));
   process.send({ call, won });
-});
+}
