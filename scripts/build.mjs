@@ -20,5 +20,16 @@ for (const folder of ["dist", "model/dist", "server/dist"]) {
 run(tsc, "-p", "model/tsconfig.json");
 run(tsc, "-p", "tsconfig.json");
 run(tsc, "-p", "tsconfig.cjs.json");
+// Threads run the ES module, from either build.
+writeFileSync(
+  join(root, "dist", "esm", "embedding", "worker-url.js"),
+  'export const workerUrl = new URL("./inference-worker.js", import.meta.url);\n',
+);
+writeFileSync(
+  join(root, "dist", "cjs", "embedding", "worker-url.js"),
+  `const worker = require("node:path").join(__dirname, "../../esm/embedding/inference-worker.js");
+exports.workerUrl = require("node:url").pathToFileURL(worker);
+`,
+);
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
 run(tsc, "-p", "server/tsconfig.json");

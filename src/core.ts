@@ -15,6 +15,8 @@ export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.j
 export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
+export type { Embedder, EmbeddingFunction, EmbeddingInput, EmbeddingPipeline } from "./embedding/embedder.js";
+export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
 export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
@@ -44,6 +46,7 @@ export type {
   Item,
   ItemField,
   ListIdsOptions,
+  LoadIndexOptions,
   Match,
   MatchField,
   MemoryUse,

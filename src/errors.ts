@@ -18,6 +18,8 @@ const codes = [
   "missing_object",
   "rollback_detected",
   "storage_unavailable",
+  "model_loading",
+  "model_unavailable",
   "internal",
 ] as const;
 

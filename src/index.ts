@@ -35,8 +35,8 @@ export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
 export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/sealdex-embeddings.js";
 export { SealdexTranslator } from "./langchain/self-query-translator.js";
 export { EncryptedSemanticCache, type SemanticCacheOptions } from "./langchain/semantic-cache.js";
+export type { EmbeddingsInput } from "./langchain/choose-embeddings.js";
 export type {
-  EmbeddingsInput,
   EncryptedVectorStoreArgs,
   EncryptedVectorStoreFactoryArgs,
   EncryptedVectorStoreFields,

@@ -11,6 +11,7 @@ import type {
   IndexConfigInput,
   Item,
   ListIdsOptions,
+  LoadIndexOptions,
   OpenIndexOptions,
   Selection,
   SingleQuery,
@@ -27,8 +28,9 @@ export const methodOptions = {
     indexConfig: true,
     metric: true,
     embeddingModel: true,
+    embedding: true,
   }),
-  loadIndex: optionNames<OpenIndexOptions>("loadIndex", address),
+  loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<CallOptions>("upsert", { signal }),
@@ -83,6 +85,7 @@ export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createC
   maxStalenessMs: true,
   storageTimeoutMs: true,
   automaticTraining: true,
+  models: true,
 });
 
 export const httpClientOptions = optionNames<HttpClientOptions>("createClient", {

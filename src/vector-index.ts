@@ -4,6 +4,8 @@
  * implementations exist: the embedded index (`encrypted-index/`) and the one behind HTTP (`client/`).
  */
 
+import type { EmbeddingInput } from "./embedding/embedder.js";
+import type { ModelOptions } from "./embedding/model-options.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
 import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
@@ -228,13 +230,26 @@ export interface CreateIndexOptions extends CallOptions {
   readonly indexConfig?: IndexConfigInput;
   /** Default `euclidean`. */
   readonly metric?: Metric;
-  /** Name of the model that embeds contents and text queries, such as `default`. Default: none, vectors are given. */
+  /**
+   * Name of the model that embeds contents and text queries: `default`, which is built in, or one that transformers.js
+   * runs, such as `all-MiniLM-L6-v2`. Default: none, vectors are given.
+   */
   readonly embeddingModel?: string;
+  /** What embeds in this process, if not the model of that name. Embedded indexes only. */
+  readonly embedding?: EmbeddingInput;
 }
 
 export interface OpenIndexOptions extends CallOptions {
   readonly indexName: string;
   readonly indexKey: IndexKey;
+}
+
+export interface LoadIndexOptions extends OpenIndexOptions {
+  /**
+   * What embeds contents and text queries. Default: the model whose name the index remembers. Another model than the one
+   * that the index was created with is refused by the first call that embeds. Embedded indexes only.
+   */
+  readonly embedding?: EmbeddingInput;
 }
 
 /**
@@ -253,7 +268,7 @@ export interface Client extends AsyncDisposable {
    * Throws `not_found` if there is no such index, `wrong_index_key` if the key is another; `corrupt`, `missing_object` or
    * `rollback_detected` if stored data was modified, is missing, or was rolled back.
    */
-  loadIndex(options: OpenIndexOptions): Promise<VectorIndex>;
+  loadIndex(options: LoadIndexOptions): Promise<VectorIndex>;
   /** Names of all indexes, in the order of string comparison. */
   listIndexes(options?: CallOptions): Promise<string[]>;
   /** Deletes the index and everything in it. Throws as `loadIndex`. */
@@ -296,6 +311,8 @@ export interface EmbeddedClientOptions {
    * times as many as when it was last trained. Default true.
    */
   readonly automaticTraining?: boolean;
+  /** How embedding models are found by name. */
+  readonly models?: ModelOptions;
 }
 
 export interface HttpClientOptions {

@@ -6,6 +6,9 @@ import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from
 import { type ErrorCode, SealdexError } from "sealdex/core";
 import { encodeError, statusOfCode } from "sealdex/wire";
 
+/** Models load in seconds from disk, and in minutes from the network. */
+const retryAfterSeconds = 2;
+
 type Thrown = FastifyError | SealdexError;
 
 /** Details of server errors. Messages of the library name stored objects and system codes; those are for the log. */
@@ -14,6 +17,7 @@ const serverFaults = new Map<ErrorCode, string>([
   ["missing_object", "stored data is missing"],
   ["rollback_detected", "stored data was rolled back to an older state"],
   ["storage_unavailable", "the storage did not respond"],
+  ["model_unavailable", "the embedding model could not be loaded"],
 ]);
 
 export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply) {
@@ -22,6 +26,7 @@ export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: F
   if (status >= 500 && !isGone(request, reply)) {
     request.log.error({ fault: faultOf(thrown) }, "request failed");
   }
+  if (error.code === "model_loading") reply.header("Retry-After", String(retryAfterSeconds));
   return reply.code(status).send(encodeError(error, status));
 }
 
@@ -68,7 +73,8 @@ function parserFault(code: string): [number, string] {
 function translate(thrown: Thrown): [SealdexError, number] {
   if (thrown instanceof SealdexError) {
     const status = statusOfCode(thrown.code);
-    return [status < 500 ? thrown : fault(thrown.code), status];
+    const isForClient = status < 500 || thrown.code === "model_loading";
+    return [isForClient ? thrown : fault(thrown.code), status];
   }
   const { code, statusCode = 500, message } = thrown;
   if (typeof code !== "string" || !code.startsWith("FST_") || statusCode >= 500) {

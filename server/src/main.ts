@@ -35,10 +35,13 @@ try {
 }
 
 async function serve(): Promise<void> {
-  const { host, port, indexLocation, configLocation, automaticTraining, apiKeys } = readSettings(process.env);
+  const { host, port, apiKeys, indexLocation, configLocation, automaticTraining, models } = readSettings(
+    process.env,
+  );
   const client = createClient({
     indexLocation,
     automaticTraining,
+    models,
     ...(configLocation && { configLocation }),
   });
   // A location that cannot hold indexes is found out now, not by the first request.

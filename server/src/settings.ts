@@ -1,6 +1,6 @@
 /** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
 
-import { SealdexError, type StorageLocation } from "sealdex/core";
+import { type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
 import { parseLocation } from "./location.js";
 
 export interface Settings {
@@ -10,6 +10,7 @@ export interface Settings {
   readonly configLocation?: StorageLocation;
   readonly apiKeys: readonly string[];
   readonly automaticTraining: boolean;
+  readonly models: ModelOptions;
 }
 
 /** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
@@ -35,7 +36,27 @@ export function readSettings(environment: Environment): Settings {
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
+    models: readModels(environment),
   };
+}
+
+/** Models beyond the built-in ones are those that the operator names: a request cannot make the service download. */
+function readModels(environment: Environment): ModelOptions {
+  const { SEALDEX_MODELS, SEALDEX_MODEL_FOLDER, SEALDEX_MODEL_CACHE, SEALDEX_MODEL_DOWNLOADS } = environment;
+  return {
+    allowed: parseList(SEALDEX_MODELS ?? ""),
+    ...(SEALDEX_MODEL_FOLDER && { localFolder: SEALDEX_MODEL_FOLDER }),
+    ...(SEALDEX_MODEL_CACHE && { cacheFolder: SEALDEX_MODEL_CACHE }),
+    offline: !parseSwitch(SEALDEX_MODEL_DOWNLOADS || "on", "SEALDEX_MODEL_DOWNLOADS"),
+    failWhileLoading: true,
+  };
+}
+
+function parseList(text: string): string[] {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 }
 
 /** 0 lets the system choose. */
@@ -54,10 +75,7 @@ function parseSwitch(text: string, name: string): boolean {
 
 /** Keys are required: without them, anyone who reaches the service could delete indexes and try index keys. */
 function parseApiKeys(text: string): string[] {
-  const keys = text
-    .split(",")
-    .map((key) => key.trim())
-    .filter((key) => key !== "");
+  const keys = parseList(text);
   if (keys.length === 0) {
     throw invalid(
       "SEALDEX_API_KEYS: expected one or more keys, separated by commas, for clients to send in X-API-Key; " +

@@ -4,6 +4,7 @@
  * @module sealdex/client
  */
 
+import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type {
@@ -11,6 +12,7 @@ import type {
   Client,
   CreateIndexOptions,
   HttpClientOptions,
+  LoadIndexOptions,
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
@@ -35,6 +37,7 @@ export type {
   Item,
   ItemField,
   ListIdsOptions,
+  LoadIndexOptions,
   Match,
   MatchField,
   Metadata,
@@ -70,6 +73,7 @@ class RemoteClient implements Client {
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.createIndex);
+    checkNoEmbedding(options);
     if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>
@@ -78,8 +82,9 @@ class RemoteClient implements Client {
     return new RemoteIndex(this.#connection, options);
   }
 
-  async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
+  async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.loadIndex);
+    checkNoEmbedding(options);
     const { signal } = options;
     const index = new RemoteIndex(this.#connection, options);
     await index.describe({ signal });
@@ -109,4 +114,13 @@ class RemoteClient implements Client {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** A service embeds by itself, with the model that the index was created with. */
+function checkNoEmbedding({ embedding }: LoadIndexOptions): void {
+  if (embedding === undefined) return;
+  throw new SealdexError(
+    "not_supported",
+    "embedding: a service embeds texts itself; give embeddingModel to createIndex, or vectors with items and queries",
+  );
 }

@@ -1,7 +1,7 @@
 /** The embedding models that Sealdex brings along, by name. */
 
 import { SealdexError } from "../errors.js";
-import type { NamedEmbedder } from "./embedder.js";
+import type { Embedder } from "./embedder.js";
 import { lexicalVector } from "./lexical.js";
 import { loadSemanticVector, meaningDimension } from "./semantic.js";
 
@@ -22,33 +22,32 @@ export function modelName(name: string): string {
   return name === "default" ? defaultModel : name;
 }
 
+/** What a name of a built-in model looks like, for messages. */
+export const builtInNames = [
+  "default",
+  `sealdex/semantic-<d> with d from ${semanticMin} to ${dimensionMax}`,
+  `sealdex/lexical-<d> with d from ${lexicalMin} to ${dimensionMax}`,
+];
+
 /**
- * The embedder of a model name; none of them needs a download.
+ * The embedder of a full name, or undefined if no model of that name is built in. None of them needs a download.
  *
- * - `sealdex/semantic-<d>` with d from 272 to 8,192 matches meaning and wording, in English; `default` is
- *   `sealdex/semantic-1024`. Its methods throw `not_supported` if the package `sealdex-model` is not installed.
+ * - `sealdex/semantic-<d>` with d from 272 to 8,192 matches meaning and wording, in English. Its methods throw
+ *   `not_supported` if the package `sealdex-model` is not installed.
  * - `sealdex/lexical-<d>` with d from 16 to 8,192 matches wording alone, in all languages.
- *
- * Throws `invalid_request` for any other name.
  */
-export function embedderByName(name: string): NamedEmbedder {
-  const full = modelName(name);
-  const [, kind, digits] = /^sealdex\/(lexical|semantic)-([1-9][0-9]{0,3})$/.exec(full) ?? [];
+export function builtInEmbedder(name: string): Embedder | undefined {
+  const [, kind, digits] = /^sealdex\/(lexical|semantic)-([1-9][0-9]{0,3})$/.exec(name) ?? [];
   const dimension = Number(digits);
   if (kind === "lexical" && isDimension(dimension, lexicalMin)) return lexicalEmbedder(dimension);
   if (kind === "semantic" && isDimension(dimension, semanticMin)) {
-    return textEmbedder(dimension, () => loadSemanticVector(full));
+    return textEmbedder(dimension, () => loadSemanticVector(name));
   }
-  const received = typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : typeof name;
-  throw new SealdexError(
-    "invalid_request",
-    `embedding model: expected default, sealdex/semantic-<d> with d from ${semanticMin} to ${dimensionMax}, or ` +
-      `sealdex/lexical-<d> with d from ${lexicalMin} to ${dimensionMax}, got ${received}`,
-  );
+  return undefined;
 }
 
 /** The built-in lexical embedder. Throws `invalid_request` unless `dimension` is an integer from 16 to 8,192. */
-export function lexicalEmbedder(dimension: number): NamedEmbedder {
+export function lexicalEmbedder(dimension: number): Embedder {
   if (!isDimension(dimension, lexicalMin)) {
     const received = typeof dimension === "number" ? dimension : typeof dimension;
     throw new SealdexError(
@@ -59,20 +58,19 @@ export function lexicalEmbedder(dimension: number): NamedEmbedder {
   return textEmbedder(dimension, async () => lexicalVector);
 }
 
-function textEmbedder(dimension: number, load: () => Promise<TextVector>): NamedEmbedder {
+function textEmbedder(dimension: number, load: () => Promise<TextVector>): Embedder {
   return {
-    dimension,
     async embedDocuments(texts) {
       texts.forEach((text, i) => checkText(text, `texts[${i}]`));
       const vectorOf = await load();
-      const vectors: number[][] = [];
+      const vectors: Float32Array[] = [];
       let characters = 0;
       for (const text of texts) {
         if (characters >= charactersAtATime) {
           await new Promise((resolve) => setImmediate(resolve));
           characters = 0;
         }
-        vectors.push(Array.from(vectorOf(text, dimension)));
+        vectors.push(vectorOf(text, dimension));
         // A text costs something however short it is: its vector.
         characters += text.length + dimension;
       }
@@ -80,7 +78,7 @@ function textEmbedder(dimension: number, load: () => Promise<TextVector>): Named
     },
     async embedQuery(text) {
       checkText(text, "text");
-      return Array.from((await load())(text, dimension));
+      return (await load())(text, dimension);
     },
   };
 }

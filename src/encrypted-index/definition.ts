@@ -1,6 +1,6 @@
 /** What callers say of a new index, checked, with every default filled in. */
 
-import { embedderByName, modelName } from "../embedding/built-in.js";
+import type { KnownModel } from "../embedding/index-embedder.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { invalid } from "../check-input.js";
@@ -14,17 +14,17 @@ const defaultPqDim = 8;
 const defaultPqBits = 8;
 const nListsMax = 65_536;
 
-/** Throws `invalid_request` or `dimension_mismatch`. */
-export function defineIndex(options: CreateIndexOptions): IndexDefinition {
-  const { indexConfig = { type: "ivfflat" }, metric = "euclidean", embeddingModel } = options;
+/** `known`: the index's embedding model. Throws `invalid_request` or `dimension_mismatch`. */
+export function defineIndex(options: CreateIndexOptions, known?: KnownModel): IndexDefinition {
+  const { indexConfig = { type: "ivfflat" }, metric = "euclidean" } = options;
   checkOptions(indexConfig, indexConfigOptions);
   const { type, nLists = defaultNLists } = indexConfig;
   checkOneOf(type, indexTypes, "indexConfig.type");
   checkOneOf(metric, metrics, "metric");
   checkInteger(nLists, 1, nListsMax, "indexConfig.nLists");
-  const dimension = chooseDimension(indexConfig.dimension, embeddingModel);
+  const dimension = chooseDimension(indexConfig.dimension, known);
   const config: IndexConfig = { type, metric, nLists, ...(dimension !== undefined && { dimension }) };
-  const model = embeddingModel !== undefined && { embeddingModel: modelName(embeddingModel) };
+  const model = known !== undefined && { model: known.identity };
   if (type !== "ivfpq") {
     for (const name of ["pqDim", "pqBits"] as const) {
       if (indexConfig[name] === undefined) continue;
@@ -63,20 +63,17 @@ export function checkInteger(
   }
 }
 
-function chooseDimension(
-  dimension: number | undefined,
-  embeddingModel: string | undefined,
-): number | undefined {
+function chooseDimension(dimension: number | undefined, known: KnownModel | undefined): number | undefined {
   if (dimension !== undefined) checkInteger(dimension, 1, dimensionMax, "indexConfig.dimension");
-  if (embeddingModel === undefined) return dimension;
-  const embedder = embedderByName(embeddingModel);
-  if (dimension !== undefined && dimension !== embedder.dimension) {
+  if (known === undefined) return dimension;
+  if (dimension !== undefined && dimension !== known.dimension) {
     throw new SealdexError(
       "dimension_mismatch",
-      `indexConfig.dimension: expected ${embedder.dimension}, as ${embeddingModel} gives, got ${dimension}`,
+      `indexConfig.dimension: expected ${known.dimension}, as the embedding model gives, got ${dimension}`,
     );
   }
-  return embedder.dimension;
+  checkInteger(known.dimension, 1, dimensionMax, "embedding");
+  return known.dimension;
 }
 
 function checkOneOf<T extends string>(

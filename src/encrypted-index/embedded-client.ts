@@ -3,6 +3,10 @@
 import { inspect } from "node:util";
 import { Calls } from "../calls.js";
 import { parseIndexKey } from "../crypto/keys.js";
+import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
+import { identify, IndexEmbedder } from "../embedding/index-embedder.js";
+import { Models } from "../embedding/models.js";
+import { modelName } from "../embedding/built-in.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { embeddedClientOptions, methodOptions } from "../method-options.js";
@@ -17,6 +21,7 @@ import type {
   CreateIndexOptions,
   EmbeddedClient as EmbeddedClientType,
   EmbeddedClientOptions,
+  LoadIndexOptions,
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
@@ -43,6 +48,12 @@ import { openIndex, type OpenIndex, type Place } from "./open-index.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
+/** The name that a new index remembers its model by. */
+function nameOf({ embeddingModel, embedding }: CreateIndexOptions): string | undefined {
+  const name = embeddingModel ?? (typeof embedding === "string" ? embedding : undefined);
+  return name && modelName(name);
+}
+
 export class EmbeddedClient implements EmbeddedClientType {
   readonly kind = "embedded";
   readonly #indexStore: BlobStore;
@@ -55,6 +66,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #background = new Background();
   readonly #training: AutomaticTraining;
   readonly #releaseThreads: () => Promise<void>;
+  readonly #models: Models;
 
   readonly #calls = new Calls();
   #closing: Promise<void> | undefined;
@@ -66,6 +78,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       maxStalenessMs = 0,
       storageTimeoutMs = storageTimeoutMsDefault,
       automaticTraining = true,
+      models,
     } = options;
     checkInteger(cacheBytesMax, 0, Number.MAX_SAFE_INTEGER, "cacheBytesMax");
     checkInteger(storageTimeoutMs, 1, storageTimeoutMsMax, "storageTimeoutMs");
@@ -85,6 +98,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#clock = clock;
     this.#training = new AutomaticTraining(automaticTraining, clock);
     this.#releaseThreads = useKernelThreads();
+    this.#models = new Models(models);
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
@@ -96,7 +110,8 @@ export class EmbeddedClient implements EmbeddedClientType {
     const { indexName, signal } = options;
     checkIndexName(indexName);
     const indexKey = parseIndexKey(options.indexKey);
-    const definition = defineIndex(options);
+    const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
+    const definition = defineIndex(options, embedder && (await identify(embedder, nameOf(options))));
     const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
     if ((await this.#records(indexName)).length > 0) throw taken();
 
@@ -118,17 +133,26 @@ export class EmbeddedClient implements EmbeddedClientType {
         `index "${indexName}": its creation was held up for too long`,
       );
     }
-    return new EncryptedIndex(index, this.#calls, this.#background, this.#training);
+    return this.#face(index, embedder);
   }
 
-  async loadIndex(options: OpenIndexOptions): Promise<VectorIndex> {
+  async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.loadIndex);
     return this.#calls.look(options.signal, async () => {
       const index = await this.#load(options);
       if (await index.access.isRotationUnfinished())
         this.#background.start(() => index.access.finishRotation());
-      return new EncryptedIndex(index, this.#calls, this.#background, this.#training);
+      return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
+  }
+
+  #chooseEmbedder(input: EmbeddingInput | undefined): Embedder | undefined {
+    return input === undefined ? undefined : this.#models.embedder(input, "embedding model");
+  }
+
+  #face(index: OpenIndex, embedder: Embedder | undefined): VectorIndex {
+    const own = embedder && new IndexEmbedder(embedder, index.model, index.indexName);
+    return new EncryptedIndex(index, this.#calls, this.#background, this.#training, own);
   }
 
   async listIndexes(options: CallOptions = {}): Promise<string[]> {
@@ -174,7 +198,11 @@ export class EmbeddedClient implements EmbeddedClientType {
     await this.#training.close();
     await this.#background.stop();
     this.#cache.clear();
-    await Promise.all([this.#releaseThreads(), ...this.#owned.map((store) => store.close())]);
+    await Promise.all([
+      this.#releaseThreads(),
+      this.#models.close(),
+      ...this.#owned.map((store) => store.close()),
+    ]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,6 @@
 
 import { inspect } from "node:util";
 import { fingerprint, parseIndexKey } from "../crypto/keys.js";
-import { embedderByName } from "../embedding/built-in.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -56,14 +55,22 @@ export class EncryptedIndex implements VectorIndex {
   readonly #calls: Calls;
   readonly #background: Background;
   readonly #training: AutomaticTraining;
+  readonly #embedder: Embedder | undefined;
 
-  /** `calls`, `background`, `training`: of the client that opened it. */
-  constructor(index: OpenIndex, calls: Calls, background: Background, training: AutomaticTraining) {
+  /** `calls`, `background`, `training`: of the client that opened it. `embedder`: of texts that come without a vector. */
+  constructor(
+    index: OpenIndex,
+    calls: Calls,
+    background: Background,
+    training: AutomaticTraining,
+    embedder?: Embedder,
+  ) {
     this.indexName = index.indexName;
     this.#index = index;
     this.#calls = calls;
     this.#background = background;
     this.#training = training;
+    this.#embedder = embedder;
   }
 
   async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
@@ -76,7 +83,7 @@ export class EncryptedIndex implements VectorIndex {
         keys: index.keys,
         metric: index.config.metric,
         dimension,
-        embedder: this.#embedder(),
+        embedder: this.#embedder,
       });
       const packed = await packing.catch(async (error: unknown) => {
         // What is known here may be behind: that the index was deleted is the better answer.
@@ -203,7 +210,7 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async #describe(): Promise<IndexDescription> {
-    const { config, embeddingModel } = this.#index;
+    const { config, model: identity } = this.#index;
     const { manifest, model } = await this.#index.snapshots.read(async (snapshot) => snapshot);
     const dimension = dimensionOf(this.#index, manifest);
     const trainingFailure = this.#training.failure(this.#index);
@@ -215,7 +222,7 @@ export class EncryptedIndex implements VectorIndex {
       nLists: model === undefined ? 1 : listCount(model),
       ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
       trained: model !== undefined,
-      ...(embeddingModel !== undefined && { embeddingModel }),
+      ...(identity?.name !== undefined && { embeddingModel: identity.name }),
       memory: this.#index.searcher.memory(),
       ...(trainingFailure !== undefined && { trainingFailure }),
     };
@@ -231,17 +238,14 @@ export class EncryptedIndex implements VectorIndex {
     if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));
   }
 
-  #embedder(): Embedder | undefined {
-    const { embeddingModel } = this.#index;
-    return embeddingModel === undefined ? undefined : embedderByName(embeddingModel);
-  }
-
   async #embedQuery(queryContents: string): Promise<Vector> {
-    const embedder = this.#embedder();
+    const embedder = this.#embedder;
     if (embedder === undefined) {
-      throw invalid(
-        "queryContents: expected an index with an embedding model; this one has none, give queryVector",
-      );
+      const reason =
+        this.#index.model === undefined
+          ? "an index with an embedding model; this one has none, give queryVector"
+          : "the embedding model, which its creator gave as an object; give it to loadIndex as embedding";
+      throw invalid(`queryContents: expected ${reason}`);
     }
     return embedder.embedQuery(queryContents);
   }

@@ -17,13 +17,14 @@ import {
   saltBytes,
 } from "../crypto/keys.js";
 import { type ObjectContext, openObject, sealObject } from "../crypto/sealed-object.js";
+import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 
 /** What an index is, fixed at its creation; the dimension may be left to the first vector. */
 export interface IndexDefinition {
   readonly config: IndexConfig;
-  readonly embeddingModel?: string;
+  readonly model?: ModelIdentity;
 }
 
 /** An index whose key was accepted. */

@@ -4,6 +4,7 @@ import type { Clock } from "../commit/clock.js";
 import type { Manifest } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import type { IndexKeys } from "../crypto/keys.js";
+import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { OpenObjects } from "../search/open-objects.js";
 import { Searcher } from "../search/searcher.js";
@@ -21,7 +22,8 @@ export interface OpenIndex {
   readonly indexId: Uint8Array;
   readonly keys: IndexKeys;
   readonly config: IndexConfig;
-  readonly embeddingModel?: string;
+  /** The embedding model that it was created with. */
+  readonly model?: ModelIdentity;
   readonly clock: Clock;
   readonly log: ManifestLog;
   readonly access: IndexAccess;
@@ -53,7 +55,7 @@ export function openIndex(
   { cache, clock, maxStalenessMs }: ClientResources,
 ): OpenIndex {
   const { indexId, keys, definition, keyGeneration } = record;
-  const { config, embeddingModel } = definition;
+  const { config, model } = definition;
   const log = new ManifestLog(configStore, { indexName, indexId, keys, keyGeneration }, clock);
   const indexCache = new IndexCache(cache);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
@@ -62,7 +64,7 @@ export function openIndex(
     indexId,
     keys,
     config,
-    ...(embeddingModel !== undefined && { embeddingModel }),
+    ...(model !== undefined && { model }),
     clock,
     log,
     access: new IndexAccess(indexName, record, configStore, log),

@@ -12,6 +12,7 @@ import {
   VectorStore,
   type VectorStoreRetriever,
 } from "@langchain/core/vectorstores";
+import { Models } from "../embedding/models.js";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
@@ -19,14 +20,13 @@ import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
 import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
+import { chooseEmbeddings, type EmbeddingsInput } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { scoreOf } from "./score.js";
 import { StoreIndex } from "./store-index.js";
 import {
-  chooseEmbeddings,
-  type EmbeddingsInput,
   type EncryptedVectorStoreArgs,
   type EncryptedVectorStoreFactoryArgs,
   type EncryptedVectorStoreFields,
@@ -51,11 +51,12 @@ const mmrOptions = optionNames<MaxMarginalRelevanceSearchOptions<Filter>>("maxMa
 export class EncryptedVectorStore extends VectorStore {
   declare FilterType: Filter;
   readonly #index: StoreIndex;
+  readonly #models: Models;
   readonly #filter: Filter | undefined;
   readonly #matches: Predicate | undefined;
   readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
 
-  /** `embeddings`: an Embeddings object or the name of a model, such as `default`. */
+  /** `embeddings`: an Embeddings object, the name of a model, such as `default`, a pipeline or a function. */
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {
@@ -65,7 +66,9 @@ export class EncryptedVectorStore extends VectorStore {
         : { embeddings: first as EmbeddingsInput, args: second };
     const index = new StoreIndex(args);
     // LangChain keeps what super() is given in a public field: the key must not be in it.
-    super(chooseEmbeddings(embeddings), { indexName: args.indexName });
+    const models = new Models(args.models);
+    super(chooseEmbeddings(embeddings, models), { indexName: args.indexName });
+    this.#models = models;
     const { filter, nProbes = 0, greedy = false } = args;
     const compiled = filter && compileFilter(filter);
     // One that everything matches is none, so that `deleteAll` may delete all.
@@ -197,7 +200,7 @@ export class EncryptedVectorStore extends VectorStore {
 
   /** Closes what the store opened; a client given by the caller stays open. */
   async close(): Promise<void> {
-    await this.#index.close();
+    await Promise.all([this.#index.close(), this.#models.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

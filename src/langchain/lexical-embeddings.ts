@@ -2,7 +2,7 @@
 
 import { Embeddings } from "@langchain/core/embeddings";
 import { lexicalEmbedder } from "../embedding/built-in.js";
-import type { NamedEmbedder } from "../embedding/embedder.js";
+import type { Embedder } from "../embedding/embedder.js";
 import { checkOptions, optionNames } from "../option-names.js";
 
 export interface LexicalEmbeddingsParams {
@@ -20,7 +20,7 @@ const paramNames = optionNames<LexicalEmbeddingsParams>("LexicalEmbeddings", { d
  */
 export class LexicalEmbeddings extends Embeddings {
   readonly dimension: number;
-  readonly #embedder: NamedEmbedder;
+  readonly #embedder: Embedder;
 
   constructor(params: LexicalEmbeddingsParams = {}) {
     super({});
@@ -32,10 +32,10 @@ export class LexicalEmbeddings extends Embeddings {
 
   /** One vector for each text, in order. Large batches give way to other work in between. */
   override async embedDocuments(texts: string[]): Promise<number[][]> {
-    return this.#embedder.embedDocuments(texts);
+    return (await this.#embedder.embedDocuments(texts)).map((vector) => Array.from(vector));
   }
 
   override async embedQuery(text: string): Promise<number[]> {
-    return this.#embedder.embedQuery(text);
+    return Array.from(await this.#embedder.embedQuery(text));
   }
 }

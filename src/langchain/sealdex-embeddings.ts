@@ -1,34 +1,35 @@
 /** The models that Sealdex knows by name as a LangChain `Embeddings` class. */
 
-import { Embeddings } from "@langchain/core/embeddings";
-import { embedderByName } from "../embedding/built-in.js";
-import type { Embedder } from "../embedding/embedder.js";
+import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings";
+import type { ModelOptions } from "../embedding/model-options.js";
+import { Models } from "../embedding/models.js";
+import { chooseEmbeddings } from "./choose-embeddings.js";
 
-export interface SealdexEmbeddingsParams {
+export interface SealdexEmbeddingsParams extends ModelOptions {
   /** Name of an embedding model. Default `default`, which matches meaning and wording and needs no download. */
   readonly model?: string;
 }
 
 /**
  * Embeddings by the name of a model, for every part of LangChain; an `EncryptedVectorStore` takes the name itself. The
- * vectors are those of an index with that `embeddingModel`. Throws `invalid_request` for an unknown name.
+ * vectors are those of an index with that `embeddingModel`. Throws `invalid_request` for what can be no name.
  */
 export class SealdexEmbeddings extends Embeddings {
   readonly model: string;
-  readonly #embedder: Embedder;
+  readonly #embeddings: EmbeddingsInterface;
 
-  constructor({ model = "default" }: SealdexEmbeddingsParams = {}) {
+  constructor({ model = "default", ...options }: SealdexEmbeddingsParams = {}) {
     super({});
-    this.#embedder = embedderByName(model);
+    this.#embeddings = chooseEmbeddings(model, new Models(options));
     this.model = model;
   }
 
   /** One vector per text, in order. */
   override async embedDocuments(texts: string[]): Promise<number[][]> {
-    return this.#embedder.embedDocuments(texts);
+    return this.#embeddings.embedDocuments(texts);
   }
 
   override async embedQuery(text: string): Promise<number[]> {
-    return this.#embedder.embedQuery(text);
+    return this.#embeddings.embedQuery(text);
   }
 }

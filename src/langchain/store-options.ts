@@ -1,10 +1,9 @@
 /** What an `EncryptedVectorStore` is made with. */
 
-import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { embedderByName } from "../embedding/built-in.js";
+import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
-import { invalid, typeName } from "../check-input.js";
+import { invalid } from "../check-input.js";
 import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
 import type {
   Client,
@@ -14,6 +13,7 @@ import type {
   PlainIndexConfig,
   PqIndexConfig,
 } from "../vector-index.js";
+import type { EmbeddingsInput } from "./choose-embeddings.js";
 
 /** Of a new index. `ivfflat` is the default. */
 type IndexKind =
@@ -42,6 +42,8 @@ interface StoreFields {
   readonly nProbes?: number;
   /** Probes on while an unprobed list could still hold a closer document. Default false. */
   readonly greedy?: boolean;
+  /** How embedding models are found by name. */
+  readonly models?: ModelOptions;
 }
 
 export type StoreOptions = StoreFields & IndexKind;
@@ -54,9 +56,6 @@ interface StoreAtLocation extends EmbeddedClientOptions {
 /** Where the index is: storage locations, a Sealdex service, or a client that the caller has and closes. */
 export type EncryptedVectorStoreArgs = StoreOptions &
   (StoreAtLocation | HttpClientOptions | { readonly client: Client });
-
-/** An Embeddings object, or the name of a model that Sealdex knows, such as `default`. */
-export type EmbeddingsInput = EmbeddingsInterface | string;
 
 /** Everything in one object. */
 export type EncryptedVectorStoreFields = EncryptedVectorStoreArgs & { readonly embeddings: EmbeddingsInput };
@@ -79,6 +78,7 @@ const own = {
   filter: true,
   nProbes: true,
   greedy: true,
+  models: true,
 } as const;
 const embedded = {
   indexLocation: true,
@@ -124,16 +124,4 @@ export function withoutSelectorOptions(
 ): EncryptedVectorStoreFactoryArgs {
   const { k: _k, inputKeys: _inputKeys, exampleKeys: _exampleKeys, ...rest } = args as SelectorArgs;
   return rest;
-}
-
-/**
- * The Embeddings object that is meant. Known by what it can do, not by its class: it may come from another copy of
- * LangChain. Throws `invalid_request` for anything else.
- */
-export function chooseEmbeddings(given: EmbeddingsInput): EmbeddingsInterface {
-  if (typeof given === "string") return embedderByName(given);
-  const { embedDocuments, embedQuery } = (given ?? {}) as Partial<EmbeddingsInterface>;
-  if (typeof embedDocuments === "function" && typeof embedQuery === "function") return given;
-  const came = typeof given === "object" && given !== null ? "another object" : typeName(given);
-  throw invalid(`embeddings: expected an Embeddings object or the name of a model, got ${came}`);
 }

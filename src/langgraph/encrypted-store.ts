@@ -18,16 +18,14 @@ import {
   type SearchOperation,
 } from "@langchain/langgraph-checkpoint";
 import type { Embedder } from "../embedding/embedder.js";
+import { Models } from "../embedding/models.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
-import {
-  chooseEmbeddings,
-  type EmbeddingsInput,
-  type EncryptedVectorStoreArgs,
-} from "../langchain/store-options.js";
+import type { EmbeddingsInput } from "../langchain/choose-embeddings.js";
+import type { EncryptedVectorStoreArgs } from "../langchain/store-options.js";
 import {
   isSameState,
   itemId,
@@ -83,6 +81,7 @@ const idsPerPage = 1000;
 export class EncryptedStore extends BaseStore {
   readonly #index: StoreIndex;
   readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
+  readonly #models: Models;
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
   /** The vector of what is not embedded. */
@@ -97,7 +96,8 @@ export class EncryptedStore extends BaseStore {
     this.#index = new StoreIndex({ ...args, metric: "cosine" } as EncryptedVectorStoreArgs);
     this.#probing = { nProbes, greedy };
     if (index !== undefined) checkOptions(index, semanticIndexOptions);
-    this.#embedder = index && chooseEmbeddings(index.embeddings);
+    this.#models = new Models(args.models);
+    this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");
     this.#fields = index?.fields ?? ["$"];
     this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
   }
@@ -131,7 +131,7 @@ export class EncryptedStore extends BaseStore {
 
   /** Closes what the store opened; a client given by the caller stays open. */
   override async stop(): Promise<void> {
-    await this.#index.close();
+    await Promise.all([this.#index.close(), this.#models.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -23,6 +23,8 @@ export function statusOfCode(code: ErrorCode): number {
     case "too_large":
       return 413;
     case "storage_unavailable":
+    case "model_loading":
+    case "model_unavailable":
       return 503;
     case "corrupt":
     case "missing_object":

@@ -31,7 +31,11 @@ export async function startService(
 ): Promise<RunningService> {
   const { log, limits, ...locations } = options;
   const apiKey = generateKey();
-  const client = createClient({ indexLocation: { location: "memory" }, ...locations });
+  const client = createClient({
+    indexLocation: { location: "memory" },
+    models: { allowed: [], failWhileLoading: true },
+    ...locations,
+  });
   const app = await createApp({
     client,
     apiKeys: [generateKey(), apiKey],

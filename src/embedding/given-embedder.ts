@@ -1,0 +1,73 @@
+/** An embedder of a caller's own: a LangChain `Embeddings` object, a pipeline of transformers.js, or a function. */
+
+import { SealdexError } from "../errors.js";
+import type {
+  Embedder,
+  EmbeddedVector,
+  EmbeddingFunction,
+  EmbeddingInput,
+  EmbeddingPipeline,
+  Pooling,
+} from "./embedder.js";
+import { recipeOf } from "./recipe.js";
+
+/** Known by what it can do, not by its class: it may come from another copy of a package. Throws `invalid_request`. */
+export function givenEmbedder(given: Exclude<EmbeddingInput, string>, where: string): Embedder {
+  if (isEmbedder(given)) return given;
+  if (typeof given !== "function") {
+    throw new SealdexError(
+      "invalid_request",
+      `${where}: expected the name of a model, an Embeddings object, a pipeline or a function, got ` +
+        (given === null ? "null" : typeof given === "object" ? "another object" : typeof given),
+    );
+  }
+  if (isPipeline(given)) return pipelineEmbedder(given);
+  return functionEmbedder(given, given, where);
+}
+
+function isEmbedder(given: unknown): given is Embedder {
+  const { embedDocuments, embedQuery } = (given ?? {}) as Partial<Embedder>;
+  return typeof embedDocuments === "function" && typeof embedQuery === "function";
+}
+
+function isPipeline(given: object): given is EmbeddingPipeline & RunPipeline {
+  return "model" in given && "tokenizer" in given;
+}
+
+type RunPipeline = (
+  texts: string[],
+  options: { readonly pooling: Pooling; readonly normalize: boolean },
+) => Promise<{ readonly data: Float32Array; readonly dims: readonly number[] }>;
+
+/** Pools and prefixes as the model's recipe says, if the pipeline knows the model's name. */
+function pipelineEmbedder(pipeline: EmbeddingPipeline & RunPipeline): Embedder {
+  const { config } = pipeline.model as { config?: { _name_or_path?: unknown } };
+  const name = config?.["_name_or_path"];
+  const { pooling, queryPrefix, documentPrefix } = recipeOf(typeof name === "string" ? name : "");
+  const embedWith = (prefix: string) => async (texts: string[]) => {
+    const prefixed = texts.map((text) => prefix + text);
+    const { data, dims } = await pipeline(prefixed, { pooling, normalize: true });
+    return texts.map((_, i) => Float32Array.from(data.subarray(i * dims[1], (i + 1) * dims[1])));
+  };
+  return functionEmbedder(embedWith(documentPrefix), embedWith(queryPrefix), "embedding");
+}
+
+function functionEmbedder(documents: EmbeddingFunction, queries: EmbeddingFunction, where: string): Embedder {
+  const call = async (embed: EmbeddingFunction, texts: string[]): Promise<readonly EmbeddedVector[]> => {
+    if (texts.length === 0) return [];
+    const vectors: unknown = await embed(texts);
+    if (Array.isArray(vectors) && vectors.length === texts.length) return vectors as EmbeddedVector[];
+    const received = Array.isArray(vectors) ? `${vectors.length} of them` : typeof vectors;
+    throw new SealdexError(
+      "invalid_request",
+      `${where}: expected one vector for each of ${texts.length} texts, got ${received}`,
+    );
+  };
+  return {
+    embedDocuments: (texts) => call(documents, texts),
+    async embedQuery(text) {
+      const [vector] = await call(queries, [text]);
+      return vector;
+    },
+  };
+}

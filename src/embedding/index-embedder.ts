@@ -1,0 +1,111 @@
+/**
+ * What an index embeds texts with. The index keeps the model's vector of one fixed sentence: a model that gives another
+ * vector for it, be it another model, another revision or other settings, is refused before it embeds anything.
+ */
+
+import { SealdexError } from "../errors.js";
+import type { Embedder, EmbeddedVector } from "./embedder.js";
+import { QueryCache } from "./query-cache.js";
+
+/** What an index remembers of its model. */
+export interface ModelIdentity {
+  /** Absent if the model was given as an object or a function. */
+  readonly name?: string;
+  /** Its vector of `sampleText`, 8 bits per component, in base64. */
+  readonly sample: string;
+}
+
+/** The identity of a model, and the dimension of its vectors. */
+export interface KnownModel {
+  readonly identity: ModelIdentity;
+  readonly dimension: number;
+}
+
+const sampleText = "The quick brown fox jumps over the lazy dog.";
+/** Precisions of one model differ by up to .003, processors by .01; revisions and models by more than this. */
+const cosineMin = 0.97;
+
+/** Embeds the sample. Throws what the embedder throws, or `invalid_request` if what it gives is no vector. */
+export async function identify(embedder: Embedder, name: string | undefined): Promise<KnownModel> {
+  const vector = await sampleOf(embedder);
+  const components = Float32Array.from(vector);
+  const largest = components.reduce((max, x) => Math.max(max, Math.abs(x)), 0);
+  const rounded = Int8Array.from(components, (x) => (largest === 0 ? 0 : Math.round((127 * x) / largest)));
+  const sample = Buffer.from(rounded.buffer).toString("base64");
+  return { identity: { ...(name !== undefined && { name }), sample }, dimension: vector.length };
+}
+
+export class IndexEmbedder implements Embedder {
+  readonly #embedder: Embedder;
+  readonly #identity: ModelIdentity | undefined;
+  readonly #indexName: string;
+  readonly #queries = new QueryCache();
+  #checked: Promise<void> | undefined;
+
+  /** `identity`: of the model that the index was created with; undefined if it was created without one. */
+  constructor(embedder: Embedder, identity: ModelIdentity | undefined, indexName: string) {
+    this.#embedder = embedder;
+    this.#identity = identity;
+    this.#indexName = indexName;
+  }
+
+  async embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]> {
+    await this.#check();
+    return this.#embedder.embedDocuments(texts);
+  }
+
+  async embedQuery(text: string): Promise<EmbeddedVector> {
+    await this.#check();
+    return this.#queries.get(text, () => this.#embedder.embedQuery(text));
+  }
+
+  /** Once; again after a failure. */
+  #check(): Promise<void> {
+    this.#checked ??= this.#compare().catch((error: unknown) => {
+      this.#checked = undefined;
+      throw error;
+    });
+    return this.#checked;
+  }
+
+  async #compare(): Promise<void> {
+    if (this.#identity === undefined) return;
+    const { name, sample } = this.#identity;
+    const expected = new Int8Array(Buffer.from(sample, "base64"));
+    const vector = await sampleOf(this.#embedder);
+    const model = name ?? "a model of its creator's";
+    if (vector.length !== expected.length) {
+      throw new SealdexError(
+        "dimension_mismatch",
+        `embedding: index "${this.#indexName}" was created with ${model}, whose vectors have ${expected.length} ` +
+          `components; this one's have ${vector.length}`,
+      );
+    }
+    const similarity = cosine(expected, vector);
+    if (similarity >= cosineMin) return;
+    throw new SealdexError(
+      "invalid_request",
+      `embedding: index "${this.#indexName}" was created with ${model}; this is another model or revision: for the ` +
+        `same sentence its vector is other, cosine ${similarity.toFixed(3)}`,
+    );
+  }
+}
+
+async function sampleOf(embedder: Embedder): Promise<EmbeddedVector> {
+  const [vector]: readonly unknown[] = (await embedder.embedDocuments([sampleText])) ?? [];
+  const isVector = Array.isArray(vector) || vector instanceof Float32Array;
+  if (isVector && vector.length > 0 && vector.every((x) => Number.isFinite(x))) return vector;
+  throw new SealdexError("invalid_request", "embedding: expected vectors of finite numbers");
+}
+
+function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  let [product, squaresA, squaresB] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    product += a[i] * b[i];
+    squaresA += a[i] * a[i];
+    squaresB += b[i] * b[i];
+  }
+  // Two models that know nothing of the sentence do not differ in it.
+  if (squaresA === 0 && squaresB === 0) return 1;
+  return product / Math.sqrt(squaresA * squaresB || 1);
+}

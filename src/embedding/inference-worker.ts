@@ -1,0 +1,176 @@
+/**
+ * What a thread for inference runs: it loads models through transformers.js, whichever of its packages is installed, and
+ * answers one request at a time. Names with underscores are transformers.js's.
+ */
+
+import { parentPort } from "node:worker_threads";
+import type {
+  InferenceFailure,
+  InferenceReply,
+  InferenceRequest,
+  InferenceResult,
+  ModelSource,
+} from "./inference-protocol.js";
+
+const packages = ["@huggingface/transformers", "@xenova/transformers"];
+
+interface Tensor {
+  readonly data: ArrayLike<number>;
+  readonly dims: readonly number[];
+}
+interface Tokenizer {
+  readonly model_max_length: number;
+  (texts: readonly string[], options: object): unknown;
+}
+type Model = (inputs: unknown) => Promise<Readonly<Record<string, Tensor>>>;
+type Extractor = ((texts: readonly string[], options: object) => Promise<Tensor>) & {
+  readonly tokenizer: Tokenizer;
+};
+interface Loader<T> {
+  from_pretrained(id: string, options: object): Promise<T>;
+}
+interface Transformers {
+  readonly env: {
+    version: string;
+    localModelPath: string;
+    allowLocalModels: boolean;
+    allowRemoteModels: boolean;
+  };
+  pipeline(task: "feature-extraction", id: string, options: object): Promise<Extractor>;
+  readonly AutoTokenizer: Loader<Tokenizer>;
+  readonly AutoModelForSequenceClassification: Loader<Model>;
+}
+
+class Failure extends Error {
+  readonly stage: InferenceFailure["stage"];
+
+  constructor(stage: InferenceFailure["stage"], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause));
+    this.stage = stage;
+  }
+}
+
+let transformers: Promise<Transformers> | undefined;
+const loaded = new Map<string, Promise<unknown>>();
+let queue = Promise.resolve();
+
+parentPort?.on("message", (request: InferenceRequest) => {
+  queue = queue.then(() => answer(request));
+});
+
+async function answer(request: InferenceRequest): Promise<void> {
+  try {
+    const result = await run(request);
+    reply({ kind: "done", result }, [result.values.buffer as ArrayBuffer]);
+  } catch (error) {
+    const failure = error instanceof Failure ? error : new Failure("run", error);
+    reply({ kind: "failed", failure: { stage: failure.stage, message: failure.message } });
+  }
+}
+
+function reply(message: InferenceReply, transfer: readonly ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
+}
+
+async function run({ source, task }: InferenceRequest): Promise<InferenceResult> {
+  switch (task.kind) {
+    case "embed": {
+      const extractor = await load("pipeline", source, ({ pipeline }, options) =>
+        pipeline("feature-extraction", source.id, options),
+      );
+      const { tokenizer } = extractor;
+      const tokensMax = Math.min(task.tokensMax ?? Infinity, tokenizer.model_max_length);
+      // A getter in some versions of transformers.js.
+      Object.defineProperty(tokenizer, "model_max_length", { value: tokensMax, configurable: true });
+      return toResult(await extractor(task.texts, { pooling: task.pooling, normalize: true }));
+    }
+    case "score": {
+      const [tokenizer, model] = await load("scorer", source, ({ AutoTokenizer, ...library }, options) =>
+        Promise.all([
+          AutoTokenizer.from_pretrained(source.id, options),
+          library.AutoModelForSequenceClassification.from_pretrained(source.id, options),
+        ]),
+      );
+      const queries = task.documents.map(() => task.query);
+      const pairs = tokenizer(queries, { text_pair: task.documents, padding: true, truncation: true });
+      return toResult((await model(pairs)).logits);
+    }
+  }
+}
+
+/** What `read` gives for this source, read once; a failure is forgotten. */
+function load<T>(
+  what: string,
+  source: ModelSource,
+  read: (transformers: Transformers, options: object) => Promise<T>,
+): Promise<T> {
+  const key = JSON.stringify([what, source]);
+  const known = loaded.get(key) as Promise<T> | undefined;
+  const found = known ?? readModel(source, read);
+  if (known === undefined) found.catch(() => loaded.delete(key));
+  loaded.set(key, found);
+  return found;
+}
+
+async function readModel<T>(
+  source: ModelSource,
+  read: (transformers: Transformers, options: object) => Promise<T>,
+): Promise<T> {
+  transformers ??= importTransformers();
+  const library = await transformers;
+  const { env } = library;
+  env.allowLocalModels = source.localFolder !== "";
+  env.localModelPath = source.localFolder;
+  env.allowRemoteModels = !source.offline;
+  const isQuantized = source.precision === "q8";
+  // Version 2 knows `quantized`, later ones `dtype`.
+  const weights = env.version.startsWith("2.") ? { quantized: isQuantized } : { dtype: source.precision };
+  const options = {
+    ...weights,
+    cache_dir: source.cacheFolder,
+    local_files_only: source.offline,
+    ...(source.revision !== undefined && { revision: source.revision }),
+    progress_callback: ({ status, file, loaded: bytes, total }: Progress) => {
+      if (status === "progress") reply({ kind: "progress", file, loaded: bytes, total });
+    },
+  };
+  try {
+    return await read(library, options);
+  } catch (error) {
+    throw new Failure("model", error);
+  }
+}
+
+interface Progress {
+  readonly status: string;
+  readonly file: string;
+  readonly loaded: number;
+  readonly total: number;
+}
+
+async function importTransformers(): Promise<Transformers> {
+  for (const name of packages) {
+    try {
+      const module = (await import(name)) as Transformers & { default?: Transformers };
+      return module.env === undefined && module.default !== undefined ? module.default : module;
+    } catch (error) {
+      if (!isMissing(error, name)) throw new Failure("package", error);
+    }
+  }
+  throw new Failure("package", `neither ${packages.join(" nor ")} is installed`);
+}
+
+function isMissing(error: unknown, name: string): boolean {
+  return (
+    error instanceof Error &&
+    "code" in error &&
+    error.code === "ERR_MODULE_NOT_FOUND" &&
+    error.message.includes(`'${name}'`)
+  );
+}
+
+/** The first dimension counts rows; all others are one row. */
+function toResult({ data, dims }: Tensor): InferenceResult {
+  const values = Float32Array.from(data);
+  return { values, width: dims[0] === 0 ? 0 : values.length / dims[0] };
+}

@@ -1,0 +1,54 @@
+/** The models of one client: each is found by its name and loaded once. */
+
+import { SealdexError } from "../errors.js";
+import { builtInEmbedder, builtInNames, modelName } from "./built-in.js";
+import type { Embedder, EmbeddingInput } from "./embedder.js";
+import { givenEmbedder } from "./given-embedder.js";
+import { useInferenceThread } from "./inference-thread.js";
+import type { ModelOptions } from "./model-options.js";
+import { TransformersModel } from "./transformers-model.js";
+
+export class Models {
+  readonly #options: ModelOptions;
+  readonly #byName = new Map<string, TransformersModel>();
+  readonly #release: () => Promise<void>;
+
+  constructor(options: ModelOptions = {}) {
+    this.#options = options;
+    this.#release = useInferenceThread();
+  }
+
+  /** The embedder that is meant. Nothing is loaded yet. Throws `invalid_request`. `where`: names the input in messages. */
+  embedder(input: EmbeddingInput, where: string): Embedder {
+    if (typeof input !== "string") return givenEmbedder(input, where);
+    return builtInEmbedder(modelName(input)) ?? this.#named(input, where);
+  }
+
+  /** Waits for nothing that is under way. */
+  close(): Promise<void> {
+    this.#byName.clear();
+    return this.#release();
+  }
+
+  #named(name: string, where: string): TransformersModel {
+    const { allowed } = this.#options;
+    if (allowed === undefined ? !mayBeModel(name) : !allowed.includes(name)) {
+      const others =
+        allowed === undefined
+          ? "the name of a model of the Hugging Face hub, or the path of a folder"
+          : allowed;
+      throw new SealdexError(
+        "invalid_request",
+        `${where}: expected ${[...builtInNames, others].flat().join(", ")}; got ${JSON.stringify(name.slice(0, 100))}`,
+      );
+    }
+    const known = this.#byName.get(name) ?? new TransformersModel(name, this.#options);
+    this.#byName.set(name, known);
+    return known;
+  }
+}
+
+/** A name, an owner and a name, or a path; nothing of `sealdex/`, whose models are all built in. */
+function mayBeModel(name: string): boolean {
+  return /^[\w.@\\/:-][\w.@\\/: -]{0,499}$/.test(name) && !name.startsWith("sealdex/") && /\w/.test(name);
+}

@@ -1,0 +1,79 @@
+/**
+ * What has to be known of a model besides its files: where they are, how the vectors of tokens become one, and what its
+ * makers put before texts. Of an unknown model the defaults hold: its name is its repository, the mean, no prefix.
+ */
+
+import type { Pooling } from "./embedder.js";
+
+export interface Recipe {
+  /** On the Hugging Face hub, with weights in ONNX format. */
+  readonly repository: string;
+  readonly pooling: Pooling;
+  readonly queryPrefix: string;
+  readonly documentPrefix: string;
+  /** Tokens of a text that the model was trained to read; the model's own limit where it is missing. */
+  readonly tokensMax?: number;
+}
+
+interface Family {
+  /** Matches the last part of a model's name. */
+  readonly names: RegExp;
+  /** Whose copy of the repository has weights in ONNX format, if not the makers'. */
+  readonly owner?: string;
+  readonly pooling?: Pooling;
+  readonly queryPrefix?: string;
+  readonly documentPrefix?: string;
+  readonly tokensMax?: number;
+}
+
+const forRetrieval = "Represent this sentence for searching relevant passages: ";
+
+/** The first that matches counts. */
+const families: readonly Family[] = [
+  { names: /^all-MiniLM-L(6|12)-v\d$/, owner: "Xenova", tokensMax: 256 },
+  { names: /^(all|paraphrase)-.*-v\d$/, owner: "Xenova" },
+  { names: /^multi-qa-.*-dot-v\d$/, owner: "Xenova", pooling: "cls" },
+  { names: /^multi-qa-.*-v\d$/, owner: "Xenova" },
+  { names: /^(multilingual-)?e5-/, owner: "Xenova", queryPrefix: "query: ", documentPrefix: "passage: " },
+  { names: /^bge-m3$/, owner: "Xenova", pooling: "cls" },
+  { names: /^bge-.*-en(-v\d.*)?$/, owner: "Xenova", pooling: "cls", queryPrefix: forRetrieval },
+  {
+    names: /^bge-.*-zh(-v\d.*)?$/,
+    owner: "Xenova",
+    pooling: "cls",
+    queryPrefix: "为这个句子生成表示以用于检索相关文章：",
+  },
+  { names: /^gte-(small|base|large)(-zh)?$/, owner: "Xenova" },
+  { names: /^gte-/, owner: "Alibaba-NLP", pooling: "cls" },
+  {
+    names: /^nomic-embed-text-v1/,
+    owner: "nomic-ai",
+    queryPrefix: "search_query: ",
+    documentPrefix: "search_document: ",
+  },
+  { names: /^jina-embeddings-v2-/, owner: "Xenova" },
+  { names: /^mxbai-embed-/, owner: "mixedbread-ai", pooling: "cls", queryPrefix: forRetrieval },
+  { names: /^snowflake-arctic-embed-(l|m)-v2/, owner: "Snowflake", pooling: "cls", queryPrefix: "query: " },
+  { names: /^snowflake-arctic-embed-/, owner: "Snowflake", pooling: "cls", queryPrefix: forRetrieval },
+  { names: /^(clip|siglip)-/, owner: "Xenova" },
+  { names: /^ms-marco-MiniLM-/, owner: "Xenova" },
+  { names: /^bge-reranker-/, owner: "Xenova" },
+  { names: /^jina-reranker-v1-/, owner: "jinaai" },
+];
+
+/** Owners whose repositories have no quantised weights in ONNX format; a copy of the family's owner has. */
+const withoutOnnx = /^(sentence-transformers|BAAI|intfloat|thenlper|cross-encoder|openai|google|jinaai)\//;
+
+/** The recipe of a model's name: short (`all-MiniLM-L6-v2`), full (`Xenova/all-MiniLM-L6-v2`), or the path of a folder. */
+export function recipeOf(name: string): Recipe {
+  const short = name.split(/[\\/]/).at(-1) ?? name;
+  const { owner, names: _, ...own } = families.find(({ names }) => names.test(short)) ?? { names: /$/ };
+  const isCopied = owner !== undefined && (!name.includes("/") || withoutOnnx.test(name));
+  return {
+    repository: isCopied ? `${owner}/${short}` : name,
+    pooling: "mean",
+    queryPrefix: "",
+    documentPrefix: "",
+    ...own,
+  };
+}

@@ -1,0 +1,29 @@
+/** Embeddings as LangChain has them, from whatever the caller gave. */
+
+import type { EmbeddingsInterface } from "@langchain/core/embeddings";
+import type { Embedder, EmbeddedVector, EmbeddingInput } from "../embedding/embedder.js";
+import type { Models } from "../embedding/models.js";
+
+/** What embeds documents and queries: see `EmbeddingInput`. */
+export type EmbeddingsInput = EmbeddingsInterface | EmbeddingInput;
+
+/** The Embeddings object that is meant; one that the caller gave stays that object. Throws `invalid_request`. */
+export function chooseEmbeddings(input: EmbeddingsInput, models: Models): EmbeddingsInterface {
+  const embedder = models.embedder(input, "embeddings");
+  return embedder === input ? (input as EmbeddingsInterface) : toEmbeddings(embedder);
+}
+
+function toEmbeddings(embedder: Embedder): EmbeddingsInterface {
+  return {
+    async embedDocuments(texts) {
+      return (await embedder.embedDocuments(texts)).map(toNumbers);
+    },
+    async embedQuery(text) {
+      return toNumbers(await embedder.embedQuery(text));
+    },
+  };
+}
+
+function toNumbers(vector: EmbeddedVector): number[] {
+  return Array.from(vector);
+}
