@@ -4,22 +4,21 @@ import { randomBytes } from "node:crypto";
 import {
   type Client,
   createClient,
-  type Filter,
   generateKey,
   type IndexConfigInput,
   type Item,
-  type Match,
   type Metric,
   type QueryOptions,
   SealdexError,
-  type StoredItem,
   type VectorIndex,
 } from "../../src/core.js";
 import { matchesEverything } from "../../src/filter.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { checkItem, checkMatches } from "./answers.js";
 import type { Choice } from "./choice.js";
 import { randomFilter, randomMetadata } from "./documents.js";
+import { invalidCall } from "./invalid-calls.js";
 import { PlainIndex, type PlainItem } from "./plain-index.js";
 
 const types: readonly IndexConfigInput[] = [
@@ -41,7 +40,7 @@ export class LibraryHistory {
   readonly #choice: Choice;
   readonly #store: BlobStore = createMemoryStore();
   readonly #address = { indexName: "history", indexKey: generateKey() };
-  readonly #plain: PlainIndex;
+  #plain: PlainIndex;
   /** Distinct from one another in some histories, equal in others. */
   readonly #scale: readonly number[];
   #clients: OpenClient[] = [];
@@ -54,7 +53,6 @@ export class LibraryHistory {
     const config = { ...choice.of(types), dimension };
     const { dimension: _, ...open } = config;
     this.#plain = new PlainIndex(choice.chance(0.5) ? config : open, choice.of(metrics));
-    this.#plain.dimension = undefined;
     this.#dimension = dimension;
     this.#scale = choice.of([
       [1],
@@ -70,13 +68,17 @@ export class LibraryHistory {
 
   async run(steps: number): Promise<void> {
     const { client } = this.#open();
-    const { config, metric } = this.#plain;
-    await client.createIndex({ ...this.#address, indexConfig: config, metric });
+    await this.#create(client);
     await client.close();
     this.#clients = [await this.#load(), await this.#load()];
     for (let step = 0; step < steps; step++) await this.#step();
     await this.#checkAll();
     for (const each of this.#clients) await each.client.close();
+  }
+
+  async #create(client: Client): Promise<void> {
+    const { config, metric } = this.#plain;
+    await client.createIndex({ ...this.#address, indexConfig: config, metric });
   }
 
   #open(): { client: Client } {
@@ -106,6 +108,8 @@ export class LibraryHistory {
       [0.4, () => this.#train()],
       [0.4, () => this.#compact()],
       [0.4, () => this.#reopen()],
+      [0.05, () => this.#atLimits()],
+      [0.1, () => this.#replaceIndex()],
       [1, () => this.#aborted()],
       [1, () => this.#together()],
       [4, () => this.#invalid()],
@@ -197,69 +201,8 @@ export class LibraryHistory {
     const isFull = isExhaustive || isNearest || probing.nProbes === 0;
     results.forEach((found, i) => {
       const asked = { topK, include, isFull, isNearest, filter };
-      this.#checkMatches(Float32Array.from(vectors[i]), found, matching, asked);
+      checkMatches(this.#plain, Float32Array.from(vectors[i]), found, matching, asked);
     });
-  }
-
-  #checkMatches(
-    query: Float32Array,
-    found: readonly Match[],
-    matching: readonly PlainItem[],
-    asked: {
-      readonly topK: number;
-      readonly include: readonly string[];
-      /** As many as there are, up to topK. */
-      readonly isFull: boolean;
-      readonly isNearest: boolean;
-      readonly filter: Filter | undefined;
-    },
-  ): void {
-    const { topK, include, isFull, isNearest, filter } = asked;
-    const fault = (what: string) =>
-      new Error(`${what}: ${JSON.stringify({ topK, include, filter }).slice(0, 1500)}`);
-    const most = Math.min(topK, matching.length);
-    if (found.length > most || (isFull && found.length < most)) {
-      throw fault(`${found.length} matches of ${matching.length}`);
-    }
-    const allowed = new Map(matching.map((item) => [item.id, item]));
-    if (new Set(found.map(({ id }) => id)).size !== found.length) throw fault("an item twice");
-    const distances: number[] = [];
-    for (const match of found) {
-      const item = allowed.get(match.id);
-      if (item === undefined) throw fault(`${match.id} does not match`);
-      this.#checkItem(match, item, include);
-      if (!include.includes("distance")) continue;
-      const { distance = NaN } = match;
-      const expected = this.#plain.distance(query, item.vector);
-      if (!Number.isFinite(distance)) throw fault(`distance ${distance}`);
-      if (this.#plain.isExact && !isNear(distance, expected))
-        throw fault(`distance ${distance} for ${expected}`);
-      if (distances.length > 0 && distance < distances[distances.length - 1])
-        throw fault("matches out of order");
-      distances.push(distance);
-    }
-    if (!isNearest) return;
-    const nearest = matching.map((item) => this.#plain.distance(query, item.vector)).sort((a, b) => a - b);
-    const own = found.map(({ id }) => this.#plain.distance(query, (allowed.get(id) as PlainItem).vector));
-    own.forEach((distance, i) => {
-      if (!isNear(distance, nearest[i]))
-        throw fault(`match ${i} at ${distance}, expected one at ${nearest[i]}`);
-    });
-  }
-
-  #checkItem(found: StoredItem, item: PlainItem, include: readonly string[]): void {
-    const { id, vector, decoded, contents, metadata } = found;
-    const fault = (field: string) => new Error(`${field} of ${id} is not what was stored`);
-    if (id !== item.id) throw fault("id");
-    if (contents !== (include.includes("contents") ? item.contents : undefined)) throw fault("contents");
-    const expected = include.includes("metadata") ? JSON.stringify(item.metadata) : undefined;
-    if ((metadata && JSON.stringify(metadata)) !== expected) throw fault("metadata");
-    const isSame = (given: Float32Array) => given.every((value, i) => value === item.vector[i]);
-    const isKept = include.includes("vector") && this.#plain.isExact;
-    if ((vector !== undefined) !== isKept || (vector && !isSame(vector))) throw fault("vector");
-    if ((decoded !== undefined) !== include.includes("decoded")) throw fault("decoded");
-    if (decoded?.length !== (decoded && item.vector.length)) throw fault("decoded");
-    if (decoded && this.#plain.isExact && !isSame(decoded)) throw fault("decoded");
   }
 
   async #get(): Promise<void> {
@@ -270,7 +213,7 @@ export class LibraryHistory {
     const expected = ids.flatMap((id) => this.#plain.items.get(id) ?? []);
     if (found.length !== expected.length) throw new Error(`got ${found.length} items of ${expected.length}`);
     found.forEach((item, i) =>
-      this.#checkItem(item, expected[i], include ?? ["vector", "contents", "metadata"]),
+      checkItem(this.#plain, item, expected[i], include ?? ["vector", "contents", "metadata"]),
     );
   }
 
@@ -310,7 +253,7 @@ export class LibraryHistory {
       throw new Error(`ids ${ids.join()} of ${expected.join()}`);
     const { type, metric, dimension, trained } = await this.#index.describe();
     const { config, dimension: decided } = this.#plain;
-    const described = [config.type, this.#plain.metric, config.dimension ?? decided, this.#plain.trained];
+    const described = [config.type, this.#plain.metric, decided, this.#plain.trained];
     if (JSON.stringify([type, metric, dimension, trained]) !== JSON.stringify(described)) {
       throw new Error(`described as ${JSON.stringify([type, metric, dimension, trained])}`);
     }
@@ -320,7 +263,9 @@ export class LibraryHistory {
     await this.#look();
     const items = await this.#index.get(this.#plain.ids());
     const include = ["vector", "contents", "metadata"];
-    items.forEach((item) => this.#checkItem(item, this.#plain.items.get(item.id) as PlainItem, include));
+    items.forEach((item) =>
+      checkItem(this.#plain, item, this.#plain.items.get(item.id) as PlainItem, include),
+    );
   }
 
   async #train(): Promise<void> {
@@ -350,6 +295,49 @@ export class LibraryHistory {
     await late;
     await expectRefusal(index.count(), ["invalid_request"]);
     await client.close();
+  }
+
+  /** Valid calls of the largest size. */
+  async #atLimits(): Promise<void> {
+    const choice = this.#choice;
+    const largest = {
+      id: "x".repeat(512),
+      vector: this.#vector(),
+      metadata: { a: "x".repeat(65_536 - 8) },
+      contents: "x".repeat(2 ** 20),
+    };
+    await this.#index.upsert([largest]);
+    this.#plain.upsert([largest]);
+    const vectors = choice.list(1000, () => this.#vector());
+    const matching = this.#plain.matching(() => true);
+    const results = await this.#index.query({ queryVectors: vectors, topK: 10_000, nProbes: everyList });
+    const asked = { topK: 10_000, include: ["distance"], filter: undefined, isFull: true, isNearest: false };
+    results.forEach((found, i) =>
+      checkMatches(this.#plain, Float32Array.from(vectors[i]), found, matching, asked),
+    );
+    const values = choice.list(10_000, (i) => i);
+    await this.#index.query({
+      queryVector: vectors[0],
+      filter: { $or: [{ n: { $in: values } }, { a: { $nin: values } }] },
+    });
+    await this.#index.delete({ ids: choice.list(10_000, (i) => `nobody ${i}`) });
+  }
+
+  /** Deletes the index, after which nobody has it, and makes one of the same name. */
+  async #replaceIndex(): Promise<void> {
+    const { client } = this.#choice.of(this.#clients);
+    await client.deleteIndex(this.#address);
+    for (const { index } of this.#clients) {
+      await expectRefusal(index.count(), ["not_found"]);
+      await expectRefusal(index.upsert([this.#item()]), ["not_found"]);
+      await expectRefusal(index.compact(), ["not_found"]);
+    }
+    await expectRefusal(client.deleteIndex(this.#address), ["not_found"]);
+    this.#plain = new PlainIndex(this.#plain.config, this.#plain.metric);
+    await this.#create(client);
+    const closing = this.#clients;
+    this.#clients = [await this.#load(), await this.#load()];
+    for (const each of closing) await each.client.close();
   }
 
   /** One call that is aborted somewhere on its way: it is as if it had not been made, or as if it had not been aborted. */
@@ -408,70 +396,7 @@ export class LibraryHistory {
 
   async #invalid(): Promise<void> {
     const choice = this.#choice;
-    const odd = choice.of<unknown>([
-      null,
-      undefined,
-      true,
-      Number.NaN,
-      -1,
-      0.5,
-      2 ** 60,
-      "text",
-      "",
-      [],
-      {},
-      Symbol("odd"),
-      1n,
-      new Date(0),
-      () => 1,
-      new Proxy({}, {}),
-    ]) as never;
-    const vector = this.#vector();
-    const item = { id: "x", vector };
-    const wrong = choice.of<(index: VectorIndex) => Promise<unknown>>([
-      (index) =>
-        index.upsert([...this.#items(), { ...item, id: choice.of(["", "x".repeat(513), "\ud83d"]) }]),
-      (index) => index.upsert([...this.#items(), { ...item, vector: [...vector, 1] }, { ...item, id: "y" }]),
-      (index) => index.upsert([{ ...item, vector: [...vector.slice(1), choice.of([NaN, Infinity, 1e39])] }]),
-      (index) => index.upsert([{ ...item, vector: [] }]),
-      (index) => index.upsert([{ ...item, vector: choice.list(8193, () => 0) }]),
-      (index) => index.upsert([{ ...item, metadata: { a: "x".repeat(65_529) } }]),
-      (index) =>
-        index.upsert([{ ...item, metadata: { a: choice.of<unknown>([NaN, 1n, [undefined], Symbol("s")]) } }]),
-      (index) => index.upsert([{ ...item, contents: "x".repeat(2 ** 20 + 1) }]),
-      (index) => index.upsert([{ ...item, odd: 1 } as never]),
-      (index) => index.upsert([this.#item(), odd, this.#item()]),
-      (index) => index.upsert(choice.of<never>([null as never, {} as never, "x" as never])),
-      (index) => index.query({ queryVector: vector, topK: choice.of([-1, 10_001, 1.5, NaN, "1" as never]) }),
-      (index) => index.query({ queryVector: vector, nProbes: choice.of([-1, 0.1, Infinity]) }),
-      (index) => index.query({ queryVector: vector, k: 1 } as never),
-      (index) => index.query({ queryVector: vector, include: ["text"] as never }),
-      (index) =>
-        index.query({
-          queryVector: vector,
-          filter: choice.of<never>([[] as never, "x" as never, { a: { $x: 1 } } as never]),
-        }),
-      (index) => index.query({ queryVector: vector, filter: { a: 1 }, filters: { a: 1 } } as never),
-      (index) => index.query({ queryVector: [...vector.slice(1), NaN] }),
-      (index) => index.query({ queryVectors: [vector, odd] }),
-      (index) => index.query({ queryVectors: choice.list(1001, () => [1]) }),
-      (index) => index.query({ queryVector: vector, queryVectors: [vector] } as never),
-      (index) => index.query({ queryContents: "no model" }),
-      (index) => index.query({} as never),
-      (index) =>
-        index.get(choice.of<never>([null as never, [""] as never, [1] as never, ["x".repeat(513)] as never])),
-      (index) => index.get(["a"], { include: ["distance"] as never }),
-      (index) =>
-        index.delete(
-          choice.of<never>([{} as never, { ids: ["a"], filter: { a: 1 } } as never, { filter: {} } as never]),
-        ),
-      (index) => index.delete({ ids: choice.of<never>([[1] as never, "a" as never, [, "a"] as never]) }), // oxlint-disable-line no-sparse-arrays
-      (index) => index.listIds({ limit: choice.of([-1, 0.5, NaN]) }),
-      (index) => index.listIds({ after: "" }),
-      (index) => index.train({ nLists: choice.of([0, -1, 65_537, 1.5, NaN]) }),
-      (index) => index.count({ signal: "now" as never }),
-      (index) => index.count({ filter: {} } as never),
-    ]);
+    const wrong = invalidCall(choice, this.#vector(), () => this.#items());
     await this.#refuse(wrong, ["invalid_request", "dimension_mismatch"]);
     const { client } = choice.of(this.#clients);
     this.calls++;
@@ -481,18 +406,8 @@ export class LibraryHistory {
       () => expectRefusal(client.loadIndex({ ...this.#address, indexName: "another" }), ["not_found"]),
       () => expectRefusal(client.createIndex(this.#address), ["already_exists"]),
       () => expectRefusal(client.deleteIndex({ ...this.#address, indexKey: "00" }), ["invalid_request"]),
-      () =>
-        expectRefusal(client.createIndex({ ...this.#address, indexConfig: odd }), [
-          "invalid_request",
-          "already_exists",
-        ]),
     ])();
   }
-}
-
-/** Rounding of float64 sums: relative, and where vectors differ by less than they are long, absolute. */
-function isNear(value: number, expected: number): boolean {
-  return Math.abs(value - expected) <= 1e-9 * Math.abs(expected) + 1e-12;
 }
 
 function isRefusal(error: unknown, codes: readonly string[]): boolean {
