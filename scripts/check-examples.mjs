@@ -47,10 +47,10 @@ const port = "18432";
 const env = {
   ...process.env,
   SEALDEX_PORT: port,
-  SEALDEX_API_KEYS: "secret",
+  SEALDEX_API_KEYS: "secret-secret-secret",
   SEALDEX_INDEX_LOCATION: "memory:",
   SEALDEX_URL: `http://127.0.0.1:${port}`,
-  SEALDEX_API_KEY: "secret",
+  SEALDEX_API_KEY: "secret-secret-secret",
 };
 const program = join(work, "node_modules", "sealdex-server", "dist", "main.js");
 const service = spawn(process.execPath, [program, "serve"], {

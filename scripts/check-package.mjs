@@ -83,7 +83,7 @@ async function serveAndAsk() {
   const env = {
     ...process.env,
     SEALDEX_PORT: port,
-    SEALDEX_API_KEYS: "secret",
+    SEALDEX_API_KEYS: "secret-secret-secret",
     SEALDEX_INDEX_LOCATION: "memory:",
   };
   const program = join(command, "node_modules", "sealdex-server", "dist", "main.js");

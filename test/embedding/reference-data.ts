@@ -3,8 +3,8 @@
 import { join } from "node:path";
 
 /** A folder with `reference/` and one folder per model; CONTRIBUTING.md says what is in it. */
-const models = process.env.SEALDEX_TEST_MODELS ?? "../shared/data/models";
+export const modelFolder = process.env.SEALDEX_TEST_MODELS ?? "../shared/data/models";
 
 export function reference(name: string): string {
-  return join(models, "reference", name);
+  return join(modelFolder, "reference", name);
 }

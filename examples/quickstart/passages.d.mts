@@ -1,0 +1,9 @@
+/** A passage of a file, as a document. */
+export interface Passage {
+  readonly id: string;
+  readonly pageContent: string;
+  readonly metadata: { readonly source: string; readonly heading: string; readonly line: number };
+}
+
+export function textFiles(folder: string): AsyncGenerator<string>;
+export function passagesOf(path: string, folder: string): Promise<Passage[]>;
