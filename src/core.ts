@@ -16,6 +16,7 @@ export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export type { Embedder, EmbeddingFunction, EmbeddingInput, EmbeddingPipeline } from "./embedding/embedder.js";
+export type { DocumentCompressor, Reranker, RerankInput } from "./embedding/reranker.js";
 export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
@@ -56,6 +57,8 @@ export type {
   PlainIndexConfig,
   PqIndexConfig,
   QueryOptions,
+  RankedMatch,
+  RankedQuery,
   Selection,
   SingleQuery,
   StoredItem,

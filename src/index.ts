@@ -33,6 +33,7 @@ export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
 export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";
 export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
 export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/sealdex-embeddings.js";
+export { SealdexReranker, type SealdexRerankerParams } from "./langchain/sealdex-reranker.js";
 export { SealdexTranslator } from "./langchain/self-query-translator.js";
 export { EncryptedSemanticCache, type SemanticCacheOptions } from "./langchain/semantic-cache.js";
 export type { EmbeddingsInput } from "./langchain/choose-embeddings.js";

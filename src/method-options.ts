@@ -13,6 +13,7 @@ import type {
   ListIdsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
+  RankedQuery,
   Selection,
   SingleQuery,
   TextQuery,
@@ -34,10 +35,11 @@ export const methodOptions = {
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<CallOptions>("upsert", { signal }),
-  query: optionNames<SingleQuery | TextQuery | BatchQuery>("query", {
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery>("query", {
     queryVector: true,
     queryVectors: true,
     queryContents: true,
+    rerank: true,
     topK: true,
     nProbes: true,
     greedy: true,

@@ -5,6 +5,7 @@
  */
 
 import type { EmbeddingInput } from "./embedding/embedder.js";
+import type { RerankInput } from "./embedding/reranker.js";
 import type { ModelOptions } from "./embedding/model-options.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
@@ -61,6 +62,20 @@ export interface TextQuery<I extends readonly MatchField[] = readonly MatchField
   readonly queryVector?: never;
   readonly queryVectors?: never;
 }
+/** Embedded indexes only. */
+export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
+  /**
+   * Scores the contents of the nearest items, four times as many as `topK`. Matches are ordered by score; items without
+   * contents are left out.
+   */
+  readonly rerank: RerankInput;
+}
+
+/** A match and its score, larger is better; that of a cross-encoder is from 0 to 1. */
+export type RankedMatch<I extends readonly MatchField[] = readonly MatchField[]> = Match<I> & {
+  readonly score: number;
+};
+
 export interface BatchQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
   /** At most 1,000 vectors. */
   readonly queryVectors: readonly Vector[];
@@ -153,6 +168,9 @@ export interface VectorIndex {
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
    */
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: RankedQuery<I>,
+  ): Promise<RankedMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
     query: SingleQuery<I> | TextQuery<I>,
   ): Promise<Match<I>[]>;

@@ -19,6 +19,8 @@ import type {
   MatchField,
   OpenIndexOptions,
   Selection,
+  RankedMatch,
+  RankedQuery,
   SingleQuery,
   StoredItem,
   TextQuery,
@@ -112,6 +114,9 @@ export class RemoteIndex implements VectorIndex {
    * second request gets them, and an item that was deleted in between is left out.
    */
   query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: RankedQuery<I>,
+  ): Promise<RankedMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I>,
   ): Promise<Match<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
@@ -122,6 +127,12 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     checkOptions(request, methodOptions.query);
+    if ("rerank" in request && request.rerank !== undefined) {
+      throw new SealdexError(
+        "not_supported",
+        "rerank: a service does not rerank; use SealdexReranker on what it finds",
+      );
+    }
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 

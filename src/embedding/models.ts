@@ -6,6 +6,7 @@ import type { Embedder, EmbeddingInput } from "./embedder.js";
 import { givenEmbedder } from "./given-embedder.js";
 import { useInferenceThread } from "./inference-thread.js";
 import type { ModelOptions } from "./model-options.js";
+import { givenReranker, type RerankInput, type Reranker } from "./reranker.js";
 import { TransformersModel } from "./transformers-model.js";
 
 export class Models {
@@ -22,6 +23,13 @@ export class Models {
   embedder(input: EmbeddingInput, where: string): Embedder {
     if (typeof input !== "string") return givenEmbedder(input, where);
     return builtInEmbedder(modelName(input)) ?? this.#named(input, where);
+  }
+
+  /** The reranker that is meant. Nothing is loaded yet. Throws `invalid_request`. */
+  reranker(input: RerankInput): Reranker {
+    if (typeof input !== "string") return givenReranker(input);
+    const model = this.#named(input, "rerank");
+    return (query, documents) => model.score(query, documents);
   }
 
   /** Waits for nothing that is under way. */

@@ -55,6 +55,18 @@ export class TransformersModel implements Embedder {
     return vector;
   }
 
+  /** Of a cross-encoder: one score per document, from 0 to 1. */
+  async score(query: string, documents: readonly string[]): Promise<number[]> {
+    const scores: number[] = [];
+    for (const batch of batchesByLength(documents)) {
+      const texts = batch.map((i) => documents[i]);
+      const { values, width } = await this.run({ kind: "score", query, documents: texts }, true);
+      // One output says how well both belong together; of two the last one does.
+      batch.forEach((i, at) => (scores[i] = 1 / (1 + Math.exp(-values[at * width + width - 1]))));
+    }
+    return scores;
+  }
+
   async #embed(texts: readonly string[], urgent: boolean): Promise<Float32Array[]> {
     const { pooling, tokensMax } = this.#recipe;
     const limit = tokensMax !== undefined && { tokensMax };

@@ -10,7 +10,7 @@ import type { BatchQuery, ItemField, MatchField, SingleQuery, TextQuery, Vector 
 import { checkInteger } from "./definition.js";
 import { checkIdText } from "./pack-items.js";
 
-const topKMax = 10_000;
+export const topKMax = 10_000;
 const batchMax = 1000;
 export const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
 export const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];

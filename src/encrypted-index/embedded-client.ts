@@ -152,7 +152,8 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   #face(index: OpenIndex, embedder: Embedder | undefined): VectorIndex {
     const own = embedder && new IndexEmbedder(embedder, index.model, index.indexName);
-    return new EncryptedIndex(index, this.#calls, this.#background, this.#training, own);
+    const texts = { models: this.#models, embedder: own };
+    return new EncryptedIndex(index, this.#calls, this.#background, this.#training, texts);
   }
 
   async listIndexes(options: CallOptions = {}): Promise<string[]> {

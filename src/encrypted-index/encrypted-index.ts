@@ -3,6 +3,8 @@
 import { inspect } from "node:util";
 import { fingerprint, parseIndexKey } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
+import { Models } from "../embedding/models.js";
+import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { compileFilter } from "../filter.js";
@@ -24,6 +26,8 @@ import type {
   Match,
   MatchField,
   Selection,
+  RankedMatch,
+  RankedQuery,
   SingleQuery,
   StoredItem,
   TextQuery,
@@ -35,7 +39,15 @@ import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
-import { allItemFields, checkIds, checkInclude, checkQuery, itemFields } from "./check-request.js";
+import {
+  allItemFields,
+  checkIds,
+  checkInclude,
+  checkQuery,
+  itemFields,
+  type QuerySubject,
+  topKMax,
+} from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { listIds } from "./list-ids.js";
@@ -49,6 +61,16 @@ import { upsert } from "./upsert.js";
 
 const nListsMax = 65_536;
 
+/** Nearest items that a reranker scores for each match. */
+const candidatesPerMatch = 4;
+
+/** What an index knows of texts. */
+export interface Texts {
+  readonly models: Models;
+  /** Of texts that come without a vector, if the index has a model. */
+  readonly embedder?: Embedder | undefined;
+}
+
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
@@ -56,21 +78,23 @@ export class EncryptedIndex implements VectorIndex {
   readonly #background: Background;
   readonly #training: AutomaticTraining;
   readonly #embedder: Embedder | undefined;
+  readonly #models: Models;
 
-  /** `calls`, `background`, `training`: of the client that opened it. `embedder`: of texts that come without a vector. */
+  /** `calls`, `background`, `training`: of the client that opened it. `texts`: what embeds and ranks them. */
   constructor(
     index: OpenIndex,
     calls: Calls,
     background: Background,
     training: AutomaticTraining,
-    embedder?: Embedder,
+    texts: Texts = { models: new Models() },
   ) {
     this.indexName = index.indexName;
     this.#index = index;
     this.#calls = calls;
     this.#background = background;
     this.#training = training;
-    this.#embedder = embedder;
+    this.#embedder = texts.embedder;
+    this.#models = texts.models;
   }
 
   async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
@@ -99,6 +123,9 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: RankedQuery<I>,
+  ): Promise<RankedMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I>,
   ): Promise<Match<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
@@ -109,6 +136,8 @@ export class EncryptedIndex implements VectorIndex {
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     const { subject, options } = checkQuery(request);
+    const { rerank } = request as Partial<RankedQuery>;
+    if (rerank !== undefined) return this.#rank(subject, options, rerank);
     return this.#calls.look(options.signal, async () => {
       if ("vectors" in subject) {
         return this.#search(subject.vectors, (i) => `queryVectors[${i}]`, options);
@@ -236,6 +265,25 @@ export class EncryptedIndex implements VectorIndex {
   #collectIfDue(): void {
     const index = this.#index;
     if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));
+  }
+
+  async #rank(subject: QuerySubject, options: CheckedQuery, rerank: RerankInput): Promise<RankedMatch[]> {
+    if (!("contents" in subject)) throw invalid("rerank: expected a query by queryContents");
+    const reranker = this.#models.reranker(rerank);
+    const { contents } = subject;
+    const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
+    const include = new Set([...options.include, "contents" as const]);
+    return this.#calls.look(options.signal, async () => {
+      const vector = await this.#embedQuery(contents);
+      const [nearest] = await this.#search([vector], () => "queryVector", { ...options, topK, include });
+      const candidates = nearest.filter((match) => match.contents !== undefined);
+      const texts = candidates.map((match) => match.contents ?? "");
+      const best = await rankBest(reranker, contents, texts, options.topK);
+      return best.map(({ position, score }) => {
+        const { contents: text, ...match } = candidates[position];
+        return { ...match, ...(options.include.has("contents") && { contents: text }), score };
+      });
+    });
   }
 
   async #embedQuery(queryContents: string): Promise<Vector> {

@@ -1,0 +1,72 @@
+/**
+ * What scores documents against a query: a cross-encoder by name, which reads both at once and so judges better than the
+ * distance of two vectors, a LangChain document compressor, or a function.
+ */
+
+import { SealdexError } from "../errors.js";
+
+/** One score per document, in order; larger is better. */
+export type Reranker = (query: string, documents: string[]) => Promise<readonly number[]> | readonly number[];
+
+/** LangChain's `BaseDocumentCompressor`, by structure. Documents that it leaves out are left out. */
+export interface DocumentCompressor {
+  compressDocuments(
+    documents: { pageContent: string; metadata: Record<string, unknown> }[],
+    query: string,
+  ): Promise<
+    readonly { readonly pageContent: string; readonly metadata: Readonly<Record<string, unknown>> }[]
+  >;
+}
+
+/** The name of a cross-encoder, such as `ms-marco-MiniLM-L-6-v2`, a document compressor, or a function. */
+export type RerankInput = string | DocumentCompressor | Reranker;
+
+/** The best `count` documents by score, best first, each with its position among those given. */
+export async function rankBest(
+  reranker: Reranker,
+  query: string,
+  documents: string[],
+  count: number,
+): Promise<{ position: number; score: number }[]> {
+  if (documents.length === 0) return [];
+  const scores: unknown = await reranker(query, documents);
+  if (!Array.isArray(scores) || scores.length !== documents.length || !scores.every(isScore)) {
+    throw new SealdexError(
+      "invalid_request",
+      `rerank: expected ${documents.length} numbers, one per document`,
+    );
+  }
+  return scores
+    .map((score: number, position) => ({ position, score }))
+    .filter(({ score }) => score !== -Infinity)
+    .sort((a, b) => b.score - a.score || a.position - b.position)
+    .slice(0, count);
+}
+
+/** A caller's own. Throws `invalid_request` if it is neither. */
+export function givenReranker(input: Exclude<RerankInput, string>): Reranker {
+  if (typeof input === "function") return input;
+  if (typeof input?.compressDocuments === "function") return (query, texts) => compress(input, query, texts);
+  throw new SealdexError(
+    "invalid_request",
+    `rerank: expected the name of a cross-encoder, a document compressor or a function, got ${typeof input}`,
+  );
+}
+
+/** Compressors score in the metadata, if at all; else their order counts. What is left out scores -Infinity. */
+async function compress(compressor: DocumentCompressor, query: string, texts: string[]): Promise<number[]> {
+  const documents = texts.map((pageContent, position) => ({ pageContent, metadata: { position } }));
+  const kept = await compressor.compressDocuments(documents, query);
+  const scores = texts.map(() => -Infinity);
+  kept.forEach(({ metadata }, rank) => {
+    const { relevanceScore } = metadata;
+    scores[Number(metadata.position)] =
+      typeof relevanceScore === "number" ? relevanceScore : kept.length - rank;
+  });
+  return scores;
+}
+
+/** Not NaN; -Infinity leaves the document out. */
+function isScore(score: unknown): boolean {
+  return typeof score === "number" && !Number.isNaN(score);
+}

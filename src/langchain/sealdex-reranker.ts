@@ -1,0 +1,38 @@
+/** A cross-encoder as a LangChain document compressor, for `ContextualCompressionRetriever` and the like. */
+
+import type { DocumentInterface } from "@langchain/core/documents";
+import { BaseDocumentCompressor } from "@langchain/core/retrievers/document_compressors";
+import type { ModelOptions } from "../embedding/model-options.js";
+import { Models } from "../embedding/models.js";
+import { rankBest, type RerankInput, type Reranker } from "../embedding/reranker.js";
+
+export interface SealdexRerankerParams extends ModelOptions {
+  /** The name of a cross-encoder, such as `ms-marco-MiniLM-L-6-v2`, or a function that scores. */
+  readonly model: RerankInput;
+  /** Documents to keep. Default 4. */
+  readonly topN?: number;
+}
+
+/** Keeps the documents that score best for the query, best first, each with its score as `relevanceScore` in the metadata. */
+export class SealdexReranker extends BaseDocumentCompressor {
+  readonly topN: number;
+  readonly #reranker: Reranker;
+
+  constructor({ model, topN = 4, ...options }: SealdexRerankerParams) {
+    super();
+    this.topN = topN;
+    this.#reranker = new Models(options).reranker(model);
+  }
+
+  override async compressDocuments(
+    documents: DocumentInterface[],
+    query: string,
+  ): Promise<DocumentInterface[]> {
+    const texts = documents.map(({ pageContent }) => pageContent);
+    const best = await rankBest(this.#reranker, query, texts, this.topN);
+    return best.map(({ position, score }) => {
+      const { metadata, ...document } = documents[position];
+      return { ...document, metadata: { ...metadata, relevanceScore: score } };
+    });
+  }
+}
