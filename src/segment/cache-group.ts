@@ -75,11 +75,17 @@ export class CacheGroup {
     read: (missing: readonly K[]) => Promise<readonly T[]>,
   ): Promise<T[]> {
     this.#account.tick();
+    const opened = this.#pinAll<T>(keys);
+    return opened ?? this.#read<T, K>(keys, read);
+  }
+
+  async #read<T extends CachedValue, K extends CacheKey<T>>(
+    keys: readonly K[],
+    read: (missing: readonly K[]) => Promise<readonly T[]>,
+  ): Promise<T[]> {
     const pinned: K[] = [];
     try {
       for (;;) {
-        const opened = this.#pinAll<T>(keys);
-        if (opened !== undefined) return opened;
         const missing = [...new Set(keys)].filter((key) => !this.#entries.has(key));
         const unread = missing.filter((key) => !this.#loading.has(key));
         // Pinned until all are there: otherwise reading some could evict others.
@@ -90,6 +96,8 @@ export class CacheGroup {
           // Another call reads them; what it caches may have been evicted by then, hence the loop.
           await Promise.all(missing.map(async (key) => this.#loading.get(key)));
         }
+        const opened = this.#pinAll<T>(keys);
+        if (opened !== undefined) return opened;
       }
     } finally {
       this.unpin(pinned);

@@ -25,7 +25,8 @@ export class Page implements CachedValue {
   /** Keeps `page`. */
   constructor(page: Uint8Array, n: number) {
     const lengths = new DataView(page.buffer, page.byteOffset, 4 * n);
-    this.#page = page;
+    // Views of a Uint8Array are made faster than those of a Buffer.
+    this.#page = new Uint8Array(page.buffer, page.byteOffset, page.length);
     this.#ends = new Uint32Array(n);
     let end = 4 * n;
     for (let i = 0; i < n; i++) {
