@@ -73,7 +73,10 @@ async function trainOn(
     order: "by segment",
     segmentBytes,
   } as const;
-  const rewriting = rewrite(index, plan, { signal, onRows: onRows("store") });
+  // Searches open the model as it is stored: this one is of no use in kernel memory any more.
+  const rewriting = rewrite(index, plan, { signal, onRows: onRows("store") }).finally(() =>
+    index.searcher.dropModel(model),
+  );
   const replacement = await rewriting.catch(async (error: unknown) => {
     await index.store.delete([modelRef.name]);
     throw error;

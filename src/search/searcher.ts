@@ -38,6 +38,11 @@ export class Searcher {
     }
   }
 
+  /** Evicts a model that nothing will use again. */
+  dropModel(model: Model): void {
+    this.#cache.groupOf(model).close();
+  }
+
   memory(): MemoryUse {
     return {
       rssBytes: process.memoryUsage.rss(),
