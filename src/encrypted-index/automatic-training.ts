@@ -20,7 +20,7 @@ import { train } from "./train.js";
 export const itemsMin = 10_000;
 /** An index is trained again when it is so many times as large. */
 export const growth = 4;
-/** Writes have paused when there was none for so long; a stream of writes that never pauses is waited for no longer than this. */
+/** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
 export const pauseMs = 1000;
 export const pauseMsMax = 30_000;
 
@@ -34,6 +34,8 @@ export class AutomaticTraining {
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   readonly #waiting = new Map<OpenIndex, Waiting>();
+  /** Writes that are running. */
+  readonly #writes = new WeakMap<OpenIndex, number>();
   readonly #failures = new WeakMap<OpenIndex, string>();
   /** How many rows there seemed to be when a count found that there were fewer. */
   readonly #countedAt = new WeakMap<OpenIndex, number>();
@@ -44,15 +46,19 @@ export class AutomaticTraining {
     this.#clock = clock;
   }
 
-  /** To be called after each write, with the manifest that it committed. */
-  afterWrite(index: OpenIndex, manifest: Manifest): void {
-    if (!this.#enabled || this.#abort.signal.aborted || !this.#seemsDue(index, manifest)) return;
-    const known = this.#waiting.get(index);
-    known?.cancel();
-    const now = this.#clock.steady();
-    const since = known?.since ?? now;
-    const delay = Math.max(0, Math.min(pauseMs, since + pauseMsMax - now));
-    this.#waiting.set(index, { since, cancel: this.#clock.after(delay, () => this.#start(index)) });
+  /** Runs a write, which returns the manifest that it committed. While it runs, writes have not paused. */
+  async duringWrite(index: OpenIndex, write: () => Promise<Manifest | null>): Promise<void> {
+    this.#countWrite(index, 1);
+    let committed: Manifest | null = null;
+    try {
+      committed = await write();
+    } finally {
+      const isDueNow = committed !== null && this.#seemsDue(index, committed);
+      if (this.#enabled && !this.#abort.signal.aborted && isDueNow && !this.#waiting.has(index)) {
+        this.#waiting.set(index, { since: this.#clock.steady(), cancel: () => undefined });
+      }
+      this.#countWrite(index, -1);
+    }
   }
 
   /** Why the last automatic training of this index failed, if it did. */
@@ -71,6 +77,19 @@ export class AutomaticTraining {
     for (const { cancel } of this.#waiting.values()) cancel();
     this.#waiting.clear();
     await this.#running;
+  }
+
+  /** Counts a write that begins or ends, and sets the time at which a training that waits is to start. */
+  #countWrite(index: OpenIndex, change: 1 | -1): void {
+    const running = (this.#writes.get(index) ?? 0) + change;
+    this.#writes.set(index, running);
+    const waiting = this.#waiting.get(index);
+    if (waiting === undefined) return;
+    const { since, cancel } = waiting;
+    cancel();
+    const left = Math.max(0, since + pauseMsMax - this.#clock.steady());
+    const delay = running > 0 ? left : Math.min(pauseMs, left);
+    this.#waiting.set(index, { since, cancel: this.#clock.after(delay, () => this.#start(index)) });
   }
 
   #start(index: OpenIndex): void {

@@ -35,6 +35,7 @@ import type {
   Vector,
   VectorIndex,
 } from "../vector-index.js";
+import type { Manifest } from "../commit/manifest.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
@@ -101,7 +102,7 @@ export class EncryptedIndex implements VectorIndex {
     checkOptions(options, methodOptions.upsert);
     const { signal } = options;
     const index = this.#index;
-    await this.#calls.change(signal, async () => {
+    await this.#write(signal, async () => {
       const dimension = dimensionOf(index, await index.log.knownOrNewest());
       const packing = packItems(items, {
         keys: index.keys,
@@ -116,9 +117,7 @@ export class EncryptedIndex implements VectorIndex {
       });
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      const committed = await upsert(index, packed, signal);
-      if (committed !== null) this.#training.afterWrite(index, committed);
-      this.#collectIfDue();
+      return upsert(index, packed, signal);
     });
   }
 
@@ -178,12 +177,12 @@ export class EncryptedIndex implements VectorIndex {
     if (ids !== undefined) checkIds(ids, "ids");
     const compiled = ids === undefined ? compileFilter(filter ?? {}) : undefined;
     const index = this.#index;
-    await this.#calls.change(signal, async () => {
+    await this.#write(signal, async () => {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
       if (compiled !== undefined) await deleteMatching(index, compiled, signal);
       else await deleteIds(index, ids ?? [], signal);
-      this.#collectIfDue();
+      return null;
     });
   }
 
@@ -259,6 +258,12 @@ export class EncryptedIndex implements VectorIndex {
 
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
+  }
+
+  /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */
+  async #write(signal: AbortSignal | undefined, work: () => Promise<Manifest | null>): Promise<void> {
+    await this.#calls.change(signal, () => this.#training.duringWrite(this.#index, work));
+    this.#collectIfDue();
   }
 
   /** The writer whose commit put manifests out of use deletes them, after its write and without failing it. */

@@ -98,6 +98,36 @@ test("an ingest in many small writes is not interrupted: the training comes when
   expect(clock.timers).toBe(0);
 });
 
+test("a write that takes longer than a pause is no pause", async () => {
+  const { store, models } = countingModels();
+  let release: (() => void) | undefined;
+  const slow: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      if (release !== undefined && key.includes("/segment/")) {
+        await new Promise<void>((resolve) => (release = resolve));
+        release = undefined;
+      }
+      return store.create(key, bytes);
+    },
+  };
+  const { client, clock } = clientOf(slow);
+  const index = await client.createIndex(options());
+  await add(index, 0, itemsMin);
+  const start = () => undefined;
+  release = start;
+  const writing = add(index, itemsMin, itemsMin + 10);
+  await until(async () => release !== start);
+  clock.advance(10 * pauseMs);
+  expect(clock.timers).toBe(1);
+  release();
+  await writing;
+  expect(models).toEqual([]);
+  clock.advance(pauseMs);
+  await untilTrained(index, listsOf(itemsMin + 10));
+  expect(models).toHaveLength(1);
+});
+
 test("an ingest that never pauses is not waited for longer than half a minute", async () => {
   const { client, clock } = clientOf(createMemoryStore());
   const index = await client.createIndex(options());
