@@ -2,14 +2,14 @@
 
 import { listCount, type Model } from "../engine/model.js";
 import type { CodeBlock } from "../segment/directory.js";
-import { entryFingerprint, entryWords, findEntry, tombstone } from "../segment/id-table.js";
-import type { CacheGroup } from "../segment/cache-group.js";
+import { entryWords, tombstone } from "../segment/id-table.js";
+import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
-import type { OpenIdTable } from "../segment/opened-blocks.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { yieldIfDue, forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import { pinIdTables } from "./pinned-id-tables.js";
+import { ShadowTable } from "./shadow-table.js";
 
 export interface OpenSegment {
   readonly ref: SegmentRef;
@@ -79,6 +79,8 @@ export class Snapshot {
   /** What is worked out for the snapshot. */
   readonly cache: CacheGroup;
   #listBlocks: ListBlocks | undefined;
+  /** The lowest sequence of segments whose shadow was asked for. */
+  #shadowed = Infinity;
   #count: Promise<number> | undefined;
 
   constructor(
@@ -120,9 +122,22 @@ export class Snapshot {
   }
 
   /** What recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
-  async pinShadow(segment: OpenSegment): Promise<Shadow> {
-    const { tables, release } = await pinIdTables(this.#newerThan(segment));
-    return { has: inAny(tables), release };
+  async pinShadow({ ref }: OpenSegment): Promise<Shadow> {
+    const { sequence } = ref;
+    if (this.#newerThan(sequence).length === 0) return { has: () => false, release: () => undefined };
+    // A table that goes further back does for newer segments, too.
+    this.#shadowed = Math.min(this.#shadowed, sequence);
+    const { table, release } = await this.#pinTable(this.#shadowed);
+    return { has: (w0, w1, w2, w3) => table.isNewer(sequence, w0, w1, w2, w3), release };
+  }
+
+  /** The table of all segments newer than `sequence`. Call `release` when done. */
+  async #pinTable(sequence: number): Promise<{ readonly table: ShadowTable; release(): void }> {
+    const key = namedKey<ShadowTable>(`segments newer than ${sequence}`);
+    const [table] = await this.cache.pin([key], async () => [
+      await ShadowTable.build(this.#newerThan(sequence)),
+    ]);
+    return { table, release: () => this.cache.unpin([key]) };
   }
 
   /** Calls `visit` with the entries (see id-table.ts) of a segment that no newer one shadows, if their rows are wanted. */
@@ -131,24 +146,20 @@ export class Snapshot {
     isWanted: (row: number) => boolean,
     visit: (entry: Uint32Array) => void,
   ): Promise<void> {
-    const { tables, release } = await pinIdTables([segment.reader, ...this.#newerThan(segment)]);
+    const shadow = await this.pinShadow(segment);
     try {
-      const [own, ...newer] = tables;
-      const isShadowed = inAny(newer);
-      const entries = own.view();
-      await forEachYielding(own.count, (i) => {
-        const at = entryWords * i;
+      await forEachEntryOf(segment, (entries, at) => {
         if (!isWanted(entries[at + 4])) return;
-        if (isShadowed(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
+        if (shadow.has(entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) return;
         visit(entries.subarray(at, at + entryWords));
       });
     } finally {
-      release();
+      shadow.release();
     }
   }
 
-  #newerThan({ ref }: OpenSegment): SegmentReader[] {
-    return this.segments.filter((other) => other.ref.sequence > ref.sequence).map(({ reader }) => reader);
+  #newerThan(sequence: number): readonly OpenSegment[] {
+    return this.segments.filter(({ ref }) => ref.sequence > sequence);
   }
 
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
@@ -174,24 +185,22 @@ export class Snapshot {
   }
 
   async #countRows(): Promise<number> {
-    const oldest = this.segments[0]?.ref.sequence;
-    const counts = this.segments.map(async (segment) => {
-      let live = segment.ref.rows;
-      if (segment.ref.sequence === oldest) return live;
-      // A shadowed row is counted once: by the newest segment that has an entry for its item.
-      const last: Uint8Array[] = [];
-      await this.forEachEntry(
-        segment,
-        () => true,
-        (entry) => last.push(entryFingerprint(entry)),
-      );
-      const older = this.segments.filter(({ ref }) => ref.sequence < segment.ref.sequence);
-      for await (const { rows } of findIn(older, last)) {
-        for (const row of rows.flat()) if (row !== -1 && row !== tombstone) live--;
-      }
-      return live;
-    });
-    return (await Promise.all(counts)).reduce((sum, live) => sum + live, 0);
+    const oldest = this.segments.filter(({ ref }) => ref.sequence === this.segments[0].ref.sequence);
+    const rows = oldest.reduce((sum, { ref }) => sum + ref.rows, 0);
+    if (oldest.length === this.segments.length) return rows;
+    const { table, release } = await this.#pinTable(oldest[0].ref.sequence);
+    try {
+      let live = rows;
+      const newer: Uint8Array[] = [];
+      const isSmall = table.count < rows;
+      await table.forEach((words, isRow) => {
+        if (isRow) live++;
+        if (isSmall) newer.push(new Uint8Array(words.slice().buffer));
+      });
+      return live - (isSmall ? await countIn(oldest, newer) : await countShadowed(oldest, table));
+    } finally {
+      release();
+    }
   }
 
   /** The records (see segment/row.ts) of all rows that no newer segment shadows, a batch at a time. */
@@ -226,10 +235,44 @@ async function* findIn(
   }
 }
 
-/** Whether one of the tables, while they are pinned, has an entry for a fingerprint. */
-function inAny(tables: readonly OpenIdTable[]): Shadow["has"] {
-  const views = tables.map((table) => table.view());
-  return (w0, w1, w2, w3) => views.some((entries) => findEntry(entries, w0, w1, w2, w3) !== -1);
+/** How many of the items are rows of one of the segments. */
+async function countIn(
+  segments: readonly OpenSegment[],
+  fingerprints: readonly Uint8Array[],
+): Promise<number> {
+  let count = 0;
+  for await (const { rows } of findIn(segments, fingerprints)) {
+    for (const row of rows.flat()) if (row !== -1 && row !== tombstone) count++;
+  }
+  return count;
+}
+
+/** How many rows of the segments have newer entries. */
+async function countShadowed(segments: readonly OpenSegment[], newer: ShadowTable): Promise<number> {
+  let count = 0;
+  for (const segment of segments) {
+    const { sequence } = segment.ref;
+    await forEachEntryOf(segment, (entries, at) => {
+      if (entries[at + 4] === tombstone) return;
+      if (newer.isNewer(sequence, entries[at], entries[at + 1], entries[at + 2], entries[at + 3])) count++;
+    });
+  }
+  return count;
+}
+
+/** Calls `visit` for each entry of a segment's id table, with the table and where the entry begins. */
+async function forEachEntryOf(
+  { reader }: OpenSegment,
+  visit: (entries: Uint32Array, at: number) => void,
+): Promise<void> {
+  const { tables, release } = await pinIdTables([reader]);
+  try {
+    const [table] = tables;
+    const entries = table.view();
+    await forEachYielding(table.count, (i) => visit(entries, entryWords * i));
+  } finally {
+    release();
+  }
 }
 
 function listBlocksOfSnapshot({ segments, manifest, model }: Snapshot): ListBlocks {
