@@ -21,6 +21,7 @@ import type {
 } from "./vector-index.js";
 
 const signal = true;
+const results = { reserveBytes: true, rawMetadata: true, signal } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const methodOptions = {
@@ -46,11 +47,11 @@ export const methodOptions = {
     filter: true,
     filters: true,
     include: true,
-    signal,
+    ...results,
   }),
-  get: optionNames<GetOptions>("get", { include: true, signal }),
+  get: optionNames<GetOptions>("get", { include: true, ...results }),
   delete: optionNames<CallOptions>("delete", { signal }),
-  listIds: optionNames<ListIdsOptions>("listIds", { limit: true, after: true, signal }),
+  listIds: optionNames<ListIdsOptions>("listIds", { limit: true, after: true, reserveBytes: true, signal }),
   count: optionNames<CallOptions>("count", { signal }),
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),

@@ -10,25 +10,18 @@ import type { ModelOptions } from "./embedding/model-options.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
 import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
+import type { CallOptions, ResultOptions } from "./result-options.js";
 import type { BlobStore } from "./storage/blob-store.js";
 import type { StorageLocation } from "./storage/storage-location.js";
 
 export type * from "./items.js";
+export type * from "./result-options.js";
 
 /** 64 hexadecimal characters or 32 bytes. Whoever holds it can read the index; nobody else can. */
 export type IndexKey = string | Uint8Array;
 
-/** What every call can be given. */
-export interface CallOptions {
-  /**
-   * Ends the call when it aborts: the call rejects with the signal's reason. A call that changes something has then
-   * changed nothing; one whose change is already being made goes on, and settles as if nothing had happened.
-   */
-  readonly signal?: AbortSignal;
-}
-
 /** `I`: the fields of a match, inferred from `include`. */
-export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends CallOptions {
+export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends ResultOptions {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /**
@@ -86,7 +79,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 /** What `query` includes unless told otherwise. */
 export type DefaultInclude = readonly ["distance"];
 
-export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]> extends CallOptions {
+export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]> extends ResultOptions {
   /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
   readonly include?: I | undefined;
 }
@@ -100,7 +93,7 @@ export type Selection =
   | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
   | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
 
-export interface ListIdsOptions extends CallOptions {
+export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata"> {
   readonly limit?: number;
   readonly after?: string;
 }

@@ -33,14 +33,8 @@ export { dimensionMax } from "./engine/config.js";
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
-export {
-  decodeCount,
-  decodeNames,
-  decodeResults,
-  decodeStoredItems,
-  encodeMatches,
-  encodeStoredItem,
-} from "./wire/results.js";
+export { decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
+export { idTexts, itemTexts, matchTexts } from "./wire/result-text.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;

@@ -41,21 +41,23 @@ function sources(folder: string): Source[] {
 /** Files of the server, and the paths of their imports, relative to server/src/. */
 const serverTable: Record<string, string> = {
   "api-key.ts": "node:crypto",
-  "disconnected.ts": "fastify sealdex/core",
+  "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
-  "limits.ts": "sealdex/wire",
+  "limits.ts": "sealdex/wire node:v8",
   "turn.ts": "",
   "gate.ts": "",
   "body/": "shape-error.ts turn.ts ajv fastify sealdex/core sealdex/wire node:stream",
-  "admission.ts": "http-server.ts limits.ts gate.ts body/ disconnected.ts fastify",
+  "results.ts": "request-end.ts gate.ts turn.ts fastify sealdex/core node:stream",
+  "admission.ts": "http-server.ts limits.ts gate.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "http-server.ts": `error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/wire node:crypto
     node:http`,
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
   "open-indexes.ts": "sealdex/core node:crypto",
-  "routes/": "http-server.ts limits.ts open-indexes.ts disconnected.ts schemas.ts sealdex/core sealdex/wire",
+  "routes/":
+    "http-server.ts limits.ts open-indexes.ts request-end.ts gate.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
   "app.ts": `routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts api-key.ts error-reply.ts
     admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
@@ -82,7 +84,8 @@ const table: Record<string, string> = {
   "peer-package.ts": "errors.ts",
   "embedding/": "errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "",
-  "vector-index.ts": `embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "result-options.ts": "",
+  "vector-index.ts": `result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",

@@ -2,10 +2,10 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { checkDeclaredLength } from "./body/read-body.js";
-import { untilDisconnected } from "./disconnected.js";
 import { Gate } from "./gate.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";
+import { untilDisconnected, whenEnded } from "./request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -34,9 +34,7 @@ export function limitRequests(scope: Server, { bodiesBytesMax, requestsMax, long
 
 /** Gives back what was taken once the request is answered, or its client has left. */
 async function enter(gate: Gate, weight: number, reply: FastifyReply): Promise<void> {
-  const leave = await gate.enter(weight, untilDisconnected(reply));
-  if (reply.raw.closed) leave();
-  else reply.raw.once("close", leave);
+  whenEnded(reply, await gate.enter(weight, untilDisconnected(reply)));
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

@@ -24,7 +24,8 @@ const smallBodyBytesMax = 64 * 1024;
 /** How often the server looks for clients that take too long to send, at least. */
 const stalledCheckMs = 1000;
 
-export function newServer({ headersMsMax, requestMsMax, connectionsMax }: Limits, log: Log | undefined) {
+export function newServer(limits: Limits, log: Log | undefined) {
+  const { headersMsMax, requestMsMax, stalledMsMax, connectionsMax } = limits;
   const options: FastifyHttpOptions<NodeServer> = {
     bodyLimit: smallBodyBytesMax,
     requestTimeout: requestMsMax,
@@ -46,6 +47,10 @@ export function newServer({ headersMsMax, requestMsMax, connectionsMax }: Limits
   server.server.maxConnections = connectionsMax;
   server.addHook("onRequest", async (request, reply) => {
     reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
+  });
+  server.addHook("onSend", async (_request, reply) => {
+    // Closes the connection, unless the client goes on reading.
+    reply.raw.setTimeout(stalledMsMax);
   });
   server.addHook("onRequest", async (request, reply) => {
     // Not onResponse, which is not called for a client that left before it was answered.

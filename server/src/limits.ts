@@ -1,5 +1,6 @@
 /** What one request, and all of them together, may take of the service. */
 
+import { getHeapStatistics } from "node:v8";
 import { bodyBytesMax, queryBytesMax } from "sealdex/wire";
 
 export interface Limits {
@@ -13,6 +14,13 @@ export interface Limits {
   readonly requestsMax: number;
   /** Trainings and compactions at once. */
   readonly longRequestsMax: number;
+  /** What the results of one request may take in memory, and all large results together, in bytes. */
+  readonly resultBytesMax: number;
+  readonly resultsBytesMax: number;
+  /** How long a request that only reads may be worked on. */
+  readonly workMsMax: number;
+  /** How long a client may stop reading its answer. */
+  readonly stalledMsMax: number;
   /** How long a client may take to send the headers of a request. */
   readonly headersMsMax: number;
   /** How long a client may take to send a request, its body included. */
@@ -21,12 +29,20 @@ export interface Limits {
   readonly connectionsMax: number;
 }
 
+const { ["heap_size_limit"]: heapBytesMax } = getHeapStatistics();
+const resultBytesMax = 64 * 1024 * 1024;
+
 export const defaultLimits: Limits = {
   bodyBytesMax,
   queryBytesMax,
   bodiesBytesMax: 2 * bodyBytesMax,
   requestsMax: 128,
   longRequestsMax: 2,
+  resultBytesMax,
+  // Of the heap, since results are objects and texts there; the rest is for requests that are worked on.
+  resultsBytesMax: Math.max(resultBytesMax, heapBytesMax / 8),
+  workMsMax: 60_000,
+  stalledMsMax: 30_000,
   headersMsMax: 10_000,
   requestMsMax: 60_000,
   connectionsMax: 2000,

@@ -18,9 +18,13 @@ export async function inParts<T, R>(
       for (const result of await send(part)) results.push(result);
       start += part.length;
     } catch (error) {
-      if (!(error instanceof SealdexError && error.code === "too_large") || part.length === 1) throw error;
+      if (!isTooLarge(error) || part.length === 1) throw error;
       length = Math.ceil(part.length / 2);
     }
   }
   return results;
+}
+
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof SealdexError && error.code === "too_large";
 }

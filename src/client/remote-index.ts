@@ -1,7 +1,7 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
 import { SealdexError } from "../errors.js";
-import { invalid, isArray, jsonText } from "../check-input.js";
+import { invalid, isArray, jsonText, typeName } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkSelection } from "../selection.js";
@@ -18,6 +18,7 @@ import type {
   Match,
   MatchField,
   OpenIndexOptions,
+  ResultOptions,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -47,8 +48,10 @@ import {
   type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
-import { inParts } from "./in-parts.js";
+import { inParts, isTooLarge } from "./in-parts.js";
 
+/** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
+const idsPerPage = 50_000;
 /** Ids of one request: of 512 bytes each, and all of them escaped, they fit. */
 const idsTogether = 1000;
 
@@ -150,7 +153,8 @@ export class RemoteIndex implements VectorIndex {
       ? await this.#queryBatch(body, signal)
       : decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), false);
     const completed = later.length === 0 ? lists : await this.#complete(lists, later, signal);
-    return isBatch ? completed : completed[0];
+    const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
+    return isBatch ? results : results[0];
   }
 
   #queryBatch(body: QueryBody, signal: AbortSignal | undefined): Promise<Match[][]> {
@@ -182,7 +186,8 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkOptions(options, methodOptions.get);
-    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
+    const items = await this.#connection.calls.change(options.signal, () => this.#get(ids, options));
+    return isRaw(options) ? items.map(withRawMetadata) : items;
   }
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
@@ -214,8 +219,21 @@ export class RemoteIndex implements VectorIndex {
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIds);
-    const body = encodePage(this.#address, options);
-    return decodeNames(await this.#call("/v1/vectors/list_ids", body, options), "ids");
+    const list = async (page: ListIdsOptions) =>
+      decodeNames(await this.#call("/v1/vectors/list_ids", encodePage(this.#address, page), page), "ids");
+    try {
+      return await list(options);
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    const { limit = Infinity, after, signal } = options;
+    const ids: string[] = [];
+    for (;;) {
+      const wanted = Math.min(limit - ids.length, idsPerPage);
+      const page = await list({ limit: wanted, after: ids.at(-1) ?? after, signal });
+      for (const id of page) ids.push(id);
+      if (page.length < wanted || ids.length === limit) return ids;
+    }
   }
 
   async count(options: CallOptions = {}): Promise<number> {
@@ -259,6 +277,15 @@ export class RemoteIndex implements VectorIndex {
     const { signal } = options;
     return this.#connection.calls.change(signal, () => this.#connection.post(path, body, signal));
   }
+}
+
+function isRaw({ rawMetadata = false }: ResultOptions): boolean {
+  if (typeof rawMetadata === "boolean") return rawMetadata;
+  throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
+}
+
+function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
+  return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
 }
 
 /** What a match may hold that the HTTP interface does not include in results. */

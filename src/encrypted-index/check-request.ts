@@ -5,8 +5,17 @@ import { compileFilter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { CheckedQuery } from "../search/query.js";
+import type { CheckedResults } from "../search/read-items.js";
 import { filterOf } from "../selection.js";
-import type { BatchQuery, ItemField, MatchField, SingleQuery, TextQuery, Vector } from "../vector-index.js";
+import type {
+  BatchQuery,
+  ItemField,
+  MatchField,
+  ResultOptions,
+  SingleQuery,
+  TextQuery,
+  Vector,
+} from "../vector-index.js";
 import { checkInteger } from "./definition.js";
 import { checkIdText } from "./pack-items.js";
 
@@ -40,6 +49,7 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
     include: checkInclude(include, matchFields),
     ...(filter && { filter: compileFilter(filter) }),
     ...(signal && { signal }),
+    ...checkResults(request),
   };
   return { subject, options };
 }
@@ -82,6 +92,17 @@ export function checkInclude<F extends string>(include: readonly F[], allowed: r
     }
   }
   return new Set(include);
+}
+
+/** What the results may take, and their form. */
+export function checkResults({ reserveBytes, rawMetadata = false }: ResultOptions): CheckedResults {
+  if (reserveBytes !== undefined && typeof reserveBytes !== "function") {
+    throw invalid(`reserveBytes: expected a function, got ${typeName(reserveBytes)}`);
+  }
+  if (typeof rawMetadata !== "boolean") {
+    throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
+  }
+  return { rawMetadata, ...(reserveBytes && { reserveBytes }) };
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

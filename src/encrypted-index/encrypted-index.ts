@@ -45,6 +45,7 @@ import {
   checkIds,
   checkInclude,
   checkQuery,
+  checkResults,
   itemFields,
   type QuerySubject,
   topKMax,
@@ -155,17 +156,18 @@ export class EncryptedIndex implements VectorIndex {
     checkOptions(options, methodOptions.get);
     checkIds(ids, "ids");
     const { include: given, signal } = options;
+    const results = checkResults(options);
     const asked = checkInclude(given ?? itemFields, allItemFields);
-    const fingerprints = ids.map((id) => fingerprint(this.#index.keys.id, id));
+    const distinct = [...new Set(ids)];
+    const fingerprints = distinct.map((id) => fingerprint(this.#index.keys.id, id));
     const work = async (snapshot: Snapshot) => {
       const vectors = keepsVectors(snapshot);
       if (given !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
       const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
       const places = await snapshot.find(fingerprints);
-      return readItems(
-        places.filter((place) => place !== null),
-        include,
-      );
+      const placeOf = new Map(distinct.map((id, i) => [id, places[i] ?? undefined]));
+      const found = ids.map((id) => placeOf.get(id)).filter((place) => place !== undefined);
+      return readItems(found, include, results);
     };
     return this.#calls.look(signal, () => this.#index.snapshots.read(work));
   }
@@ -191,7 +193,8 @@ export class EncryptedIndex implements VectorIndex {
     const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
     checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
     if (after !== undefined) checkIdText(after, "after");
-    return this.#calls.look(signal, () => listIds(this.#index, limit, after, signal));
+    const { reserveBytes } = checkResults(options);
+    return this.#calls.look(signal, () => listIds(this.#index, { limit, after, signal, reserveBytes }));
   }
 
   async count(options: CallOptions = {}): Promise<number> {

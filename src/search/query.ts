@@ -18,7 +18,7 @@ import { findMatches, type Matches } from "./matches.js";
 import { phases } from "./phases.js";
 import { searchPrefiltered } from "./prefiltered-search.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
-import { readItems } from "./read-items.js";
+import { type CheckedResults, readItems } from "./read-items.js";
 import { ListBlockScan } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
@@ -26,7 +26,7 @@ import type { Snapshot } from "./snapshot.js";
 import { searchWarm } from "./warm-search.js";
 
 /** A query with every default filled in and every value checked. */
-export interface CheckedQuery extends CallOptions {
+export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly topK: number;
   /** 0: as many as training found to be needed. */
   readonly nProbes: number;
@@ -59,13 +59,18 @@ export async function query(
   );
 }
 
+/** Results of queries that are under way together, in all. */
+const candidatesMax = 20_000;
+
 async function searchAll(
   scope: SearchScope,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Match[][]> {
   const results: Match[][] = [];
-  const together = canSearchTogether(scope, options) ? queriesTogether : 1;
+  // Of large results fewer at a time, since each of them is a list of objects before it is read.
+  const held = Math.max(1, Math.floor(candidatesMax / options.topK));
+  const together = canSearchTogether(scope, options) ? Math.min(queriesTogether, held) : 1;
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of await searchGroup(scope, vectors.slice(start, start + together), options)) {
@@ -130,11 +135,12 @@ async function searchByLists(
 async function toMatches(
   { searcher }: SearchScope,
   { candidates, places }: Found,
-  { include }: CheckedQuery,
+  options: CheckedQuery,
 ): Promise<Match[]> {
+  const { include } = options;
   const { metric } = searcher.config;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(places, fields);
+  const items = await readItems(places, fields, options);
   if (!include.has("distance")) return items;
   return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, candidates[i].score) }));
 }

@@ -1,7 +1,9 @@
 /** Fields of rows, read from their segments. */
 
-import { decodeContents, recordId, recordMetadata } from "../segment/row.js";
-import type { ItemField, StoredItem } from "../vector-index.js";
+import { decodeContents, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
+import { blockOfRow, type RowBlock } from "../segment/directory.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import type { ItemField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowPlace } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
@@ -11,17 +13,70 @@ interface StoredRow {
   readonly vector?: Float32Array;
 }
 
-/** The items at these places, in their order, with the fields asked for. */
+/** What is read at a time: rows, and stored bytes of the blocks that hold them. */
+const rowsTogether = 1024;
+const bytesTogether = 16 * 1024 * 1024;
+/** What an item takes in memory besides its fields. */
+const itemBytes = 128;
+
+/** See `ResultOptions`. */
+export interface CheckedResults extends Pick<ResultOptions, "reserveBytes"> {
+  readonly rawMetadata: boolean;
+}
+
+/**
+ * The items at these places, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
+ * some of them are decoded; what it throws ends the reading.
+ */
 export async function readItems(
   places: readonly RowPlace[],
   include: ReadonlySet<ItemField>,
+  { reserveBytes, rawMetadata }: CheckedResults,
 ): Promise<StoredItem[]> {
-  if (!include.has("contents") && !include.has("vector") && !include.has("decoded")) {
+  const items: StoredItem[] = [];
+  for (let start = 0; start < places.length;) {
+    const end = endOfGroup(places, include, start);
+    const rows = await readRows(places.slice(start, end), include);
+    await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
+    await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
+    start = end;
+  }
+  return items;
+}
+
+/** Where the group of places ends that are read together: many enough to wait for storage once, few enough to be held. */
+function endOfGroup(places: readonly RowPlace[], include: ReadonlySet<ItemField>, start: number): number {
+  const blocks = new Set<RowBlock>();
+  let bytes = 0;
+  let end = start;
+  for (; end < places.length && end - start < rowsTogether; end++) {
+    const { segment, row } = places[end];
+    for (const block of blocksOf(segment.reader.directory, row, include)) {
+      if (!blocks.has(block)) bytes += block.length;
+      blocks.add(block);
+    }
+    if (needsVectors(include)) bytes += 4 * segment.reader.directory.dimension;
+    if (bytes > bytesTogether && end > start) break;
+  }
+  return end;
+}
+
+function blocksOf(
+  { records, contents }: RowPlace["segment"]["reader"]["directory"],
+  row: number,
+  include: ReadonlySet<ItemField>,
+): RowBlock[] {
+  return [records, ...(include.has("contents") ? [contents] : [])].map((blocks) => blockOfRow(blocks, row));
+}
+
+async function readRows(
+  places: readonly RowPlace[],
+  include: ReadonlySet<ItemField>,
+): Promise<readonly StoredRow[]> {
+  if (!include.has("contents") && !needsVectors(include)) {
     // The warm case, which is to cost nothing: all records are open already.
     const records = places.map(({ segment, row }) => segment.reader.openedRecord(row));
-    if (!records.includes(undefined)) {
-      return records.map((record) => toItem({ record: record as Uint8Array }, include));
-    }
+    if (!records.includes(undefined)) return records.map((record) => ({ record: record as Uint8Array }));
   }
   const rows: StoredRow[] = Array.from({ length: places.length });
   const numbered = places.map((place, at) => ({ ...place, at }));
@@ -30,7 +85,7 @@ export async function readItems(
     const [records, contents, vectors] = await Promise.all([
       reader.records(wanted),
       include.has("contents") ? reader.contents(wanted) : undefined,
-      include.has("vector") || include.has("decoded") ? reader.vectors(wanted) : undefined,
+      needsVectors(include) ? reader.vectors(wanted) : undefined,
     ]);
     group.forEach(({ at }, i) => {
       rows[at] = {
@@ -41,14 +96,31 @@ export async function readItems(
     });
   });
   await Promise.all(reads);
-  return rows.map((row) => toItem(row, include));
+  return rows;
 }
 
-function toItem({ record, contents, vector }: StoredRow, include: ReadonlySet<ItemField>): StoredItem {
-  const item: { -readonly [F in keyof StoredItem]: StoredItem[F] } = { id: recordId(record) };
+function needsVectors(include: ReadonlySet<ItemField>): boolean {
+  return include.has("vector") || include.has("decoded");
+}
+
+/** The id is part of the record, which is counted whole if metadata are asked for. */
+function bytesOf({ record, contents, vector }: StoredRow, include: ReadonlySet<ItemField>): number {
+  const recordBytes = include.has("metadata") ? record.length : 0;
+  return itemBytes + recordBytes + (contents?.length ?? 0) + (vector?.byteLength ?? 0);
+}
+
+type Writable<T> = { -readonly [F in keyof T]: T[F] };
+
+function toItem(
+  { record, contents, vector }: StoredRow,
+  include: ReadonlySet<ItemField>,
+  rawMetadata: boolean,
+): StoredItem {
+  const item: Writable<StoredItem & RawMetadata> = { id: recordId(record) };
   if (vector && include.has("vector")) item.vector = vector;
   if (vector && include.has("decoded")) item.decoded = vector;
   if (contents) item.contents = decodeContents(contents);
-  if (include.has("metadata")) item.metadata = recordMetadata(record);
+  if (include.has("metadata") && rawMetadata) item.metadataJson = recordMetadataJson(record);
+  else if (include.has("metadata")) item.metadata = recordMetadata(record);
   return item;
 }

@@ -34,8 +34,12 @@ export function recordId(record: Uint8Array): string {
 
 /** A fresh object on every call. */
 export function recordMetadata(record: Uint8Array): Metadata {
+  return JSON.parse(recordMetadataJson(record)) as Metadata;
+}
+
+export function recordMetadataJson(record: Uint8Array): string {
   const length = record[0] | (record[1] << 8);
-  return JSON.parse(utf8.decode(record.subarray(2 + length))) as Metadata;
+  return utf8.decode(record.subarray(2 + length));
 }
 
 export function decodeContents(contents: Uint8Array): string {

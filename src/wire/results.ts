@@ -1,14 +1,10 @@
 /** The JSON of results: matches, stored items, names and counts. None of their fields has two words. */
 
 import { SealdexError } from "../errors.js";
-import { decodeVector, encodeVector } from "./values.js";
+import { decodeVector } from "./values.js";
 import type { Match, Metadata, StoredItem } from "../vector-index.js";
 
 export type MatchBody = Pick<Match, "id" | "distance" | "metadata">;
-
-export function encodeMatches(matches: readonly Match[]): MatchBody[] {
-  return matches.map(({ id, distance, metadata }) => ({ id, distance, metadata }));
-}
 
 /** One list for each query. `batch`: whether several were asked. */
 export function decodeResults(json: unknown, batch: boolean): Match[][] {
@@ -22,16 +18,6 @@ export interface StoredItemBody {
   readonly decoded?: number[];
   readonly contents?: string;
   readonly metadata?: Metadata;
-}
-
-export function encodeStoredItem({ id, vector, decoded, contents, metadata }: StoredItem): StoredItemBody {
-  return {
-    id,
-    vector: vector && encodeVector(vector, "vector"),
-    decoded: decoded && encodeVector(decoded, "decoded"),
-    contents,
-    metadata,
-  };
 }
 
 export function decodeStoredItems(json: unknown): StoredItem[] {

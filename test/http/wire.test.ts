@@ -206,15 +206,20 @@ test("stored items and matches are the same on the other side", () => {
   });
   fc.assert(
     fc.property(fc.array(item), fc.array(match), anyMetadata, (items: StoredItem[], matches, value) => {
-      const back = wire.decodeStoredItems(sent({ results: items.map(wire.encodeStoredItem) }));
+      const raw = <T extends { metadata?: unknown }>({ metadata: own, ...entry }: T) => ({
+        ...entry,
+        ...(own !== undefined && { metadataJson: JSON.stringify(own) }),
+      });
+      const parsed = (texts: Iterable<string>) => JSON.parse([...texts].join("")) as unknown;
+      const back = wire.decodeStoredItems(parsed(wire.itemTexts(items.map(raw))));
       const plain = (list: StoredItem[]) =>
         list.map((entry) => ({ ...entry, metadata: text(entry.metadata) }));
       expect(plain(back)).toEqual(plain(items));
       const full = matches.map((entry) => ({ ...entry, metadata: value }));
-      const [found] = wire.decodeResults(sent({ results: wire.encodeMatches(full) }), false);
+      const [found] = wire.decodeResults(parsed(wire.matchTexts(full.map(raw))), false);
       // -0 is no distance: JSON says 0.
       expect(text(found)).toBe(text(full));
-      expect(wire.decodeResults(sent({ results: [wire.encodeMatches(full), []] }), true)).toHaveLength(2);
+      expect(wire.decodeResults(parsed(wire.matchTexts([full.map(raw), []])), true)).toHaveLength(2);
     }),
   );
 });

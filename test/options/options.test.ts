@@ -85,6 +85,8 @@ const cases: Record<string, Case> = {
         greedy: true,
         filter: { a: 1 },
         include: ["distance"],
+        reserveBytes: () => {},
+        rawMetadata: true,
         signal,
       },
       { queryVectors: [vector], filters: { a: 1 } },
@@ -99,7 +101,7 @@ const cases: Record<string, Case> = {
   },
   get: {
     takes: methodOptions.get,
-    valid: [{ include: ["vector"], signal }],
+    valid: [{ include: ["vector"], reserveBytes: () => {}, rawMetadata: true, signal }],
     call: (options, _client, index) => index.get(["a"], options),
   },
   delete: {
@@ -119,7 +121,7 @@ const cases: Record<string, Case> = {
   },
   listIds: {
     takes: methodOptions.listIds,
-    valid: [{ limit: 1, after: "a", signal }],
+    valid: [{ limit: 1, after: "a", reserveBytes: () => {}, signal }],
     call: (options, _client, index) => index.listIds(options),
   },
   count: {

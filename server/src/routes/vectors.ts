@@ -1,30 +1,41 @@
 /** `/v1/vectors/*`: what is in an index. */
 
+import type { FastifyReply } from "fastify";
 import {
   decodeAddress,
   decodeItems,
   decodeQuery,
   decodeSelection,
-  encodeMatches,
-  encodeStoredItem,
+  idTexts,
+  itemTexts,
+  matchTexts,
 } from "sealdex/wire";
-import { untilDisconnected } from "../disconnected.js";
+import { Gate } from "../gate.js";
 import type { Server } from "../http-server.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
+import { untilDisconnected, untilTooLong } from "../request-end.js";
+import { resultBudget, sendJson } from "../results.js";
 import * as schemas from "../schemas.js";
 
 export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limits): void {
   const bodyLimit = limits.queryBytesMax;
+  const large = new Gate(limits.resultsBytesMax);
+  /** What limits a request that reads. */
+  const reading = (reply: FastifyReply) => ({
+    signal: untilTooLong(reply, limits.workMsMax),
+    reserveBytes: resultBudget(reply, large, limits.resultBytesMax),
+  });
 
-  app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, async ({ body }, reply) => {
+  app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, ({ body }, reply) => {
     const query = decodeQuery(body);
-    const signal = untilDisconnected(reply);
+    const options = { ...reading(reply), rawMetadata: true };
     return indexes.use(decodeAddress(body), async (index) => {
-      if (query.queryVectors !== undefined) {
-        return { results: (await index.query({ ...query, signal })).map(encodeMatches) };
-      }
-      return { results: encodeMatches(await index.query({ ...query, signal })) };
+      const matches =
+        query.queryVectors === undefined
+          ? await index.query({ ...query, ...options })
+          : await index.query({ ...query, ...options });
+      return sendJson(reply, matchTexts(matches));
     });
   });
 
@@ -42,11 +53,9 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limit
 
   app.post("/v1/vectors/get", { schema: schemas.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const items = await index.get(body.ids, {
-        include: body.include ?? undefined,
-        signal: untilDisconnected(reply),
-      });
-      return { results: items.map(encodeStoredItem) };
+      const include = body.include ?? undefined;
+      const items = await index.get(body.ids, { include, ...reading(reply), rawMetadata: true });
+      return sendJson(reply, itemTexts(items));
     }),
   );
 
@@ -61,18 +70,14 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limit
 
   app.post("/v1/vectors/list_ids", { schema: schemas.listIds }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const ids = await index.listIds({
-        limit: body.limit ?? undefined,
-        after: body.after ?? undefined,
-        signal: untilDisconnected(reply),
-      });
-      return { ids, count: ids.length };
+      const [limit, after] = [body.limit ?? undefined, body.after ?? undefined];
+      return sendJson(reply, idTexts(await index.listIds({ limit, after, ...reading(reply) })));
     }),
   );
 
   app.post("/v1/vectors/num_vectors", { schema: schemas.countItems }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
-      const result = await index.count({ signal: untilDisconnected(reply) });
+      const result = await index.count({ signal: untilTooLong(reply, limits.workMsMax) });
       return { status: "success", message: `${result} vectors in index '${index.indexName}'`, result };
     }),
   );

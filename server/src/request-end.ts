@@ -1,0 +1,45 @@
+/** The end of a request: when it is answered, when its client has left, when it takes too long. */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import { SealdexError } from "sealdex/core";
+
+const atEnd = new WeakMap<ServerResponse, (() => void)[]>();
+
+/** Calls `work` once the answer was sent or the connection is closed, at once if that is so already. */
+export function whenEnded({ raw }: FastifyReply, work: () => void): void {
+  if (raw.closed) return work();
+  const known = atEnd.get(raw);
+  if (known !== undefined) {
+    known.push(work);
+    return;
+  }
+  const works = [work];
+  atEnd.set(raw, works);
+  raw.once("close", () => {
+    for (const each of works) each();
+  });
+}
+
+/** Aborts when the connection closes before the answer was sent. */
+export function untilDisconnected(reply: FastifyReply): AbortSignal {
+  return untilGivenUp(reply).signal;
+}
+
+/** As `untilDisconnected`, and after `msMax` milliseconds with `too_large`, unless the answer is sent by then. */
+export function untilTooLong(reply: FastifyReply, msMax: number): AbortSignal {
+  const controller = untilGivenUp(reply);
+  const detail = `request: it was not done within ${msMax} ms; ask for less at a time`;
+  const timer = setTimeout(() => controller.abort(new SealdexError("too_large", detail)), msMax);
+  whenEnded(reply, () => clearTimeout(timer));
+  return controller.signal;
+}
+
+function untilGivenUp(reply: FastifyReply): AbortController {
+  const controller = new AbortController();
+  whenEnded(reply, () => {
+    if (reply.raw.writableFinished) return;
+    controller.abort(new SealdexError("invalid_request", "the client closed the connection"));
+  });
+  return controller;
+}

@@ -1,0 +1,68 @@
+/** Results of requests: how much of them is in memory, and how they are sent. */
+
+import { Readable } from "node:stream";
+import type { FastifyReply } from "fastify";
+import { SealdexError } from "sealdex/core";
+import type { Gate } from "./gate.js";
+import { untilDisconnected, whenEnded } from "./request-end.js";
+import { Turn } from "./turn.js";
+
+/** Results up to this size do not wait for others to be sent. */
+const smallBytes = 256 * 1024;
+/** Text that is sent at a time. */
+const pieceCharacters = 64 * 1024;
+
+/**
+ * What counts the bytes of one request's results before they are made: it waits until there is room for large ones, and
+ * throws `too_large` beyond `bytesMax`. `gate`: of the bytes of all large results.
+ */
+export function resultBudget(reply: FastifyReply, gate: Gate, bytesMax: number) {
+  let total = 0;
+  let isLarge = false;
+  return async (bytes: number): Promise<void> => {
+    total += bytes;
+    if (total > bytesMax) {
+      throw new SealdexError(
+        "too_large",
+        `results: expected at most ${bytesMax} bytes; ask for fewer queries, ids or neighbours at a time, or for fewer ` +
+          "fields; list ids in pages, with limit and after",
+      );
+    }
+    if (isLarge || total <= smallBytes) return;
+    isLarge = true;
+    whenEnded(reply, await gate.enter(bytesMax, untilDisconnected(reply)));
+  };
+}
+
+/** Sends JSON text: at once if it is short, else piece by piece, as fast as the client reads. */
+export function sendJson(reply: FastifyReply, texts: Iterable<string>): FastifyReply {
+  reply.type("application/json; charset=utf-8");
+  const pieces = joined(texts)[Symbol.iterator]();
+  const first = pieces.next();
+  const second = pieces.next();
+  if (second.done === true) return reply.send(first.value ?? "");
+  return reply.send(
+    Readable.from(withTurns([first.value ?? "", second.value], pieces), { objectMode: false }),
+  );
+}
+
+async function* withTurns(begin: readonly string[], pieces: Iterator<string>): AsyncGenerator<string> {
+  yield* begin;
+  const turn = new Turn();
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    yield next.value;
+    await turn.yieldIfDue();
+  }
+}
+
+function* joined(texts: Iterable<string>): Generator<string, undefined> {
+  let piece = "";
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < pieceCharacters) continue;
+    yield piece;
+    piece = "";
+  }
+  if (piece !== "") yield piece;
+  return undefined;
+}

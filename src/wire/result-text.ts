@@ -1,0 +1,67 @@
+/** The JSON text of results, in pieces: large answers are sent while they are made. Metadata stay the text they are stored as. */
+
+import type { Match, RawMetadata, StoredItem } from "../vector-index.js";
+import { encodeVector } from "./values.js";
+
+/** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
+export function* matchTexts(matches: readonly Match[] | readonly (readonly Match[])[]): Generator<string> {
+  yield '{"results":';
+  if (isBatch(matches)) yield* listTexts(matches, (list) => listTexts(list, matchText));
+  else yield* listTexts(matches, matchText);
+  yield "}";
+}
+
+/** `{"results":[…]}`. Items have raw metadata. */
+export function* itemTexts(items: readonly StoredItem[]): Generator<string> {
+  yield '{"results":';
+  yield* listTexts(items, itemText);
+  yield "}";
+}
+
+/** `{"ids":[…],"count":…}`. */
+export function* idTexts(ids: readonly string[]): Generator<string> {
+  yield '{"ids":';
+  yield* listTexts(ids, (id) => [JSON.stringify(id)]);
+  yield `,"count":${ids.length}}`;
+}
+
+function isBatch(
+  matches: readonly Match[] | readonly (readonly Match[])[],
+): matches is readonly (readonly Match[])[] {
+  return Array.isArray(matches[0]);
+}
+
+function* listTexts<T>(list: readonly T[], texts: (entry: T) => Iterable<string>): Generator<string> {
+  yield "[";
+  for (let i = 0; i < list.length; i++) {
+    if (i > 0) yield ",";
+    yield* texts(list[i]);
+  }
+  yield "]";
+}
+
+function matchText({ id, distance, metadataJson }: Match & RawMetadata): Iterable<string> {
+  const fields = [
+    `"id":${JSON.stringify(id)}`,
+    ...(distance === undefined ? [] : [`"distance":${JSON.stringify(distance)}`]),
+    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+  ];
+  return [`{${fields.join(",")}}`];
+}
+
+function itemText({
+  id,
+  vector,
+  decoded,
+  contents,
+  metadataJson,
+}: StoredItem & RawMetadata): Iterable<string> {
+  const fields = [
+    `"id":${JSON.stringify(id)}`,
+    ...(vector === undefined ? [] : [`"vector":${JSON.stringify(encodeVector(vector, "vector"))}`]),
+    ...(decoded === undefined ? [] : [`"decoded":${JSON.stringify(encodeVector(decoded, "decoded"))}`]),
+    ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
+    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+  ];
+  return [`{${fields.join(",")}}`];
+}
