@@ -2,7 +2,8 @@
 //
 // Prints what embedding models find and how fast they are, as Markdown: nDCG@10 on the eight test collections in the
 // folder `ir` of SEALDEX_BENCH_DATA (exact search by cosine; title and text of each document), their mean, and texts of
-// 60 words embedded per second of wall time and of processor time.
+// 60 words embedded per second of wall time and of processor time. Models that are not built in are looked for in the folder
+// SEALDEX_MODEL_FOLDER and need @huggingface/transformers.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +20,7 @@ const names = collections.map(({ name }) => name);
 console.log(`| model | dimension | ${names.join(" | ")} | mean | texts/s | texts/CPU-s |`);
 console.log(`|---|${"---:|".repeat(names.length + 4)}`);
 for (const model of models) {
-  const embeddings = new SealdexEmbeddings({ model });
+  const embeddings = new SealdexEmbeddings({ model, localFolder: process.env.SEALDEX_MODEL_FOLDER });
   const { length: dimension } = await embeddings.embedQuery("warm");
   const scores = [];
   for (const collection of collections) scores.push(await meanGain(embeddings, collection));

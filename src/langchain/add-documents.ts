@@ -43,16 +43,39 @@ export async function addInBatches(
   checkOptions(options, addOptions);
   const { ids: given, onProgress, signal } = options;
   const ids = chooseIds(documents, given);
+  signal?.throwIfAborted();
+  let embedding = embedBatch(documents, 0, vectorsOf);
   for (let start = 0; start < documents.length;) {
-    signal?.throwIfAborted();
-    const end = endOfBatch(documents, start);
-    const batch = documents.slice(start, end);
-    const vectors = await unlessAborted(vectorsOf(batch, start), signal);
+    const { batch, end } = embedding;
+    const vectors = await unlessAborted(embedding.vectors, signal);
+    // One batch ahead: a model on a thread computes while this one is stored.
+    embedding = embedBatch(documents, end, vectorsOf);
     await index.upsert(toItems(vectors, batch, ids.slice(start, end)), { signal });
     start = end;
     onProgress?.({ stored: end, total: documents.length });
+    signal?.throwIfAborted();
   }
   return ids;
+}
+
+interface EmbeddedBatch {
+  readonly batch: readonly DocumentInterface[];
+  /** The position after its last document. */
+  readonly end: number;
+  readonly vectors: Promise<number[][]>;
+}
+
+function embedBatch(
+  documents: readonly DocumentInterface[],
+  start: number,
+  vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
+): EmbeddedBatch {
+  const end = endOfBatch(documents, start);
+  const batch = documents.slice(start, end);
+  const vectors = batch.length === 0 ? Promise.resolve([]) : vectorsOf(batch, start);
+  // A failure is reported when it is this batch's turn, unless storing the one before it fails first.
+  vectors.catch(() => undefined);
+  return { batch, end, vectors };
 }
 
 /** `vectorsOf` by an Embeddings object. */
