@@ -17,6 +17,7 @@ export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export type { Embedder, EmbeddingFunction, EmbeddingInput, EmbeddingPipeline } from "./embedding/embedder.js";
 export type { DocumentCompressor, Reranker, RerankInput } from "./embedding/reranker.js";
+export { reembed, type ReembedOptions, type ReembedProgress } from "./reembed.js";
 export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";

@@ -98,7 +98,8 @@ const table: Record<string, string> = {
   "wire/": "check-input.ts option-names.ts method-options.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
-  "core.ts": `check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
+  "reembed.ts": "option-names.ts vector-index.ts",
+  "core.ts": `reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,

@@ -72,7 +72,7 @@ test("stops where it is told to, and goes on from there", async () => {
   expect(batches).toEqual([500, 500, 500]);
   expect(await countOf(store)).toBe(1000);
   await store.addDocuments(documents(2100).slice(stored));
-  expect(batches).toEqual([500, 500, 500, 500, 100]);
+  expect(batches).toEqual([500, 500, 500, 500, 500, 100]);
   expect(await countOf(store)).toBe(2100);
 });
 

@@ -1,0 +1,70 @@
+/**
+ * Gives an index another embedding model: what it holds is stored once more, in an index of its own, under vectors of the
+ * other model. The old index serves meanwhile, and is the caller's to delete.
+ */
+
+import { checkOptions, optionNames } from "./option-names.js";
+import type { CallOptions, Item, VectorIndex } from "./vector-index.js";
+
+export interface ReembedOptions extends CallOptions {
+  /** Read; not changed. */
+  readonly from: VectorIndex;
+  /** An index with an embedding model. Items that it has already are left as they are. */
+  readonly to: VectorIndex;
+  /** Called after each batch. */
+  readonly onProgress?: (progress: ReembedProgress) => void;
+}
+
+export interface ReembedProgress {
+  /** Items looked at so far, in the order of their ids. */
+  readonly done: number;
+  readonly total: number;
+}
+
+const batchItems = 500;
+
+const options = optionNames<ReembedOptions>("reembed", {
+  from: true,
+  to: true,
+  onProgress: true,
+  signal: true,
+});
+
+/**
+ * Stores the contents and metadata of every item of `from` in `to`, which embeds the contents. Items without contents keep
+ * their vector. Returns how many it stored. After a failure or an abort the same call continues. Writes to `from` that
+ * come while it runs may be missed: call it again when they have ended, and mind that it does not renew items.
+ */
+export async function reembed(request: ReembedOptions): Promise<number> {
+  checkOptions(request, options);
+  const { from, to, onProgress, signal } = request;
+  const call = { ...(signal && { signal }) };
+  const ids = await from.listIds(call);
+  let stored = 0;
+  for (let start = 0; start < ids.length; start += batchItems) {
+    const batch = ids.slice(start, start + batchItems);
+    const known = new Set((await to.get(batch, { include: [], ...call })).map(({ id }) => id));
+    const missing = batch.filter((id) => !known.has(id));
+    const read = await from.get(missing, { include: ["contents", "metadata"], ...call });
+    const bare = read.filter(({ contents }) => contents === undefined).map(({ id }) => id);
+    const vectors = await vectorsOf(from, bare, call);
+    const items: Item[] = read.map(({ id, contents, metadata }) => {
+      const vector = vectors.get(id);
+      return { id, metadata, ...(contents !== undefined ? { contents } : vector && { vector }) };
+    });
+    await to.upsert(items, call);
+    stored += items.length;
+    onProgress?.({ done: start + batch.length, total: ids.length });
+  }
+  return stored;
+}
+
+async function vectorsOf(
+  index: VectorIndex,
+  ids: readonly string[],
+  call: CallOptions,
+): Promise<ReadonlyMap<string, Float32Array>> {
+  if (ids.length === 0) return new Map();
+  const items = await index.get(ids, { include: ["vector"], ...call });
+  return new Map(items.map(({ id, vector }) => [id, vector]));
+}
