@@ -1,0 +1,23 @@
+import { defineConfig } from "vitest/config";
+import { common } from "./vitest.config.js";
+
+/** What `npm run test:mutation` runs per folder: suites that work on the sources, in their own process, and are short. */
+const suites: Readonly<Record<string, readonly string[]>> = {
+  crypto: ["crypto/*", "format/*", "index/{leakage,rotate-key,tampering}"],
+  commit: ["index/{concurrency,rotate-key,tampering}", "protocol/{collect,commit,crash,simulation}"],
+  search: [
+    "filter",
+    "index/{batch,cache,codes-only,embedded,warm-search}",
+    "operations/{abort,kernel-calls}",
+  ],
+};
+
+export default defineConfig({
+  ...common,
+  test: {
+    ...common.test,
+    include: suites[process.env.SEALDEX_MUTATE ?? ""].map((name) => `test/${name}.test.ts`),
+    env: { SEALDEX_SEEDS: "20", SEALDEX_CRASH_STRIDE: "7" },
+    provide: { tier: "fast", servers: {} },
+  },
+});
