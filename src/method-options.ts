@@ -32,7 +32,7 @@ export const methodOptions = {
     embeddingModel: true,
     embedding: true,
   }),
-  loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, embedding: true }),
+  loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<CallOptions>("upsert", { signal }),
@@ -56,6 +56,7 @@ export const methodOptions = {
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
+  anchor: optionNames<CallOptions>("anchor", { signal }),
   describe: optionNames<CallOptions>("describe", { signal }),
 };
 
@@ -84,6 +85,7 @@ export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
 export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {
   indexLocation: true,
   configLocation: true,
+  anchorLocation: true,
   cacheBytesMax: true,
   maxStalenessMs: true,
   storageTimeoutMs: true,

@@ -204,6 +204,11 @@ export interface VectorIndex {
    * `storage_unavailable` either key may be the right one: repeat the call.
    */
   rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
+  /**
+   * A token of about 90 characters that names the present state of the index, and is not secret. `loadIndex` with it refuses
+   * every older state, and every other history, with `rollback_detected`: keep it where the storage cannot change it.
+   */
+  anchor(options?: CallOptions): Promise<string>;
   /** What the index is, and what it uses. */
   describe(options?: CallOptions): Promise<IndexDescription>;
 }
@@ -256,6 +261,8 @@ export interface OpenIndexOptions extends CallOptions {
 }
 
 export interface LoadIndexOptions extends OpenIndexOptions {
+  /** A token that `VectorIndex.anchor` returned: older states of the index are refused. Default: any state is accepted. */
+  readonly anchor?: string | undefined;
   /**
    * What embeds contents and text queries. Default: the model whose name the index remembers. Another model than the one
    * that the index was created with is refused by the first call that embeds. Embedded indexes only.
@@ -301,6 +308,12 @@ export interface EmbeddedClientOptions {
   readonly indexLocation: StorageLocation | BlobStore;
   /** Where names, sealed keys, manifests are kept. Default: `indexLocation`. */
   readonly configLocation?: StorageLocation | BlobStore;
+  /**
+   * Where the newest anchor of each index is kept, by which every process that shares this location detects a rollback:
+   * a location that whoever controls the others does not control. Costs a small request per read, next to the others, and
+   * two per commit. Default: none, and a new process accepts an old state of the whole storage.
+   */
+  readonly anchorLocation?: StorageLocation | BlobStore;
   /**
    * Limit of decrypted blocks kept in memory, in bytes. Default: a quarter of the memory that this process may have, at most
    * 2 GiB. An index that is larger works all the same, and reads what it needs again and again.

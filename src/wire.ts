@@ -23,6 +23,7 @@ import type {
   IndexKey,
   MatchField,
   Metadata,
+  LoadIndexOptions,
   OpenIndexOptions,
   Selection,
   SingleQuery,
@@ -33,7 +34,7 @@ export { dimensionMax } from "./engine/config.js";
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
-export { decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
+export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
 export { idTexts, itemTexts, matchTexts } from "./wire/result-text.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
@@ -70,6 +71,18 @@ export function encodeRotateKey(address: OpenIndexOptions, newKey: IndexKey): Ro
 
 export function decodeRotateKey(body: RotateKeyBody): { newKey: string } {
   return { newKey: body.new_index_key };
+}
+
+export interface AnchorBody extends AddressBody {
+  readonly anchor?: Maybe<string>;
+}
+
+export function encodeAnchorCheck(options: LoadIndexOptions): AnchorBody {
+  return { ...encodeAddress(options), anchor: options.anchor };
+}
+
+export function decodeAnchorCheck(body: AnchorBody): { anchor: string | undefined } {
+  return { anchor: body.anchor ?? undefined };
 }
 
 interface IndexConfigBody {

@@ -130,6 +130,13 @@ export const rotateKey = post(
   { ...address, new_index_key: indexKey },
 );
 
+export const anchor = post(
+  "indexes",
+  "A token that names the present state of an index. With an older token: that the index descends from it, or 500.",
+  Type.Object({ anchor: Type.String() }),
+  { ...address, anchor: optional(Type.String({ maxLength: 200 })) },
+);
+
 export const compactIndex = post(
   "indexes",
   "Merges segments, without what was deleted or replaced, so that queries read less.",

@@ -85,9 +85,9 @@ class RemoteClient implements Client {
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.loadIndex);
     checkNoEmbedding(options);
-    const { signal } = options;
+    const { anchor, signal } = options;
     const index = new RemoteIndex(this.#connection, options);
-    await index.describe({ signal });
+    await (anchor === undefined ? index.describe({ signal }) : index.checkAnchor(anchor, { signal }));
     return index;
   }
 

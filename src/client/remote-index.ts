@@ -32,12 +32,14 @@ import {
   bodyBytesMax,
   cutQuery,
   decodeAddress,
+  decodeAnchor,
   decodeCount,
   decodeDescription,
   decodeNames,
   decodeResults,
   decodeStoredItems,
   encodeAddress,
+  encodeAnchorCheck,
   encodeItem,
   encodePage,
   encodeQuery,
@@ -265,6 +267,17 @@ export class RemoteIndex implements VectorIndex {
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
     await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
     this.#address = next;
+  }
+
+  async anchor(options: CallOptions = {}): Promise<string> {
+    checkOptions(options, methodOptions.anchor);
+    return this.checkAnchor(undefined, options);
+  }
+
+  /** The present anchor, after the service has checked that the index descends from the given one. */
+  async checkAnchor(anchor: string | undefined, options: CallOptions): Promise<string> {
+    const body = encodeAnchorCheck({ ...this.#address, anchor });
+    return decodeAnchor(await this.#call("/v1/indexes/anchor", body, options));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {

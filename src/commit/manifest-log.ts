@@ -8,11 +8,13 @@
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, instant } from "./clock.js";
 import { createConfirmed } from "./create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, type SealedManifest, sealManifest } from "./manifest.js";
-import { type IndexIdentity, ManifestReader, type Sighting } from "./manifest-reader.js";
+import type { IndexIdentity } from "./index-identity.js";
+import { ManifestReader, type Sighting } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
 import { advanceWatermark, historyMs, uploadMs } from "./retention.js";
 
@@ -27,17 +29,20 @@ export class ManifestLog {
   keyGeneration: number;
   readonly #index: IndexIdentity;
   readonly #clock: Clock;
+  readonly #history: AnchoredHistory | undefined;
   readonly #reader: ManifestReader;
   #waiting: Pending[] = [];
   #committing = false;
   #raised = false;
 
-  constructor(store: BlobStore, index: IndexIdentity, clock: Clock) {
+  /** `history`: what is read must descend from its anchors, and what is committed is anchored. */
+  constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
     this.store = store;
     this.keyGeneration = index.keyGeneration;
     this.#index = index;
     this.#clock = clock;
-    this.#reader = new ManifestReader(store, index, clock);
+    this.#history = history;
+    this.#reader = new ManifestReader(store, index, clock, history);
   }
 
   /** Stores version 1 of a new index. */
@@ -53,6 +58,17 @@ export class ManifestLog {
   async hasBegun(): Promise<boolean> {
     const { known } = this.#reader;
     return known !== undefined && (this.#reader.isFresh(known) || this.#reader.stands(known.sealed));
+  }
+
+  /** Anchors version 1, once a record names the index. */
+  async anchorBeginning(): Promise<void> {
+    const { known } = this.#reader;
+    if (known !== undefined) await this.#history?.committed(known.sealed);
+  }
+
+  /** Marks a deleted index in the anchor location. */
+  async end(): Promise<void> {
+    await this.#history?.end();
   }
 
   /** The known manifest; undefined if there is none, or the index was deleted. */
@@ -162,6 +178,7 @@ export class ManifestLog {
         this.#waiting.unshift(...members);
         return false;
       }
+      await this.#anchor(next);
       this.#reader.remember({ sealed: next, at });
     } catch (error) {
       for (const { reject } of members) reject(error);
@@ -184,6 +201,15 @@ export class ManifestLog {
       base = await this.#reader.newest();
       if (base.sealed.manifest.version > version) since = instant(this.#clock);
     }
+  }
+
+  /** Anchors a commit before it is acknowledged. */
+  async #anchor(next: SealedManifest): Promise<void> {
+    if (this.#history === undefined) return;
+    await this.#history.committed(next);
+    const anchor = await this.#history.anchor();
+    // Others have gone on from here, or storage was rolled back and this commit built on an old state.
+    if (anchor !== undefined && anchor.version > next.manifest.version) await this.#reader.newest();
   }
 
   #follow({ manifest, digest }: SealedManifest, draft: Manifest): SealedManifest {

@@ -7,10 +7,11 @@
  * `historyMs`.
  */
 
-import type { IndexKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
+import type { IndexIdentity } from "./index-identity.js";
 import { openManifest, type SealedManifest } from "./manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
 import { historyMs } from "./retention.js";
@@ -19,14 +20,6 @@ import { historyMs } from "./retention.js";
 const aheadMax = 16;
 const locateAttemptsMax = 3;
 const freshMs = historyMs / 4;
-
-/** Whose manifests they are, and with which key they were opened. */
-export interface IndexIdentity {
-  readonly indexName: string;
-  readonly indexId: Uint8Array;
-  readonly keys: IndexKeys;
-  readonly keyGeneration: number;
-}
 
 /** A manifest that was the newest. */
 export interface Sighting {
@@ -39,12 +32,15 @@ export class ManifestReader {
   readonly #store: BlobStore;
   readonly #index: IndexIdentity;
   readonly #clock: Clock;
+  readonly #history: AnchoredHistory | undefined;
   #known: Sighting | undefined;
 
-  constructor(store: BlobStore, index: IndexIdentity, clock: Clock) {
+  /** `history`: what storage shows must descend from its anchors. */
+  constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
     this.#store = store;
     this.#index = index;
     this.#clock = clock;
+    this.#history = history;
   }
 
   /** The newest manifest that was seen here. */
@@ -54,11 +50,22 @@ export class ManifestReader {
 
   /** The newest manifest, asked of storage. Throws `rollback_detected` if it is not a successor of the known one. */
   async newest(): Promise<Sighting> {
+    const history = this.#history;
+    if (history === undefined) return this.remember(await this.#catchUp());
+    const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp()]);
+    // The anchor may be of a commit that came between the two looks.
+    const isBehind = anchor !== undefined && anchor.version > found.sealed.manifest.version;
+    const seen = isBehind ? await this.#catchUp() : found;
+    await history.check(seen.sealed, anchor, (version) => this.read(version));
+    return this.remember(seen);
+  }
+
+  async #catchUp(): Promise<Sighting> {
     const base = this.#known;
-    if (base === undefined) return this.remember(await this.locate());
+    if (base === undefined) return this.locate();
     let { sealed } = base;
     for (let ahead = 1; ; ahead *= 2) {
-      if (ahead > aheadMax) return this.remember(await this.locate(base));
+      if (ahead > aheadMax) return this.locate(base);
       const at = instant(this.#clock);
       const from = sealed.manifest.version + 1;
       for (const next of await this.#readFrom(from, ahead)) {
@@ -66,10 +73,9 @@ export class ManifestReader {
           sealed = next;
           continue;
         }
-        if (!this.isFresh(base) && !(await this.stands(base.sealed)))
-          return this.remember(await this.locate(base));
+        if (!this.isFresh(base) && !(await this.stands(base.sealed))) return this.locate(base);
         if (next !== null) throw this.#replaced();
-        return this.remember({ sealed, at });
+        return { sealed, at };
       }
     }
   }

@@ -3,7 +3,7 @@
  *
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
- * `index/<id>/model/<born><random>`. Versions and numbers count down, so that the newest is the first of a list.
+ * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`. Versions and numbers count down, so that the newest is the first of a list.
  *
  * An object is born at the newest version that its writer knew. That tells, without a clock, what a crashed writer left
  * from what is still being written: see fence.ts.
@@ -95,6 +95,34 @@ export function manifestPrefix(indexId: Uint8Array): string {
 
 export function manifestName(indexId: Uint8Array, version: number): string {
   return manifestPrefix(indexId) + countDown(version);
+}
+
+/** In the place of an index id: the index that the generation before belonged to was deleted. */
+export const deletedIndexId = new Uint8Array(16);
+
+/** What the name of an anchor says. */
+export interface AnchorPlace {
+  readonly generation: number;
+  readonly indexId: Uint8Array;
+  readonly version: number;
+}
+
+export function anchorPrefix(indexName: string): string {
+  return `anchors/${encodeBase32(Buffer.from(indexName, "utf8"))}/`;
+}
+
+export function anchorName(indexName: string, { generation, indexId, version }: AnchorPlace): string {
+  const id = Buffer.from(indexId).toString("hex");
+  return `${anchorPrefix(indexName)}${countDown(generation)}/${id}/${countDown(version)}`;
+}
+
+export function anchorPlace(name: string): AnchorPlace {
+  const [, , generation, id, version] = name.split("/");
+  return {
+    generation: numberMax - Number(generation),
+    indexId: Buffer.from(id, "hex"),
+    version: numberMax - Number(version),
+  };
 }
 
 export const objectKinds = ["segment", "model"] as const;

@@ -16,7 +16,7 @@ const magic = Buffer.from("SLDX", "latin1");
 const formatVersion = 1;
 
 /** Kinds of objects: a byte of the header and part of the context. */
-export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
+export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 
 /** What binds an object to its place. */

@@ -29,11 +29,12 @@ import { collectOrphans, deleteObjects, markOrphan } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
+import { type Anchor, decodeAnchor } from "../commit/anchor.js";
 import { type Clock, systemClock } from "../commit/clock.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
-import { createRecord, openRecord } from "./index-record.js";
+import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import {
   checkIndexName,
   indexNameOf,
@@ -58,6 +59,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly kind = "embedded";
   readonly #indexStore: BlobStore;
   readonly #configStore: BlobStore;
+  readonly #anchorStore: BlobStore | undefined;
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
   readonly #cache: BlockCache;
@@ -73,7 +75,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
     checkOptions(options, embeddedClientOptions);
-    const { indexLocation, configLocation, cacheBytesMax = cacheBytesDefault() } = options;
+    const { indexLocation, configLocation, anchorLocation, cacheBytesMax = cacheBytesDefault() } = options;
     const {
       maxStalenessMs = 0,
       storageTimeoutMs = storageTimeoutMsDefault,
@@ -89,9 +91,12 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#indexStore = openLocation(indexLocation, storageTimeoutMs);
     this.#configStore =
       configLocation === undefined ? this.#indexStore : openLocation(configLocation, storageTimeoutMs);
+    this.#anchorStore =
+      anchorLocation === undefined ? undefined : openLocation(anchorLocation, storageTimeoutMs);
     const owned = new Set<BlobStore>();
     if (!isBlobStore(indexLocation)) owned.add(this.#indexStore);
     if (configLocation !== undefined && !isBlobStore(configLocation)) owned.add(this.#configStore);
+    if (this.#anchorStore && !isBlobStore(anchorLocation)) owned.add(this.#anchorStore);
     this.#owned = [...owned];
     this.#cache = new BlockCache(cacheBytesMax);
     this.#maxStalenessMs = maxStalenessMs;
@@ -133,6 +138,7 @@ export class EmbeddedClient implements EmbeddedClientType {
         `index "${indexName}": its creation was held up for too long`,
       );
     }
+    await index.log.anchorBeginning();
     return this.#face(index, embedder);
   }
 
@@ -179,6 +185,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const { indexId } = index;
     const last = await index.log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
     // Its newest manifests stay for a day and tell other processes that the index was deleted.
+    await index.log.end();
     await markOrphan(this.#configStore, indexId, this.#clock.wall());
     await deleteObjects(this.#indexStore, indexId);
     const floor = manifestName(indexId, last?.history.floor ?? 1);
@@ -212,7 +219,11 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   /** For work on the stores themselves. */
   get place(): Place {
-    return { indexStore: this.#indexStore, configStore: this.#configStore };
+    return {
+      indexStore: this.#indexStore,
+      configStore: this.#configStore,
+      anchorStore: this.#anchorStore,
+    };
   }
 
   get clock(): Clock {
@@ -228,7 +239,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  async #load(options: OpenIndexOptions): Promise<OpenIndex> {
+  async #load(options: LoadIndexOptions): Promise<OpenIndex> {
     return (await this.open(options)).index;
   }
 
@@ -236,25 +247,24 @@ export class EmbeddedClient implements EmbeddedClientType {
   async open({
     indexName,
     indexKey,
-  }: OpenIndexOptions): Promise<{ index: OpenIndex; record: Uint8Array; name: string }> {
+    anchor,
+  }: LoadIndexOptions): Promise<{ index: OpenIndex; record: Uint8Array; name: string }> {
     checkIndexName(indexName);
     const key = parseIndexKey(indexKey);
+    const given = anchor === undefined ? undefined : decodeAnchor(anchor);
     // The first version is nearly always the only one: read while the list is asked for, it is there at once.
     const first = recordName(indexName, 1);
     const [[name], firstBytes] = await Promise.all([this.#records(indexName), this.#configStore.read(first)]);
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }));
+    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }), given);
     return { index, record: bytes, name };
   }
 
-  #open(indexName: string, record: ReturnType<typeof openRecord>): OpenIndex {
-    return openIndex(indexName, record, this.place, {
-      cache: this.#cache,
-      clock: this.#clock,
-      maxStalenessMs: this.#maxStalenessMs,
-    });
+  #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {
+    const resources = { cache: this.#cache, clock: this.#clock, maxStalenessMs: this.#maxStalenessMs };
+    return openIndex(indexName, record, this.place, resources, anchor);
   }
 
   /** Keys of an index's records, newest first. */

@@ -1,6 +1,7 @@
 /** The embedded index: checks what callers say, and hands clean values to one verb each. */
 
 import { inspect } from "node:util";
+import { encodeAnchor } from "../commit/anchor.js";
 import { fingerprint, parseIndexKey } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { Models } from "../embedding/models.js";
@@ -232,6 +233,15 @@ export class EncryptedIndex implements VectorIndex {
     await this.#calls.change(signal, async () => {
       signal?.throwIfAborted();
       await this.#index.access.rotate(key);
+    });
+  }
+
+  async anchor(options: CallOptions = {}): Promise<string> {
+    checkOptions(options, methodOptions.anchor);
+    const { indexId, log } = this.#index;
+    return this.#calls.look(options.signal, async () => {
+      const { manifest, digest } = await log.newestSealed();
+      return encodeAnchor({ indexId, version: manifest.version, digest });
     });
   }
 

@@ -1,5 +1,8 @@
 /** One index, open in this process: what its verbs work on. */
 
+import type { Anchor } from "../commit/anchor.js";
+import { AnchorStore } from "../commit/anchor-store.js";
+import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
 import type { Manifest } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
@@ -39,6 +42,7 @@ export interface OpenIndex {
 export interface Place {
   readonly indexStore: BlobStore;
   readonly configStore: BlobStore;
+  readonly anchorStore?: BlobStore | undefined;
 }
 
 /** What the indexes of a client share. */
@@ -51,12 +55,16 @@ export interface ClientResources {
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
-  { indexStore, configStore }: Place,
+  { indexStore, configStore, anchorStore }: Place,
   { cache, clock, maxStalenessMs }: ClientResources,
+  anchor?: Anchor,
 ): OpenIndex {
   const { indexId, keys, definition, keyGeneration } = record;
   const { config, model } = definition;
-  const log = new ManifestLog(configStore, { indexName, indexId, keys, keyGeneration }, clock);
+  const identity = { indexName, indexId, keys, keyGeneration };
+  const anchors = anchorStore && new AnchorStore(anchorStore, identity);
+  const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
+  const log = new ManifestLog(configStore, identity, clock, history);
   const indexCache = new IndexCache(cache);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
   return {

@@ -86,6 +86,7 @@ const embedded = {
   cacheBytesMax: true,
   maxStalenessMs: true,
   storageTimeoutMs: true,
+  anchorLocation: true,
   automaticTraining: true,
   apiKey: true,
 } as const;

@@ -45,6 +45,12 @@ export function decodeCount(json: unknown): number {
   return count;
 }
 
+export function decodeAnchor(json: unknown): string {
+  const anchor = field(json, "anchor");
+  if (typeof anchor !== "string") throw foreign();
+  return anchor;
+}
+
 function field(json: unknown, name: string): unknown {
   return (json as Readonly<Record<string, unknown>> | null)?.[name];
 }

@@ -188,7 +188,7 @@ describe("vectors", () => {
 
 describe("all endpoints", () => {
   const paths = [
-    ...["create", "describe", "delete", "train", "compact", "rotate_key"].map(
+    ...["create", "describe", "delete", "train", "compact", "rotate_key", "anchor"].map(
       (verb) => `/v1/indexes/${verb}`,
     ),
     ...["query", "upsert", "get", "delete", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),

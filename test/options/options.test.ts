@@ -48,8 +48,11 @@ const cases: Record<string, Case> = {
   },
   loadIndex: {
     takes: methodOptions.loadIndex,
-    valid: [{ signal }],
-    call: (options: object, client, index) => client.loadIndex({ ...keyOf(index), ...options }),
+    valid: [{ signal, anchor: "of the index" }],
+    call: async (options: object, client, index) => {
+      const anchor = "anchor" in options ? await index.anchor() : undefined;
+      return client.loadIndex({ ...keyOf(index), ...options, anchor });
+    },
   },
   listIndexes: {
     takes: methodOptions.listIndexes,
@@ -149,6 +152,11 @@ const cases: Record<string, Case> = {
     valid: [{ signal }],
     call: (options, _client, index) => index.rotateKey(generateKey(), options),
   },
+  anchor: {
+    takes: methodOptions.anchor,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.anchor(options),
+  },
   describe: {
     takes: methodOptions.describe,
     valid: [{ signal }],
@@ -207,6 +215,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "compact",
     "describe",
     "rotateKey",
+    "anchor",
     "delete",
   ])("%s refuses options that are no object", async (name) => {
     const index = await newIndex(client);
@@ -298,6 +307,7 @@ test("createClient refuses an option that it does not take", () => {
   }
   const names = { embedded: embeddedClientOptions.names, http: httpClientOptions.names };
   expect([...names.embedded].sort()).toEqual([
+    "anchorLocation",
     "automaticTraining",
     "cacheBytesMax",
     "configLocation",

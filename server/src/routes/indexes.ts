@@ -3,6 +3,7 @@
 import type { Client } from "sealdex/core";
 import {
   decodeAddress,
+  decodeAnchorCheck,
   decodeCreateIndex,
   decodeRotateKey,
   decodeTrain,
@@ -47,6 +48,14 @@ export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes
     const address = decodeAddress(body);
     await indexes.rotateKey(address, decodeRotateKey(body).newKey);
     return { status: "success", message: `Key of index '${address.indexName}' rotated successfully` };
+  });
+
+  app.post("/v1/indexes/anchor", { schema: schemas.anchor }, async ({ body }) => {
+    const address = decodeAddress(body);
+    const { anchor } = decodeAnchorCheck(body);
+    if (anchor === undefined) return { anchor: await indexes.use(address, (index) => index.anchor()) };
+    const index = await client.loadIndex({ ...address, anchor });
+    return { anchor: await index.anchor() };
   });
 
   app.post("/v1/indexes/delete", { schema: schemas.deleteIndex }, async ({ body }) => {

@@ -1,0 +1,130 @@
+/**
+ * Keeps the newest anchor of an index in a location of its own, which an attacker who controls the storage of the index does
+ * not control. Anchors are write-once blobs like everything else, so every driver can keep them, and of two histories with
+ * the same version only one can be anchored.
+ *
+ * A name has generations: an index that is created after another of the same name was deleted begins the next one, and a
+ * deletion ends its own by an empty mark.
+ */
+
+import { openObject, sealObject } from "../crypto/sealed-object.js";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import type { Anchor } from "./anchor.js";
+import { createConfirmed } from "./create-confirmed.js";
+import type { IndexIdentity } from "./index-identity.js";
+import { anchorName, anchorPlace, anchorPrefix, deletedIndexId } from "./object-names.js";
+
+/** Anchors of older versions that stay: a writer that was suspended finds out what became of its version. */
+const keptVersions = 64;
+/** Old anchors are deleted together, once in so many versions. */
+const pruneEvery = 64;
+const locateAttemptsMax = 3;
+
+export class AnchorStore {
+  readonly #store: BlobStore;
+  readonly #identity: IndexIdentity;
+  #generation: number | undefined;
+  #newest: Anchor | undefined;
+
+  constructor(store: BlobStore, identity: IndexIdentity) {
+    this.#store = store;
+    this.#identity = identity;
+  }
+
+  /**
+   * The newest anchor of this index; undefined if none was kept yet. Throws `rollback_detected` if the index was deleted, or if
+   * an index that was created later has its name.
+   */
+  async newest(): Promise<Anchor | undefined> {
+    for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
+      const [name] = await this.#store.list(anchorPrefix(this.#identity.indexName), { limit: 1 });
+      if (name === undefined) return undefined;
+      const { indexId, generation, version } = anchorPlace(name);
+      if (!this.#isOurs(indexId)) return this.#notOurs(indexId);
+      this.#generation = generation;
+      if (this.#newest !== undefined && this.#newest.version >= version) return this.#newest;
+      const digest = await this.#read(name);
+      // Deleted since it was listed: then there is a newer one.
+      if (digest === undefined) continue;
+      return this.#keep({ indexId, version, digest });
+    }
+    throw new SealdexError(
+      "storage_unavailable",
+      `index "${this.#identity.indexName}": its anchors change too fast`,
+    );
+  }
+
+  /** Anchors a manifest that was committed. Throws `rollback_detected` if another history has this version. */
+  async advance({ version, digest }: Omit<Anchor, "indexId">): Promise<void> {
+    const { indexId, indexName, keys } = this.#identity;
+    if (this.#generation === undefined) await this.newest();
+    this.#generation ??= (await this.#latestGeneration()) + 1;
+    const name = anchorName(indexName, { generation: this.#generation, indexId, version });
+    const plaintext = Buffer.from(digest, "hex");
+    const bytes = sealObject(keys.data, { kind: "anchor", indexId, name }, plaintext);
+    if (!(await createConfirmed(this.#store, name, bytes))) {
+      const anchored = await this.#read(name);
+      if (anchored !== undefined && anchored !== digest) {
+        throw new SealdexError(
+          "rollback_detected",
+          `index "${indexName}": version ${version} has another history`,
+        );
+      }
+    }
+    this.#keep({ indexId, version, digest });
+    if (version % pruneEvery === 0) await this.#prune(version - keptVersions);
+  }
+
+  /** Marks the index as deleted. */
+  async end(): Promise<void> {
+    const { indexName } = this.#identity;
+    const generation = (await this.#latestGeneration()) + 1;
+    await this.#store.create(
+      anchorName(indexName, { generation, indexId: deletedIndexId, version: 1 }),
+      new Uint8Array(0),
+    );
+  }
+
+  /** An index without anchors may follow one that was deleted; one that had anchors in an older generation may not. */
+  async #notOurs(newestId: Uint8Array): Promise<undefined> {
+    const { indexName } = this.#identity;
+    const names = await this.#store.list(anchorPrefix(indexName));
+    const wasHere = names.some((name) => this.#isOurs(anchorPlace(name).indexId));
+    if (!wasHere && Buffer.compare(newestId, deletedIndexId) === 0) return undefined;
+    throw new SealdexError(
+      "rollback_detected",
+      `index "${indexName}": ${wasHere ? "it was deleted" : "another index of this name is anchored"}`,
+    );
+  }
+
+  async #latestGeneration(): Promise<number> {
+    const [name] = await this.#store.list(anchorPrefix(this.#identity.indexName), { limit: 1 });
+    return name === undefined ? 0 : anchorPlace(name).generation;
+  }
+
+  async #prune(version: number): Promise<void> {
+    const { indexId, indexName } = this.#identity;
+    if (version < 1 || this.#generation === undefined) return;
+    const generation = this.#generation;
+    const after = anchorName(indexName, { generation, indexId, version });
+    const older = await this.#store.list(anchorPrefix(indexName), { after });
+    await this.#store.delete(older.filter((name) => this.#isOurs(anchorPlace(name).indexId)).reverse());
+  }
+
+  async #read(name: string): Promise<string | undefined> {
+    const { indexId, keys } = this.#identity;
+    const bytes = await this.#store.read(name);
+    if (bytes === null) return undefined;
+    return Buffer.from(openObject(keys.data, { kind: "anchor", indexId, name }, bytes)).toString("hex");
+  }
+
+  #keep(anchor: Anchor): Anchor {
+    if (this.#newest === undefined || anchor.version > this.#newest.version) this.#newest = anchor;
+    return this.#newest;
+  }
+
+  #isOurs(indexId: Uint8Array): boolean {
+    return Buffer.compare(indexId, this.#identity.indexId) === 0;
+  }
+}
