@@ -85,7 +85,9 @@ const table: Record<string, string> = {
   "embedding/": "errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "",
   "result-options.ts": "",
-  "vector-index.ts": `result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "client-options.ts": `result-options.ts embedding/ engine/config.ts storage/blob-store.ts
+    storage/storage-location.ts`,
+  "vector-index.ts": `client-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",

@@ -6,7 +6,6 @@ import { fingerprint, parseIndexKey } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { Models } from "../embedding/models.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
-import { listCount } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { compileFilter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
@@ -53,6 +52,7 @@ import {
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
+import { describe } from "./describe.js";
 import { listIds } from "./list-ids.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { checkIdText, copyVector, packItems } from "./pack-items.js";
@@ -247,26 +247,9 @@ export class EncryptedIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
-    return this.#calls.look(options.signal, () => this.#describe());
-  }
-
-  async #describe(): Promise<IndexDescription> {
-    const { config, model: identity } = this.#index;
-    const { manifest, model } = await this.#index.snapshots.read(async (snapshot) => snapshot);
-    const dimension = dimensionOf(this.#index, manifest);
-    const trainingFailure = this.#training.failure(this.#index);
-    return {
-      indexName: this.indexName,
-      type: config.type,
-      metric: config.metric,
-      ...(dimension !== undefined && { dimension }),
-      nLists: model === undefined ? 1 : listCount(model),
-      ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
-      trained: model !== undefined,
-      ...(identity?.name !== undefined && { embeddingModel: identity.name }),
-      memory: this.#index.searcher.memory(),
-      ...(trainingFailure !== undefined && { trainingFailure }),
-    };
+    return this.#calls.look(options.signal, () =>
+      describe(this.#index, this.#training.failure(this.#index)),
+    );
   }
 
   [inspect.custom](): string {

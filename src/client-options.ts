@@ -1,0 +1,116 @@
+/** What clients are made with, and what creates and opens an index. */
+
+import type { EmbeddingInput } from "./embedding/embedder.js";
+import type { ModelOptions } from "./embedding/model-options.js";
+import type { IndexType, Metric } from "./engine/config.js";
+import type { CallOptions } from "./result-options.js";
+import type { BlobStore } from "./storage/blob-store.js";
+import type { StorageLocation } from "./storage/storage-location.js";
+
+/** 64 hexadecimal characters or 32 bytes. It alone opens the index. */
+export type IndexKey = string | Uint8Array;
+
+interface ListsConfig {
+  /** Components of a vector, 1 to 8,192. */
+  readonly dimension?: number;
+  /** Inverted lists that training aims at, 1 to 65,536. Default 1024. */
+  readonly nLists?: number;
+}
+
+/** An index of vectors, or of codes of about one bit per dimension. */
+export interface PlainIndexConfig extends ListsConfig {
+  readonly type: Exclude<IndexType, "ivfpq">;
+  readonly pqDim?: never;
+  readonly pqBits?: never;
+}
+
+/** An index of product-quantized codes, `pqDim` × `pqBits` bits each. */
+export interface PqIndexConfig extends ListsConfig {
+  readonly type: "ivfpq";
+  /** A divisor of the dimension. Default 8. */
+  readonly pqDim?: number;
+  /** 1 to 16. Default 8. */
+  readonly pqBits?: number;
+}
+
+export type IndexConfigInput = PlainIndexConfig | PqIndexConfig;
+
+export interface CreateIndexOptions extends CallOptions {
+  /** 1 to 128 bytes of UTF-8 without control characters. Not secret. */
+  readonly indexName: string;
+  readonly indexKey: IndexKey;
+  /** Default `{ type: "ivfflat" }`. Without `dimension`, the embedding model or the first vector decides. */
+  readonly indexConfig?: IndexConfigInput;
+  /** Default `euclidean`. */
+  readonly metric?: Metric;
+  /**
+   * Name of the model that embeds contents and text queries: `default`, which is built in, or one that transformers.js
+   * runs, such as `all-MiniLM-L6-v2`. Default: none, vectors are given.
+   */
+  readonly embeddingModel?: string;
+  /** What embeds in this process, if not the model of that name. Embedded indexes only. */
+  readonly embedding?: EmbeddingInput;
+}
+
+export interface OpenIndexOptions extends CallOptions {
+  readonly indexName: string;
+  readonly indexKey: IndexKey;
+}
+
+export interface LoadIndexOptions extends OpenIndexOptions {
+  /** A token that `VectorIndex.anchor` returned: older states of the index are refused. Default: any state is accepted. */
+  readonly anchor?: string | undefined;
+  /**
+   * What embeds contents and text queries. Default: the model whose name the index remembers. Another model than the one
+   * that the index was created with is refused by the first call that embeds. Embedded indexes only.
+   */
+  readonly embedding?: EmbeddingInput;
+}
+
+export interface EmbeddedClientOptions {
+  /** Where segments are kept. */
+  readonly indexLocation: StorageLocation | BlobStore;
+  /** Where names, sealed keys, manifests are kept. Default: `indexLocation`. */
+  readonly configLocation?: StorageLocation | BlobStore;
+  /**
+   * Where the newest anchor of each index is kept, by which every process that shares this location detects a rollback:
+   * a location that whoever controls the others does not control. Costs a small request per read, next to the others, and
+   * two per commit. Default: none, and a new process accepts an old state of the whole storage.
+   */
+  readonly anchorLocation?: StorageLocation | BlobStore;
+  /**
+   * Limit of decrypted blocks kept in memory, in bytes. Default: a quarter of the memory that this process may have, at most
+   * 2 GiB. An index that is larger works all the same, and reads what it needs again and again.
+   */
+  readonly cacheBytesMax?: number;
+  /**
+   * How old, in milliseconds, what is read may be: within that time of the last look, no read asks whether others have
+   * written. What this client itself wrote is always seen. Default 0: every read sees every change acknowledged before it.
+   */
+  readonly maxStalenessMs?: number;
+  /**
+   * How long one read or write of storage may take, with its retries, before it is reported as
+   * `storage_unavailable`; large ones have a second more for each MiB. Default 60,000. For locations; a `BlobStore` of
+   * the caller's own is used as it is (`withRetries` gives it the same).
+   */
+  readonly storageTimeoutMs?: number;
+  /**
+   * Whether an index is trained without being asked, in the background, once it has 10,000 items and whenever it has four
+   * times as many as when it was last trained. Default true.
+   */
+  readonly automaticTraining?: boolean;
+  /** How embedding models are found by name. */
+  readonly models?: ModelOptions;
+}
+
+export interface HttpClientOptions {
+  /** For example `http://127.0.0.1:8000`. */
+  readonly baseUrl: string;
+  /** Sent as `X-API-Key`. */
+  readonly apiKey?: string | undefined;
+  /**
+   * How long one request may take before it is reported as `storage_unavailable`. Mind that training answers when it is
+   * done. Default: no limit but the platform's.
+   */
+  readonly timeoutMs?: number;
+}
