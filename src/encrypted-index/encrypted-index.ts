@@ -247,9 +247,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
-    return this.#calls.look(options.signal, () =>
-      describe(this.#index, this.#training.failure(this.#index)),
-    );
+    return this.#calls.look(options.signal, () => describe(this.#index, this.#training.failure(this.#index)));
   }
 
   [inspect.custom](): string {
