@@ -40,7 +40,7 @@ async function pair(round) {
   if (round % 5 === 0) await index.get([`item ${round % items}`]);
   if (round % 20 === 0) await index.delete({ ids: [`item ${(7 * round) % items}`] });
   if (round % 50 === 0) await index.count();
-  if (round % 100 === 0) {
+  if (round % 10 === 0) {
     // Opened once more, used, and forgotten.
     const again = await client.loadIndex(options);
     await again.query({ queryVectors: [vector(), vector()], topK: 3 });
