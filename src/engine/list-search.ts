@@ -13,7 +13,7 @@ import { type Candidate, TopK } from "./top-k.js";
 export interface ListSearch {
   readonly metric: Metric;
   readonly quantizer: CoarseQuantizer;
-  readonly parts: ListBlockTable;
+  readonly table: ListBlockTable;
   /** Id tables of segments that may shadow rows, newest first. */
   readonly newer: readonly IdTable[];
   /** The mark of blocks that are scanned, by which the cache knows which were used last. */
@@ -41,7 +41,7 @@ export interface ListsSearched {
  * one of the blocks is not in memory.
  */
 export function searchLists(
-  { metric, quantizer, parts, newer, now }: ListSearch,
+  { metric, quantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, topK }: ListQuery,
 ): ListsSearched | undefined {
   const query = new QueryVector(metric, vector, quantizer.rotation);
@@ -50,7 +50,7 @@ export function searchLists(
   const job = allocate(jobLayout.bytes);
   const tables = writeIdTables(newer);
   try {
-    query.reserve(Math.max(quantizer.nLists, parts.rowsMax));
+    query.reserve(Math.max(quantizer.nLists, table.rowsMax));
     query.newerIdTables = tables;
     const lists = kernels().searchLists(
       query.record,
@@ -59,7 +59,7 @@ export function searchLists(
       quantizer.isCodedFor(nProbes) ? 1 : 0,
       probes.heap,
       limit,
-      parts.record,
+      table.record,
       nearest.heap,
       job,
       now,

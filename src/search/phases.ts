@@ -53,7 +53,7 @@ function* phasesOfLists(
   }
 }
 
-/** One block, then one, two, four and so on: as many as were scanned before. */
+/** One block, then one, two, four and so on, so that few are scanned in vain and few phases are needed. */
 function* doubling({ blocks, distances }: Probed): Generator<Probed> {
   for (let start = 0, end = 1; start < blocks.length; start = end, end *= 2) {
     yield { blocks: blocks.slice(start, end), distances: distances.slice(start, end) };

@@ -28,7 +28,7 @@ import { searchWarm } from "./warm-search.js";
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly topK: number;
-  /** 0: as many as training found to be needed. */
+  /** 0: the number that training found to be needed. */
   readonly nProbes: number;
   readonly greedy: boolean;
   /** Undefined: all items match. */

@@ -24,13 +24,13 @@ export function searchWarm(
   const probes = probesOf(model, nProbes);
   if (probes === quantizer.nLists) return undefined;
   const { config, residency } = searcher;
-  const parts = residency.ensureTable(snapshot);
-  if (parts === undefined) return undefined;
+  const table = residency.ensureTable(snapshot);
+  if (table === undefined) return undefined;
   const newer = snapshot
     .newestReaders(snapshot.listBlocks.newerSegmentsMax)
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
-  const among = { metric: config.metric, quantizer, parts, newer, now: residency.tick() };
+  const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
   const limit = probeLimit(model.probeLimits, probes);
   const searched = searchLists(among, { vector, nProbes: probes, limit, topK });
   if (searched === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Which parts of a stored segment are asked for at once. */
+/** Which ranges of a stored segment are requested at once. */
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -9,7 +9,7 @@ const requestBytesMax = 4 * 1024 * 1024;
 /** Blocks opened at a time to take rows from them, in bytes as stored. */
 const heldBytesMax = 16 * 1024 * 1024;
 
-/** Throws `missing_object` or `corrupt` where not all of the range is there. */
+/** Throws `missing_object` or `corrupt` if not all of the range is there. */
 export async function readRange(
   store: BlobStore,
   name: string,

@@ -1,4 +1,4 @@
-/** The cached values of one owner, such as a segment. They are evicted together once nobody needs the owner any more. */
+/** The cached values of one owner, such as a segment. They are evicted together once the owner is not needed any more. */
 
 /** What can be cached. A value never changes. */
 export interface CachedValue {

@@ -1,5 +1,5 @@
 /**
- * Which items a segment speaks of: sorted fingerprints, each with the row it stands for or the mark of a
+ * The items that a segment has a row or a tombstone for: sorted fingerprints, each with the number of its row or the mark of a
  * tombstone. Layout (n, 5) words: the fingerprint's four, then the row. FORMAT.md §4.
  */
 
@@ -87,7 +87,7 @@ function compareWords(words: Uint32Array, a: number, b: number): number {
 }
 
 /**
- * The row that `entries` give for a fingerprint, `tombstone`, or -1 if they do not speak of it. `entries` are an id table or
+ * The row that `entries` give for a fingerprint, `tombstone`, or -1 if they have none. `entries` are an id table or
  * one block of it. Fingerprints are uniform between the first and the last, so interpolation finds the place in a few steps
  * (Peterson, 1957).
  */

@@ -52,7 +52,7 @@ export class OpenIdTable implements CachedValue {
     }
   }
 
-  /** The entries where they lie, valid while the table is pinned. */
+  /** The entries in kernel memory, valid while the table is pinned. */
   view(): Uint32Array {
     return wordsAt(this.entries, entryWords * this.count);
   }

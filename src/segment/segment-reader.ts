@@ -131,14 +131,14 @@ export class SegmentReader {
     return this.cache.peek(block)?.part(row - block.firstRow) ?? undefined;
   }
 
-  /** Contents of these rows, or null where there are none. */
+  /** Contents of these rows, or null for those that have none. */
   contents(rows: readonly number[]): Promise<(Uint8Array | null)[]> {
     return this.#parts(this.directory.contents, rows);
   }
 
   /**
    * Reads records or contents of ascending rows past the cache, a few megabytes at a time: for passes over
-   * everything. Each call of the result must go on where the one before ended.
+   * everything. Each call of the result must continue after the rows of the one before.
    */
   forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<(Uint8Array | null)[]> {
     const blocks = this.directory[section];
