@@ -30,16 +30,20 @@ export function checkFloat32(value: unknown, where: string, i: number): number {
 }
 
 /**
- * The value as JSON text. Throws `invalid_request` where JSON would lose or change something: NaN, a bigint, a cycle.
- * Properties that are undefined are left out, and `toJSON` is called, as `JSON.stringify` does.
+ * The value as JSON text. Throws `invalid_request` if JSON would lose or change something: NaN, a bigint, a cycle, a date, a
+ * map, any other instance of a class, an object with `toJSON`. Properties that are undefined are left out.
  */
 export function losslessJson(value: unknown, where: string): string {
   const check = function check(this: unknown, key: string, part: unknown): unknown {
+    const given = (this as Readonly<Record<string, unknown>>)[key];
+    if (typeof given === "object" && given !== null && !isPlain(given)) {
+      throw invalid(`${where}: expected JSON values, got ${instanceName(given)}${under(key)}`);
+    }
     const lost =
       (part === undefined && Array.isArray(this)) ||
       ["bigint", "function", "symbol"].includes(typeof part) ||
       (typeof part === "number" && !Number.isFinite(part));
-    if (lost) throw invalid(`${where}: expected JSON values, got ${typeName(part)} under "${key}"`);
+    if (lost) throw invalid(`${where}: expected JSON values, got ${typeName(part)}${under(key)}`);
     return part;
   };
   try {
@@ -59,6 +63,24 @@ export function jsonText(value: unknown, where: string): string {
   } catch (cause) {
     throw new SealdexError("invalid_request", `${where}: expected JSON values`, { cause });
   }
+}
+
+/** Whether JSON gives back an object as it is: an array, or an object literal or its like, of any realm. */
+function isPlain(value: object): boolean {
+  if ("toJSON" in value && typeof value.toJSON === "function") return false;
+  if (Array.isArray(value)) return true;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function instanceName(value: object): string {
+  if (value instanceof Date) return "a Date (give its toISOString(), or a number)";
+  if (value instanceof Map || value instanceof Set) return "a Map or Set (give an object or an array)";
+  return "an instance of a class (give an object literal)";
+}
+
+function under(key: string): string {
+  return key === "" ? "" : ` under ${JSON.stringify(key.slice(0, 100))}`;
 }
 
 /** What a value is, for messages. */

@@ -10,8 +10,8 @@ export type Vector = readonly number[] | Float32Array;
 export type Metadata = Readonly<Record<string, unknown>>;
 
 /**
- * Metadata to store: an object of JSON values, of any type or interface of the caller's. Arrays, dates, maps and the like
- * do not compile, and are `invalid_request`.
+ * Metadata to store: an object of JSON values, of any type or interface of the caller's. What JSON would change, at any
+ * depth, is `invalid_request`: dates, maps, sets and other instances of classes, NaN, bigints. Filters refuse the same.
  */
 export type MetadataInput =
   | Metadata

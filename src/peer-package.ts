@@ -1,26 +1,58 @@
-/** The packages that only some features need: optional peers, loaded when such a feature is first used. */
+/**
+ * The packages that only some features need: optional peers, loaded when such a feature is first used.
+ *
+ * Each `import()` stands directly inside a `try`, where the package is used: a bundler then accepts that the package is not
+ * installed. Such a call passes what it caught to `peerFailure`.
+ */
 
 import { SealdexError } from "./errors.js";
 
-/** What `load` imports. Throws `not_supported`, with the command to run, if the package is not installed. */
-export async function loadPackage<T>(name: string, feature: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (cause) {
-    if (!isMissing(cause, name)) throw cause;
-    throw new SealdexError(
-      "not_supported",
-      `${feature}: expected the package ${name} to be installed: npm install ${name}`,
-      { cause },
-    );
-  }
+export interface PeerPackage {
+  readonly name: string;
+  /** The versions that work, as npm writes them. */
+  readonly range: string;
+  /** What needs the package, for messages. */
+  readonly feature: string;
+  /** Exports that are classes or functions. */
+  readonly exports: readonly string[];
 }
 
-function isMissing(error: unknown, name: string): boolean {
-  if (!(error instanceof Error) || !("code" in error)) return false;
-  // As import() and as require() say it. A package that is there and lacks one of its own is another matter.
-  return (
-    ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"].includes(String(error.code)) &&
-    error.message.includes(`'${name}'`)
+/**
+ * The error to throw when importing the package failed: `not_supported`, with the command to run, if the package is not
+ * installed, else the error as it is.
+ */
+export function peerFailure(cause: unknown, peer: PeerPackage): unknown {
+  return isMissing(cause, peer.name) ? notSupported(peer, "got none", cause) : cause;
+}
+
+/**
+ * Throws `not_supported` unless the package exports what is needed, as another major version of it may not.
+ * `module`: what `import()` gave.
+ */
+export function checkPeer(module: object, peer: PeerPackage): void {
+  const missing = peer.exports.filter((name) => typeof Reflect.get(module, name) !== "function");
+  if (missing.length > 0) throw notSupported(peer, `got a version without ${missing.join(", ")}`);
+}
+
+function notSupported(
+  { name, range, feature }: PeerPackage,
+  received: string,
+  cause?: unknown,
+): SealdexError {
+  return new SealdexError(
+    "not_supported",
+    `${feature}: expected the package ${name} ${range}, ${received}: npm install ${name}@"${range}"`,
+    cause === undefined ? {} : { cause },
   );
+}
+
+/** As import(), require() and the bundlers report it. A package that is there and lacks one of its own is another matter. */
+function isMissing(error: unknown, name: string): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const text = String(message);
+  // ncc's bundles of ES modules ask a `require` that is not there for what was not installed.
+  if (text === "require is not defined") return true;
+  const isNamed = text.includes(`'${name}'`) || text.includes(`"${name}"`);
+  return isNamed && (/MODULE_NOT_FOUND/.test(String(code)) || /^(Cannot find|Could not resolve)/.test(text));
 }

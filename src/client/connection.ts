@@ -72,10 +72,12 @@ export class Connection {
       text = await response.text();
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
-      const when = controller.signal.aborted ? ` within ${this.#timeoutMs} ms` : "";
-      throw new SealdexError("storage_unavailable", `${method} ${path}: the service did not answer${when}`, {
-        cause,
-      });
+      const reason = controller.signal.aborted ? `within ${this.#timeoutMs} ms` : `(${reasonOf(cause)})`;
+      throw new SealdexError(
+        "storage_unavailable",
+        `${method} ${this.#baseUrl}${path}: the service did not respond ${reason}`,
+        { cause },
+      );
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
@@ -84,6 +86,15 @@ export class Connection {
     if (status !== 200 || json === undefined) throw decodeError(status, json);
     return json;
   }
+}
+
+/** The system's code behind a failed `fetch`, such as ECONNREFUSED; browsers do not tell. */
+function reasonOf(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as { code?: unknown };
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code)) return code;
+  }
+  return "no reason given";
 }
 
 /** Without a slash at the end. The message never repeats the URL, which may hold a password. */

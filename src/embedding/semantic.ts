@@ -3,7 +3,7 @@
  * the other components. Both have norm 1 and count the same; what only one of them knows decides alone.
  */
 
-import { loadPackage } from "../peer-package.js";
+import { checkPeer, peerFailure } from "../peer-package.js";
 import { lexicalVector } from "./lexical.js";
 
 /** Components that `sealdex-model` fills. */
@@ -14,17 +14,24 @@ export type SemanticVector = (text: string, dimension: number) => Float32Array;
 
 /** Throws `not_supported` if `sealdex-model` is not installed. */
 export async function loadSemanticVector(model: string): Promise<SemanticVector> {
-  const { embed } = await loadPackage(
-    "sealdex-model",
-    `embedding model ${model}`,
-    () => import("sealdex-model"),
-  );
+  const { embed } = await loadModelPackage(`embedding model ${model}`);
   return (text, dimension) => {
     const vector = new Float32Array(dimension);
     vector.set(embed(text));
     vector.set(lexicalVector(text, dimension - meaningDimension), meaningDimension);
     return toUnitLength(vector);
   };
+}
+
+async function loadModelPackage(feature: string) {
+  const peer = { name: "sealdex-model", range: "^0.1.0", feature, exports: ["embed"] };
+  try {
+    const model = await import("sealdex-model");
+    checkPeer(model, peer);
+    return model;
+  } catch (cause) {
+    throw peerFailure(cause, peer);
+  }
 }
 
 function toUnitLength(vector: Float32Array): Float32Array {

@@ -135,8 +135,7 @@ function metadataJson(metadata: Metadata, where: string): string {
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {
     throw invalid(`${where}: expected an object, got ${typeName(metadata)}`);
   }
-  const json: string | undefined = losslessJson(metadata, where);
-  if (json?.startsWith("{") !== true) throw invalid(`${where}: expected an object, also from its toJSON`);
+  const json = losslessJson(metadata, where);
   const bytes = Buffer.byteLength(json, "utf8");
   if (bytes > metadataBytesMax) {
     throw invalid(`${where}: expected at most ${metadataBytesMax} bytes of JSON, got ${bytes}`);

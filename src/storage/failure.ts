@@ -57,18 +57,22 @@ export function isMistrust(code: string): boolean {
   return /CERT|^UNABLE_TO_/.test(code);
 }
 
+/** What stands for the code of an error that has none. A class's name would be another one in minified code. */
+export const noCode = "UNKNOWN";
+
 const networkMeanings: Readonly<Record<string, string>> = {
   ECONNREFUSED: "no server answers there",
   ECONNRESET: "the connection was lost",
+  [noCode]: "the client library gave no code",
   ENOTFOUND: "there is no host of that name",
   ETIMEDOUT: "the server did not answer in time",
 };
 
-/** The system's or the server's code; where there is none, the name of the error's class. */
+/** The system's or the server's code, or `noCode`. */
 export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
+  if (!(error instanceof Error)) return noCode;
   if ("code" in error && /^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
   // Redis begins what it says with a code.
   const [word] = /^[A-Z]{2,30}(?= )/.exec(error.message) ?? [];
-  return word ?? error.constructor.name;
+  return word ?? noCode;
 }

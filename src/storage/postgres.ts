@@ -10,10 +10,10 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { codeOf, TimeoutError, unavailable, within } from "./failure.js";
+import { codeOf, noCode, TimeoutError, unavailable, within } from "./failure.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
-import { loadPackage } from "../peer-package.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 
 /** Operations in progress at once, and connections of a pool that the driver creates. */
 const operationsMax = 10;
@@ -181,7 +181,7 @@ function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
   // What pg finds out by itself has no code.
-  const said = code === "Error" && error instanceof Error ? error.message : "";
+  const said = code === noCode && error instanceof Error ? error.message : "";
   const cause = /timeout/i.test(said)
     ? new TimeoutError()
     : said.startsWith("Connection terminated")
@@ -190,9 +190,26 @@ function translate(operation: string, error: unknown): SealdexError {
   return unavailable("postgres", operation, cause, meanings, refusals);
 }
 
+const pgPackage: PeerPackage = {
+  name: "pg",
+  range: "^8.11.0",
+  feature: "storage location postgres",
+  exports: ["Pool"],
+};
+
+async function loadPg() {
+  try {
+    // A CommonJS package: not every version shows its named exports to import().
+    const pg = (await import("pg")).default;
+    checkPeer(pg, pgPackage);
+    return pg;
+  } catch (cause) {
+    throw peerFailure(cause, pgPackage);
+  }
+}
+
 async function createPool(connectionString: string) {
-  // A CommonJS package: not every version shows its named exports to import().
-  const { Pool } = (await loadPackage("pg", "storage location postgres", () => import("pg"))).default;
+  const { Pool } = await loadPg();
   const pool = new Pool({
     connectionString,
     max: operationsMax,

@@ -10,7 +10,7 @@
 
 import { SealdexError } from "../errors.js";
 import { within } from "./failure.js";
-import { loadPackage } from "../peer-package.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 
 /** What is used of a client of ioredis, `Redis` or `Cluster`. */
 export interface RedisClient {
@@ -98,9 +98,26 @@ export function useClient(client: RedisClient): RedisConnection {
   };
 }
 
+const ioredisPackage: PeerPackage = {
+  name: "ioredis",
+  range: "^5.4.0 || ^6.0.0",
+  feature: "storage location redis",
+  exports: ["Redis", "Cluster"],
+};
+
+async function loadIoredis() {
+  try {
+    const ioredis = await import("ioredis");
+    checkPeer(ioredis, ioredisPackage);
+    return ioredis;
+  } catch (cause) {
+    throw peerFailure(cause, ioredisPackage);
+  }
+}
+
 /** Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. */
 export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
-  const ioredis = await loadPackage("ioredis", "storage location redis", () => import("ioredis"));
+  const ioredis = await loadIoredis();
   const { nodes, db, tls, username, password } = address;
   const options = {
     ...(username !== undefined && { username }),
@@ -180,8 +197,8 @@ function manage(client: OwnClient): RedisConnection {
 function reasonFor(error: unknown, lastError: unknown): unknown {
   const isClosed =
     error instanceof Error &&
-    (error.name === "MaxRetriesPerRequestError" ||
-      /^(Connection is closed|None of startup)/.test(error.message));
+    // Not the name, which ioredis takes from its class: a minifier renames that.
+    /^(Reached the max retries per request|Connection is closed|None of startup)/.test(error.message);
   if (isClosed) return innermost(lastError) ?? Object.assign(new Error(), { code: "ECONNRESET" });
   return innermost(error);
 }

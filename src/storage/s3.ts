@@ -10,6 +10,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { addAbortSignal, type Readable } from "node:stream";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { SealdexError } from "../errors.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
 import { checkPart, collect } from "./object-body.js";
@@ -166,21 +167,31 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     },
 
     async close() {
-      if (client === undefined && opened !== undefined) (await opened).s3.destroy();
+      // What could not be opened needs no closing.
+      if (client === undefined)
+        await opened?.then(
+          ({ s3 }) => s3.destroy(),
+          () => undefined,
+        );
     },
   };
   return createObjectStore(service, location.path);
 }
 
+const sdkPackage: PeerPackage = {
+  name: "@aws-sdk/client-s3",
+  range: "^3.700.0",
+  feature: "storage location s3",
+  exports: ["S3Client", "GetObjectCommand", "PutObjectCommand"],
+};
+
 async function loadSdk(): Promise<typeof Sdk> {
   try {
-    return await import("@aws-sdk/client-s3");
+    const sdk = await import("@aws-sdk/client-s3");
+    checkPeer(sdk, sdkPackage);
+    return sdk;
   } catch (cause) {
-    throw new SealdexError(
-      "not_supported",
-      "storage location s3 needs a package that is not installed: npm install @aws-sdk/client-s3",
-      { cause },
-    );
+    throw peerFailure(cause, sdkPackage);
   }
 }
 

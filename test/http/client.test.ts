@@ -138,6 +138,7 @@ describe("failures", () => {
     expect(error).toMatchObject({
       name: "SealdexError",
       code: "storage_unavailable",
+      message: `POST ${gone.baseUrl}/v1/indexes/describe: the service did not respond (ECONNREFUSED)`,
       cause: expect.anything(),
     });
     for (const secret of [apiKey, indexKey]) expect(inspect(error, { depth: 9 })).not.toContain(secret);

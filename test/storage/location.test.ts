@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -129,6 +129,7 @@ test("a package that is not installed is named with the command that installs it
     for (const location of [
       { location: "redis", connectionString: "redis://u:hunter2@h" },
       { location: "postgres", connectionString: "postgres://u:hunter2@h/d" },
+      { location: "s3", bucket: "bucket" },
     ]) {
       const client = createClient({ indexLocation: location });
       await client.listIndexes().catch(({ code, message }) => found.push(code + ": " + message));
@@ -137,8 +138,9 @@ test("a package that is not installed is named with the command that installs it
     process.stdout.write(found.join("\\n"));
   `;
   const expected = [
-    "not_supported: storage location redis: expected the package ioredis to be installed: npm install ioredis",
-    "not_supported: storage location postgres: expected the package pg to be installed: npm install pg",
+    'not_supported: storage location redis: expected the package ioredis ^5.4.0 || ^6.0.0, got none: npm install ioredis@"^5.4.0 || ^6.0.0"',
+    'not_supported: storage location postgres: expected the package pg ^8.11.0, got none: npm install pg@"^8.11.0"',
+    'not_supported: storage location s3: expected the package @aws-sdk/client-s3 ^3.700.0, got none: npm install @aws-sdk/client-s3@"^3.700.0"',
   ].join("\n");
   const programs = {
     "import.mjs": `import { createClient } from ${JSON.stringify(join(folder, "dist/esm/core.js"))};${program}`,
@@ -150,5 +152,40 @@ test("a package that is not installed is named with the command that installs it
     const output = execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8" });
     expect(output, name).toBe(expected);
   }
+  await rm(folder, { recursive: true });
+});
+
+test("a driver of another major version is refused at once, with the versions that work", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-old-"));
+  const root = join(import.meta.dirname, "..", "..");
+  for (const name of ["dist", "package.json"]) {
+    await cp(join(root, name), join(folder, name), { recursive: true });
+  }
+  // As ioredis 4 exports itself: the class is the module, and there is no Redis in it.
+  const driver = join(folder, "node_modules", "ioredis");
+  await mkdir(driver, { recursive: true });
+  await writeFile(
+    join(driver, "package.json"),
+    '{ "name": "ioredis", "version": "4.28.5", "main": "index.js" }',
+  );
+  await writeFile(
+    join(driver, "index.js"),
+    "module.exports = class Redis {}; module.exports.Cluster = class {};",
+  );
+  const program = `
+    import { createClient } from ${JSON.stringify(join(folder, "dist/esm/core.js"))};
+    const client = createClient({ indexLocation: { location: "redis", connectionString: "redis://h" } });
+    await client.listIndexes().catch(({ code, message }) => process.stdout.write(code + ": " + message));
+  `;
+  await writeFile(join(folder, "old.mjs"), program);
+  const output = execFileSync(process.execPath, ["old.mjs"], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  expect(output).toContain(
+    "not_supported: storage location redis: expected the package ioredis ^5.4.0 || ^6.0.0",
+  );
+  expect(output).toContain("got a version without Redis");
   await rm(folder, { recursive: true });
 });

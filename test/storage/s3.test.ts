@@ -147,7 +147,7 @@ describe.skipIf(server === null)("s3", () => {
     await writeFile(cjs, `const { openLocation } = require("./dist/cjs/storage/location.js");${body}`);
     for (const file of [esm, cjs]) {
       expect(run(file, "")).toBe(
-        "not_supported storage location s3 needs a package that is not installed: npm install @aws-sdk/client-s3\n",
+        'not_supported storage location s3: expected the package @aws-sdk/client-s3 ^3.700.0, got none: npm install @aws-sdk/client-s3@"^3.700.0"\n',
       );
     }
     await rm(folder, { recursive: true });
