@@ -31,6 +31,19 @@ const model = "sealdex/lexical-16";
 const vector = Array.from({ length: 16 }, (_, i) => i + 1);
 let made = 0;
 
+const embedding = {
+  embedQuery: async () => vector,
+  embedDocuments: async (texts: readonly string[]) => texts.map(() => vector),
+};
+
+/** The call as it is, or for an option that a service cannot take, that it was refused. */
+async function embeddedOnly(option: string, options: object, client: Client, call: Promise<unknown>) {
+  if (client.kind === "embedded" || !Object.hasOwn(options ?? {}, option)) return call;
+  return expect(call).rejects.toMatchObject({
+    code: expect.stringMatching(/^(not_supported|invalid_request)$/),
+  });
+}
+
 interface Case {
   readonly takes: OptionNames;
   /** Together they hold every option. */
@@ -43,15 +56,20 @@ const address = () => ({ indexName: `made ${made++}`, indexKey: generateKey() })
 const cases: Record<string, Case> = {
   createIndex: {
     takes: methodOptions.createIndex,
-    valid: [{ indexConfig: { type: "ivfflat" }, metric: "cosine", embeddingModel: model, signal }],
-    call: (options: object, client) => client.createIndex({ ...address(), ...options }),
+    valid: [
+      { indexConfig: { type: "ivfflat" }, metric: "cosine", embeddingModel: model, signal },
+      { embedding },
+    ],
+    call: (options: object, client) =>
+      embeddedOnly("embedding", options, client, client.createIndex({ ...address(), ...options })),
   },
   loadIndex: {
     takes: methodOptions.loadIndex,
-    valid: [{ signal, anchor: "of the index" }],
+    valid: [{ signal, embedding }, { anchor: "of the index" }],
     call: async (options: object, client, index) => {
       const anchor = "anchor" in options ? await index.anchor() : undefined;
-      return client.loadIndex({ ...keyOf(index), ...options, anchor });
+      const loading = client.loadIndex({ ...keyOf(index), ...options, anchor });
+      return embeddedOnly("embedding", options, client, loading);
     },
   },
   listIndexes: {
@@ -137,9 +155,7 @@ const cases: Record<string, Case> = {
     valid: [{ nLists: 1, onProgress: () => {}, signal }],
     call: async (options: object, client, index) => {
       await index.upsert([{ id: "a", vector }]);
-      const training = index.train(options);
-      if (client.kind === "embedded" || !Object.hasOwn(options ?? {}, "onProgress")) return training;
-      return expect(training).rejects.toMatchObject({ code: "not_supported" });
+      return embeddedOnly("onProgress", options, client, index.train(options));
     },
   },
   compact: {
@@ -313,6 +329,7 @@ test("createClient refuses an option that it does not take", () => {
     "configLocation",
     "indexLocation",
     "maxStalenessMs",
+    "models",
     "storageTimeoutMs",
   ]);
   expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "timeoutMs"]);

@@ -1,0 +1,6 @@
+import { run } from "./app.mjs";
+
+void run().then((result) => {
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+  process.exitCode = result.ok ? 0 : 1;
+});

@@ -1,0 +1,7 @@
+import { run } from "../../../app.mjs";
+
+export const dynamic = "force-dynamic";
+
+export async function GET() {
+  return Response.json(await run());
+}
