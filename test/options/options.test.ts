@@ -4,7 +4,14 @@
  */
 
 import { afterAll, describe, expect, test } from "vitest";
-import { type Client, createClient, type Filter, generateKey, type VectorIndex } from "../../src/core.js";
+import {
+  type Client,
+  createClient,
+  type Filter,
+  generateKey,
+  type SingleQuery,
+  type VectorIndex,
+} from "../../src/core.js";
 import {
   embeddedClientOptions,
   httpClientOptions,
@@ -111,14 +118,13 @@ const cases: Record<string, Case> = {
         signal,
       },
       { queryVectors: [vector], filters: { a: 1 } },
-      { queryContents: "text" },
+      { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
     ],
-    call: (options: object, _client, index) =>
-      index.query(
-        Object.keys(options).some((name) => name.startsWith("query"))
-          ? (options as never)
-          : { queryVector: vector, ...options },
-      ),
+    call: (options: object, client, index) => {
+      const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
+      const request = isWhole ? options : { queryVector: vector, ...options };
+      return embeddedOnly("rerank", options, client, index.query(request as SingleQuery));
+    },
   },
   get: {
     takes: methodOptions.get,
