@@ -71,9 +71,19 @@ export class LibraryHistory {
     await this.#create(client);
     await client.close();
     this.#clients = [await this.#load(), await this.#load()];
+    if (this.#choice.chance(0.6)) await this.#begin();
     for (let step = 0; step < steps; step++) await this.#step();
     await this.#checkAll();
     for (const each of this.#clients) await each.client.close();
+  }
+
+  /** Many lists, which few random steps would make. */
+  async #begin(): Promise<void> {
+    const items = this.#choice.list(120, () => this.#item());
+    await this.#index.upsert(items);
+    this.#plain.upsert(items);
+    await this.#index.train({ nLists: 12 });
+    this.#plain.trained = true;
   }
 
   async #create(client: Client): Promise<void> {
