@@ -12,12 +12,13 @@ export interface BlockRecord {
   readonly norms?: number;
   readonly factors?: number;
   readonly codes?: number;
-  readonly fitsFloat32?: boolean;
+  /** 1: float32 arithmetic suffices for a first look at its rows. */
+  readonly fitsFloat32?: number;
 }
 
 /** Writes a record to `at`. */
 export function writeBlockRecord(at: number, block: BlockRecord): void {
-  const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = false } = block;
+  const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = 0 } = block;
   const fields = {
     n,
     fingerprints,
@@ -25,7 +26,7 @@ export function writeBlockRecord(at: number, block: BlockRecord): void {
     norms,
     factors,
     codes,
-    fitsFloat32: Number(fitsFloat32),
+    fitsFloat32,
     lastUse: 0,
   };
   writeWords(at, blockLayout, fields);

@@ -2,12 +2,9 @@
 
 import { writeBlockRecord } from "./block-record.js";
 import type { LoadedVectors } from "./codec.js";
+import { kernels } from "./kernels/kernels.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
-import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
-
-// Norms between these keep squares and their sums well inside float32, differences included.
-const normMin = 1e-10;
-const normMax = 1e15;
+import { allocate, floatsAt, free } from "./kernels/memory.js";
 
 /** Addresses of room in kernel memory for n rows; `vectors` is its beginning. */
 export interface FlatRoom {
@@ -38,7 +35,7 @@ export function allocateFlat(n: number, dimension: number, rabitqLength: number)
 /** The block of what was written to the room, which it takes over. `fingerprints` is the address of n * 4 words. */
 export function loadedVectors(room: FlatRoom, fingerprints: number): LoadedVectors {
   const { n, dimension, vectors, norms, record, factors, bytes } = room;
-  const fitsFloat32 = doublesAt(norms, n).every((norm) => norm === 0 || (norm >= normMin && norm <= normMax));
+  const fitsFloat32 = kernels().fitsFloat32(norms, n);
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
   writeBlockRecord(record, { n, fingerprints, vectors, norms, factors, codes, fitsFloat32 });
   return {

@@ -5,7 +5,8 @@ import { type CodeLayout, noCentroid } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import type { CodedModel } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
-import { ProductQuantizer, productLayout } from "./product-quantizer.js";
+import { productLayout } from "./codeword-layout.js";
+import { ProductQuantizer } from "./product-quantizer.js";
 import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
 export function layoutOf(config: IndexConfig, dimension: number): CodeLayout {

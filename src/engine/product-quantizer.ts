@@ -10,55 +10,24 @@
  * summed by fast scan, with entries of two bytes since the estimate is final; longer ones are packed bit by bit.
  */
 
-import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-layout.js";
+import { codeWords, noCentroid, rowCodeBytes } from "./code-layout.js";
+import {
+  type CodewordLayout,
+  codewordAt,
+  positionOf,
+  productLayout,
+  putCodeword,
+} from "./codeword-layout.js";
 import type { IndexConfig } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
 import { addReferences, fromOrigin, residualsOf, toDirections } from "./residuals.js";
-import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
-import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
+import { NibbleQuery, ProductQuery } from "./product-query.js";
+import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
 /** Codewords that have almost nothing in common with a direction must not be scaled up to all of it. */
 const alongMin = 0.25;
-const nibbleBits = 4;
-
-/** The layout of the codewords of a row in its bits. */
-interface CodewordLayout extends CodeLayout {
-  readonly parts: number;
-  readonly bits: number;
-  /** Codewords per nibble; 0 if they are longer. */
-  readonly together: number;
-}
-
-export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): CodewordLayout {
-  const together = Math.floor(nibbleBits / pqBits);
-  const nibbles = together > 0 ? Math.ceil(pqDim / together) : 0;
-  const bitBytes = together > 0 ? Math.ceil(nibbles / 2) : Math.ceil((pqDim * pqBits) / 8);
-  return { nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
-}
-
-/** The first bit of a part's codeword in the bits of a row. */
-function positionOf({ bits, together }: CodewordLayout, part: number): number {
-  if (together === 0) return part * bits;
-  return nibbleBits * Math.floor(part / together) + bits * (part % together);
-}
-
-/** Writes the number of a codeword at a bit position of bytes that are zero there. */
-export function putCodeword(bytes: Uint8Array, position: number, codeword: number): void {
-  let rest = codeword << (position & 7);
-  for (let at = position >> 3; rest > 0; at++) {
-    bytes[at] |= rest & 255;
-    rest >>>= 8;
-  }
-}
-
-/** The number of the codeword of `bits` bits, at most 16, at a bit position. */
-export function codewordAt(bytes: Uint8Array, position: number, bits: number): number {
-  const at = position >> 3;
-  const three = bytes[at] | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
-  return (three >> (position & 7)) & (2 ** bits - 1);
-}
 
 export class ProductQuantizer implements Quantizer {
   readonly layout: CodewordLayout;
@@ -207,81 +176,5 @@ export class ProductQuantizer implements Quantizer {
     const norms = this.#at + 4 * this.#codebooks.length + 4 * part * this.#k;
     kernels().assignNearest(scratch, n, width, codebook, this.#k, norms, found, found + 4 * n);
     return wordsAt(found, n);
-  }
-}
-
-/** Tables with one entry per codeword, looked up one by one. */
-class ProductQuery implements QuantizedQuery {
-  readonly #layout: CodewordLayout;
-  readonly #at: number;
-  readonly #tables: number;
-  readonly #k: number;
-
-  /** Takes over the memory at `at`, which the tables are part of. */
-  constructor(layout: CodewordLayout, at: number, tables: number, k: number) {
-    this.#layout = layout;
-    this.#at = at;
-    this.#tables = tables;
-    this.#k = k;
-  }
-
-  estimate(block: number, n: number, { references, bases, base }: Bases, { estimates }: EstimateRoom): void {
-    const { bitBytes, parts, bits } = this.#layout;
-    const terms = block + 4 * n;
-    const codes = terms + 8 * n;
-    const tables = this.#tables;
-    kernels().estimateProducts(
-      codes,
-      n,
-      bitBytes,
-      parts,
-      bits,
-      tables,
-      this.#k,
-      terms,
-      references,
-      bases,
-      base,
-      estimates,
-    );
-  }
-
-  free(): void {
-    free(this.#at);
-  }
-}
-
-/** Tables for the 16 values of a nibble, which may be several codewords: the sums of their entries. */
-class NibbleQuery implements QuantizedQuery {
-  readonly #table: RoundedTable;
-
-  /** `tables` has layout (parts, k). */
-  constructor(layout: CodewordLayout, tables: Float32Array, k: number) {
-    const { nibbles, parts, bits, together } = layout;
-    const low = allocate((32 + 64) * nibbles + 8);
-    const entriesAt = low + 32 * nibbles;
-    const entries = floatsAt(entriesAt, 16 * nibbles);
-    entries.fill(0);
-    for (let part = 0; part < parts; part++) {
-      const group = 16 * Math.floor(part / together);
-      const shift = bits * (part % together);
-      for (let value = 0; value < 16; value++) {
-        const codeword = (value >> shift) & (2 ** bits - 1);
-        // Values that no row has must not widen the range of the entries.
-        entries[group + value] += tables[part * k + (codeword < k ? codeword : 0)];
-      }
-    }
-    const scale = entriesAt + 64 * nibbles;
-    kernels().roundTable(entriesAt, nibbles, low, low + 16 * nibbles, scale);
-    const [step, shift] = floatsAt(scale, 2);
-    this.#table = { groups: nibbles, low, high: low + 16 * nibbles, step, shift };
-  }
-
-  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
-    estimateNibbles(this.#table, block, n, bases, room);
-  }
-
-  free(): void {
-    free(this.#table.low);
   }
 }

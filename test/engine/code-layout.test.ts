@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { rabitqLayout } from "../../src/engine/rabitq-quantizer.js";
 import { blockBytes, packBlock, rowCodeBytes, unpackBlock } from "../../src/engine/code-layout.js";
-import { productLayout, putCodeword, codewordAt } from "../../src/engine/product-quantizer.js";
+import { productLayout, putCodeword, codewordAt } from "../../src/engine/codeword-layout.js";
 
 const widths = Array.from({ length: 16 }, (_, i) => i + 1);
 

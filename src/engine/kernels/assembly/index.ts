@@ -16,6 +16,7 @@ export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
 export { estimateNibbles, estimateProducts } from "./estimate";
 export { fastScan, fastScanSmall } from "./fast-scan";
+export { fitsFloat32 } from "./float32-range";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
 export { offerEstimates } from "./offer-estimates";

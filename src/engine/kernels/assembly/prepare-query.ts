@@ -2,18 +2,15 @@
 
 import { sumRow } from "./distance-float64";
 import { smallEntryMax } from "./fast-scan";
+import { fitsFloat32 } from "./float32-range";
 import { buildTable } from "./rabitq";
 import { rotate } from "./rotate";
 import { Query } from "./search";
 
-// Norms between these keep squares and their sums well inside float32, differences included.
-const normMin: f64 = 1e-10;
-const normMax: f64 = 1e15;
-
 /** Sets the fields that exact scores need: `norm` and `fitsFloat32`. */
 export function measureQuery(query: Query): void {
   query.norm = sqrt<f64>(sumRow(query.vector, query.vector, query.dimension, false));
-  query.fitsFloat32 = <u32>(query.norm == 0 || (query.norm >= normMin && query.norm <= normMax));
+  query.fitsFloat32 = fitsFloat32(changetype<usize>(query) + offsetof<Query>("norm"), 1);
 }
 
 /**
