@@ -3,12 +3,11 @@
  * own errors, and keeps nothing. SEALDEX_FUZZ_CALLS says how many calls, SEALDEX_FUZZ_SEED where they begin.
  */
 
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { repeats } from "../tier.js";
 import { createChoice } from "./choice.js";
+import { heldBytes } from "./held-bytes.js";
 import { LibraryHistory } from "./library-history.js";
 
 const calls = repeats("SEALDEX_FUZZ_CALLS", { fast: 1000, all: 20_000 });
@@ -24,18 +23,6 @@ async function kernelBytes(): Promise<number> {
   const { memory } = await index.describe();
   await client.close();
   return memory.kernelBytes;
-}
-
-/** Live objects and buffers, in bytes. */
-async function heldBytes(): Promise<number> {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  collect();
-  // What the first collection lets finalizers release is gone with the second.
-  await new Promise((resolve) => setImmediate(resolve));
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
 }
 
 test("random histories agree with a plain model", async () => {

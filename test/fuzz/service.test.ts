@@ -1,0 +1,33 @@
+/**
+ * Random requests of several clients, valid and not, restarts and clients that leave: the service answers as a plain model
+ * does, never with 5xx, and keeps nothing. SEALDEX_FUZZ_REQUESTS says how many, SEALDEX_FUZZ_SEED where they begin.
+ */
+
+import { expect, test } from "vitest";
+import { repeats } from "../tier.js";
+import { createChoice } from "./choice.js";
+import { heldBytes } from "./held-bytes.js";
+import { ServiceHistory } from "./service-history.js";
+
+const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 150, all: 5000 });
+const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
+const roundsOfHistory = 40;
+/** By which memory may differ between the middle and the end of a run, however long it is. */
+const heldBytesMax = 16 * 1024 * 1024;
+
+test("random requests are answered as a plain model would, and leave nothing behind", async () => {
+  let made = 0;
+  let held = Infinity;
+  for (let seed = firstSeed; made < requests; seed++) {
+    const history = new ServiceHistory(createChoice(seed));
+    try {
+      await history.run(roundsOfHistory);
+    } catch (cause) {
+      throw new Error(`seed ${seed}, request ${history.requests}: ${String(cause)}`, { cause });
+    }
+    made += history.requests;
+    // What is compiled, and pools that grow once, are there after a part of the requests.
+    if (held === Infinity && made >= requests / 2) held = await heldBytes();
+  }
+  expect(await heldBytes()).toBeLessThan(held + heldBytesMax);
+});
