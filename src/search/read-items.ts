@@ -19,10 +19,8 @@ const bytesTogether = 16 * 1024 * 1024;
 /** What an item takes in memory besides its fields. */
 const itemBytes = 128;
 
-/** See `ResultOptions`. */
-export interface CheckedResults extends Pick<ResultOptions, "reserveBytes"> {
-  readonly rawMetadata: boolean;
-}
+/** What results may take, and their form. */
+export type CheckedResults = Pick<ResultOptions, "reserveBytes" | "rawMetadata">;
 
 /**
  * The items at these places, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
@@ -31,7 +29,7 @@ export interface CheckedResults extends Pick<ResultOptions, "reserveBytes"> {
 export async function readItems(
   places: readonly RowPlace[],
   include: ReadonlySet<ItemField>,
-  { reserveBytes, rawMetadata }: CheckedResults,
+  { reserveBytes, rawMetadata = false }: CheckedResults,
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
   for (let start = 0; start < places.length;) {
