@@ -1,71 +1,86 @@
-/** Lists the ids of live items, in the order of string comparison. */
+/** Lists the ids of live items, in the order of string comparison: a merge of the sorted ids of all segments. */
 
-import { recordId } from "../segment/row.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
+import { IdCursor } from "../search/id-cursor.js";
+import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
+import { fingerprintIn, idIn } from "../segment/sorted-ids.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ListIdsOptions } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 
-/** Ids that are sorted at a time: a few milliseconds. */
-const sortedTogether = 8192;
+/** Ids that are merged in one piece of work. */
+const mergedTogether = 4096;
+
 /** What an id takes in memory besides its characters. */
 const idBytes = 64;
 
-/** At most `limit` ids after `after`. Reads the records of the whole index, and holds about twice as many ids. */
+/** At most `limit` ids after `after`. Reads as much of each segment as that takes, and the id tables of newer segments once. */
 export async function listIds(
   index: OpenIndex,
   { limit = Infinity, after, signal, reserveBytes }: ListIdsOptions,
 ): Promise<string[]> {
   return index.snapshots.read(async (snapshot) => {
-    let smallest: readonly string[] = [];
-    let found: string[] = [];
-    let held = 0;
-    let seen = 0;
-    let characters = 0;
-    for await (const records of snapshot.liveRecords()) {
-      signal?.throwIfAborted();
-      for (const record of records) {
-        const id = recordId(record);
-        if (after !== undefined && id <= after) continue;
-        if (smallest.length >= limit && id > smallest[smallest.length - 1]) continue;
-        found.push(id);
-        characters += id.length;
-        seen++;
+    const ids: string[] = [];
+    if (limit === 0) return ids;
+    const sources = await openSources(snapshot, after);
+    try {
+      // Each segment's share, and some more, so that usually one read is enough.
+      const wanted = Math.min(mergedTogether, 2 * limit);
+      for (let left = sources; left.length > 0 && ids.length < limit;) {
+        signal?.throwIfAborted();
+        const share = Math.max(1, Math.floor(wanted / left.length));
+        await fill(left, share, after);
+        left = left.filter(({ cursor }) => cursor.ready > 0);
+        const next = (await nextIds(left, share)).sort().slice(0, limit - ids.length);
+        await reserveBytes?.(next.reduce((sum, id) => sum + idBytes + id.length, 0));
+        ids.push(...next);
       }
-      if (found.length >= limit) {
-        smallest = (await merge(smallest, await sorted(found))).slice(0, limit);
-        found = [];
-      }
-      // Ids that take the places of others need no room of their own.
-      const count = smallest.length + found.length;
-      if (count <= held) continue;
-      await reserveBytes?.(Math.ceil((count - held) * (idBytes + characters / seen)));
-      held = count;
+      return ids;
+    } finally {
+      for (const { shadow } of sources) shadow.release();
     }
-    return (await merge(smallest, await sorted(found))).slice(0, limit);
   });
 }
 
-/** Sorts in pieces, other work of the process in between. */
-async function sorted(ids: readonly string[]): Promise<readonly string[]> {
-  let runs: (readonly string[])[] = [];
-  for (let start = 0; start < ids.length; start += sortedTogether) {
-    runs.push(ids.slice(start, start + sortedTogether).sort());
-    await yieldIfDue();
-  }
-  while (runs.length > 1) {
-    const longer: (readonly string[])[] = [];
-    for (let i = 0; i < runs.length; i += 2) longer.push(await merge(runs[i], runs[i + 1] ?? []));
-    runs = longer;
-  }
-  return runs[0] ?? [];
+interface Source {
+  readonly cursor: IdCursor;
+  readonly shadow: Shadow;
+  readonly mayBeShadowed: boolean;
 }
 
-async function merge(a: readonly string[], b: readonly string[]): Promise<readonly string[]> {
-  if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
-  const merged: string[] = [];
-  for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    merged.push(j >= b.length || (i < a.length && a[i] <= b[j]) ? a[i++] : b[j++]);
-    if (merged.length % sortedTogether === 0) await yieldIfDue();
+async function openSources(snapshot: Snapshot, after: string | undefined): Promise<Source[]> {
+  const sources: Source[] = [];
+  const newest = snapshot.segments.at(-1)?.ref.sequence;
+  const open = async (segment: OpenSegment) => {
+    const shadow = await snapshot.pinShadow(segment);
+    const mayBeShadowed = segment.ref.sequence !== newest;
+    sources.push({ cursor: new IdCursor(segment.reader, after), shadow, mayBeShadowed });
+  };
+  try {
+    for (const segment of snapshot.segments) if (segment.ref.rows > 0) await open(segment);
+    return sources;
+  } catch (error) {
+    for (const { shadow } of sources) shadow.release();
+    throw error;
   }
-  return merged;
+}
+
+/** All at once: one wait for storage. */
+async function fill(sources: readonly Source[], share: number, after: string | undefined): Promise<void> {
+  const short = sources.filter(({ cursor }) => cursor.ready < share && !cursor.isComplete);
+  await Promise.all(short.map(({ cursor }) => cursor.fill(share, after)));
+}
+
+/** The live ids up to the first that could be followed by an id that is not ready: at most `share` of each source. */
+async function nextIds(sources: readonly Source[], share: number): Promise<string[]> {
+  const lasts = sources.map(({ cursor }) => cursor.at(Math.min(share, cursor.ready) - 1));
+  const last = lasts.reduce((least, id) => (id < least ? id : least), lasts[0] ?? "");
+  const live: string[] = [];
+  for (const { cursor, shadow, mayBeShadowed } of sources) {
+    const parts = cursor.take(last, share);
+    await forEachYielding(parts.length, (i) => {
+      const [w0, w1, w2, w3] = fingerprintIn(parts[i]);
+      if (!mayBeShadowed || !shadow.has(w0, w1, w2, w3)) live.push(idIn(parts[i]));
+    });
+  }
+  return live;
 }

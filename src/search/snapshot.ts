@@ -67,8 +67,6 @@ export interface Shadow {
 
 /** Fingerprints looked up between two turns of the event loop. */
 const soughtTogether = 1000;
-/** Records that a pass over everything holds at a time. */
-const recordsHeldMax = 10_000;
 
 export class Snapshot {
   readonly manifest: Manifest;
@@ -200,23 +198,6 @@ export class Snapshot {
       return live - (isSmall ? await countIn(oldest, newer) : await countShadowed(oldest, table));
     } finally {
       release();
-    }
-  }
-
-  /** The records (see segment/row.ts) of all rows that no newer segment shadows, a batch at a time. */
-  async *liveRecords(): AsyncGenerator<Uint8Array[]> {
-    for (const segment of this.segments) {
-      const found: number[] = [];
-      await this.forEachEntry(
-        segment,
-        (row) => row !== tombstone,
-        (entry) => found.push(entry[4]),
-      );
-      const rows = [...Uint32Array.from(found).sort()];
-      const read = segment.reader.forward("records");
-      for (let start = 0; start < rows.length; start += recordsHeldMax) {
-        yield (await read(rows.slice(start, start + recordsHeldMax))) as Uint8Array[];
-      }
     }
   }
 }

@@ -1,7 +1,8 @@
 /**
  * A segment's directory: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, records, contents, columns, id table, directory. Offsets and block
+ * Blocks follow one another in the object: codes, records, contents, sorted ids, columns, id
+ * table, directory. Offsets and block
  * numbers are therefore sums and not stored.
  */
 
@@ -38,6 +39,11 @@ export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
   readonly radius: number;
 }
 
+/** A page of ids in the order of string comparison: of `rows` rows, from the `firstRow`-th in that order on. */
+export interface SortedIdBlock extends PageBlock {
+  readonly firstId: string;
+}
+
 /** Metadata columns of the rows of one group. */
 export interface ColumnBlock extends RowBlock, KeyOf<ColumnPage> {
   /** The paths of its columns, see `EncodedColumn`. */
@@ -55,6 +61,7 @@ export interface Directory {
   readonly codes: readonly CodeBlock[];
   readonly records: readonly PageBlock[];
   readonly contents: readonly PageBlock[];
+  readonly sortedIds: readonly SortedIdBlock[];
   readonly columns: readonly ColumnBlock[];
   readonly ids: readonly IdBlock[];
 }
@@ -68,26 +75,32 @@ export interface DirectoryDraft {
   readonly codes: readonly Unplaced<CodeBlock>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
+  readonly sortedIds: readonly Unplaced<SortedIdBlock>[];
   readonly columns: readonly Unplaced<ColumnBlock>[];
   readonly ids: readonly Unplaced<IdBlock>[];
 }
 
-const headWords = 8;
+const headWords = 9;
 
 export function encodeDirectory(draft: DirectoryDraft): Uint8Array {
-  const { dimension, rows, codes, records, contents, columns, ids } = draft;
-  const paths = Buffer.from(JSON.stringify(columns.map((block) => block.paths)), "utf8");
-  const counts = [codes.length, records.length, contents.length, columns.length, ids.length];
-  const words = [dimension, rows, ...counts, paths.length].concat(
+  const { dimension, rows, codes, records, contents, sortedIds, columns, ids } = draft;
+  const texts = {
+    paths: columns.map((block) => block.paths),
+    firstIds: sortedIds.map((block) => block.firstId),
+  };
+  const tail = Buffer.from(JSON.stringify(texts), "utf8");
+  const sections = [codes, records, contents, sortedIds, columns, ids];
+  const words = [dimension, rows, ...sections.map((blocks) => blocks.length), tail.length].concat(
     codes.flatMap((block) => [...rowWords(block), block.list, floatBits(block.radius)]),
     records.flatMap(rowWords),
     contents.flatMap(rowWords),
+    sortedIds.flatMap(rowWords),
     columns.flatMap(rowWords),
     ids.flatMap((block) => [block.length, block.firstWord]),
   );
-  const bytes = Buffer.alloc(4 * words.length + paths.length);
+  const bytes = Buffer.alloc(4 * words.length + tail.length);
   words.forEach((word, i) => bytes.writeUInt32LE(word, 4 * i));
-  bytes.set(paths, 4 * words.length);
+  bytes.set(tail, 4 * words.length);
   return bytes;
 }
 
@@ -101,13 +114,13 @@ export function decodeDirectory(bytes: Uint8Array): Directory {
   let position = 0;
   const word = () => view.getUint32(4 * position++, true);
   if (bytes.length < 4 * headWords) throw misfit();
-  const [dimension, rows, codes, records, contents, columns, ids, pathsLength] = Array.from(
+  const [dimension, rows, codes, records, contents, sorted, columns, ids, tailLength] = Array.from(
     { length: headWords },
     word,
   );
-  const wordCount = headWords + 5 * codes + 3 * (records + contents + columns) + 2 * ids;
-  if (bytes.length !== 4 * wordCount + pathsLength) throw misfit();
-  const paths = decodePaths(bytes.subarray(4 * wordCount), columns);
+  const wordCount = headWords + 5 * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
+  if (bytes.length !== 4 * wordCount + tailLength) throw misfit();
+  const { paths, firstIds } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
   let number = 0;
   let offset = headerBytes;
   const place = (): Block => {
@@ -118,6 +131,7 @@ export function decodeDirectory(bytes: Uint8Array): Directory {
   };
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const codeBlock = (): CodeBlock => ({ ...rowBlock(), list: word(), radius: bitsFloat(word()) });
+  const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
   const columnBlock = (_: unknown, i: number): ColumnBlock => ({ ...rowBlock(), paths: paths[i] });
   const idBlock = (): IdBlock => ({ ...place(), firstWord: word() });
   return {
@@ -126,24 +140,33 @@ export function decodeDirectory(bytes: Uint8Array): Directory {
     codes: Array.from({ length: codes }, codeBlock),
     records: Array.from({ length: records }, rowBlock),
     contents: Array.from({ length: contents }, rowBlock),
+    sortedIds: Array.from({ length: sorted }, sortedIdBlock),
     columns: Array.from({ length: columns }, columnBlock),
     ids: Array.from({ length: ids }, idBlock),
   };
 }
 
-/** The paths of each of `n` column blocks. */
-function decodePaths(text: Uint8Array, n: number): readonly (readonly (string | null)[])[] {
-  let paths: unknown;
+interface Texts {
+  readonly paths: readonly (readonly (string | null)[])[];
+  readonly firstIds: readonly string[];
+}
+
+/** The paths of each of `columns` blocks, and the first ids of `sorted` ones. */
+function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
+  let texts: unknown;
   try {
-    paths = JSON.parse(Buffer.from(text).toString("utf8"));
+    texts = JSON.parse(Buffer.from(tail).toString("utf8"));
   } catch {
     // Without the cause, whose message quotes the text.
     throw misfit();
   }
-  const isPath = (path: unknown): path is string | null => path === null || typeof path === "string";
+  const { paths, firstIds } = (texts ?? {}) as { paths?: unknown; firstIds?: unknown };
+  const isText = (id: unknown): id is string => typeof id === "string";
+  const isPath = (path: unknown): path is string | null => path === null || isText(path);
   const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
-  if (!Array.isArray(paths) || paths.length !== n || !paths.every(isBlock)) throw misfit();
-  return paths;
+  if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
+  if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
+  return { paths, firstIds };
 }
 
 function misfit(): SealdexError {

@@ -184,6 +184,11 @@ export class SegmentReader {
     });
   }
 
+  /** Pages of records, contents or sorted ids. */
+  loadPages(blocks: readonly PageBlock[]): Promise<Page[]> {
+    return this.load(blocks, (block, plaintext) => new Page(plaintext, block.rows));
+  }
+
   /** Blocks as `open` opens them, through the cache and in the heap. */
   load<T extends CachedValue, B extends Block & CacheKey<T>>(
     blocks: readonly B[],
@@ -212,7 +217,7 @@ export class SegmentReader {
   async #parts(blocks: readonly PageBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
     const blocksOf = rows.map((row) => blockOfRow(blocks, row));
     const needed = distinct(blocksOf);
-    const pages = await this.load(needed, (block, plaintext) => new Page(plaintext, block.rows));
+    const pages = await this.loadPages(needed);
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).part(row - blocksOf[i].firstRow));
   }

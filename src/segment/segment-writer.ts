@@ -13,6 +13,7 @@ import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
+import { sortedIdsOf } from "./sorted-ids.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
@@ -109,6 +110,14 @@ export function* writeSegment(
   );
 
   yield;
+  const idsInOrder = yield* sortedIdsOf(rows);
+  const idPages = yield* sealPages(
+    idsInOrder.map(({ part }) => part),
+    seal,
+  );
+  const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));
+
+  yield;
   const columns = yield* sealColumns(
     rows.map((row) => row.record),
     seal,
@@ -132,6 +141,7 @@ export function* writeSegment(
     codes,
     records,
     contents,
+    sortedIds,
     columns,
     ids,
   });

@@ -149,8 +149,17 @@ function readSegment(
   const open = openObject(dataKey, "segment", indexId, ref.name, bytes);
   const directory = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.directoryLength));
   const word = words(directory);
-  const [dimension, rowCount, codeBlocks, recordPages, contentPages, columnPages, idBlocks, pathBytes] =
-    times(8, word);
+  const [
+    dimension,
+    rowCount,
+    codeBlocks,
+    recordPages,
+    contentPages,
+    sortedPages,
+    columnPages,
+    idBlocks,
+    textBytes,
+  ] = times(9, word);
   const codes = times(codeBlocks, () => {
     const [length, firstRow, rows, list] = times(4, word);
     word(); // radius
@@ -161,10 +170,11 @@ function readSegment(
       const [length, firstRow, rows] = times(3, word);
       return { length, firstRow, rows };
     });
-  const [records, contents, columns] = [pages(recordPages), pages(contentPages), pages(columnPages)];
+  const [records, contents] = [pages(recordPages), pages(contentPages)];
+  const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
-  const pathsAt = directory.length - pathBytes;
-  const paths = JSON.parse(utf8.decode(directory.subarray(pathsAt))) as (string | null)[][];
+  const texts = utf8.decode(directory.subarray(directory.length - textBytes));
+  const { paths, firstIds } = JSON.parse(texts) as { paths: (string | null)[][]; firstIds: string[] };
 
   let at = 76;
   let number = 0;
@@ -184,6 +194,11 @@ function readSegment(
   }
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
+  const idParts = sortedIds.flatMap((page, i) => {
+    const ids = parts(next(page), page.rows).map((part) => utf8.decode(part?.subarray(16)));
+    if (ids[0] !== firstIds[i]) throw new Error("segment: a page of ids begins with another id");
+    return ids;
+  });
   columns.forEach((page, i) => {
     parts(next(page), paths[i].length).forEach((column, j) =>
       countValues(values, paths[i][j], column, page.rows),
@@ -216,6 +231,9 @@ function readSegment(
       vector,
     };
   });
+  const inOrder = read.map(({ id }) => id).sort();
+  if (JSON.stringify(inOrder) !== JSON.stringify(idParts))
+    throw new Error("segment: its sorted ids are wrong");
   return { rows: read, entries };
 }
 

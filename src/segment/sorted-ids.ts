@@ -1,0 +1,66 @@
+/** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. FORMAT.md §4. */
+
+import type { Work } from "../engine/work.js";
+import { recordId, type Row } from "./row.js";
+
+/** Ids sorted, or merged, in one piece of work. */
+const together = 4096;
+
+const fingerprintBytes = 16;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export interface SortedId {
+  readonly id: string;
+  /** As it is stored: the fingerprint, then the id in UTF-8. */
+  readonly part: Uint8Array;
+}
+
+/** The ids of these rows, sorted. */
+export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
+  const fingerprints = new Map<string, Uint8Array>();
+  for (const [i, { record, fingerprint }] of rows.entries()) {
+    fingerprints.set(recordId(record), fingerprint);
+    if (i % together === together - 1) yield;
+  }
+  const sorted: SortedId[] = [];
+  for (const id of yield* sort([...fingerprints.keys()])) {
+    const part = Buffer.concat([fingerprints.get(id) as Uint8Array, Buffer.from(id, "utf8")]);
+    if (sorted.push({ id, part }) % together === 0) yield;
+  }
+  return sorted;
+}
+
+/** The id in a stored part. */
+export function idIn(part: Uint8Array): string {
+  return utf8.decode(part.subarray(fingerprintBytes));
+}
+
+/** The fingerprint in a stored part, as four words. */
+export function fingerprintIn(part: Uint8Array): Uint32Array {
+  return new Uint32Array(part.slice(0, fingerprintBytes).buffer);
+}
+
+function* sort(ids: readonly string[]): Work<string[]> {
+  let runs: string[][] = [];
+  for (let start = 0; start < ids.length; start += together) {
+    runs.push(ids.slice(start, start + together).sort());
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: string[][] = [];
+    for (let i = 0; i < runs.length; i += 2) {
+      merged.push(i + 1 < runs.length ? yield* merge(runs[i], runs[i + 1]) : runs[i]);
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* merge(a: readonly string[], b: readonly string[]): Work<string[]> {
+  const merged: string[] = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    merged.push(j === b.length || (i < a.length && a[i] < b[j]) ? a[i++] : b[j++]);
+    if (merged.length % together === 0) yield;
+  }
+  return merged;
+}
