@@ -107,7 +107,10 @@ function requests(index, open) {
     [
       "upsert of metadata that parse to 20 times their size",
       "vectors/upsert",
-      () => ({ ...index, items: items(400, 768, () => ({ metadata: { a: Array(20_000).fill([]) } })) }),
+      () => ({
+        ...index,
+        items: items(400, 768, () => ({ metadata: { a: Array.from({ length: 20_000 }, () => []) } })),
+      }),
     ],
     [
       "millions of query vectors",

@@ -195,9 +195,9 @@ function readSegment(
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
   const idParts = sortedIds.flatMap((page, i) => {
-    const ids = parts(next(page), page.rows).map((part) => utf8.decode(part?.subarray(16)));
-    if (ids[0] !== firstIds[i]) throw new Error("segment: a page of ids begins with another id");
-    return ids;
+    const inOrder = parts(next(page), page.rows).map((part) => utf8.decode(part?.subarray(16)));
+    if (inOrder[0] !== firstIds[i]) throw new Error("segment: a page of ids begins with another id");
+    return inOrder;
   });
   columns.forEach((page, i) => {
     parts(next(page), paths[i].length).forEach((column, j) =>

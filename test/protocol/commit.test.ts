@@ -22,7 +22,10 @@ function watched(store: BlobStore) {
   let hold: { readonly matches: (key: string) => boolean; readonly until: Promise<void> } | undefined;
   const watchedStore: BlobStore = {
     ...store,
-    read: (key, range) => (counts.read++, store.read(key, range)),
+    read(key, range) {
+      counts.read++;
+      return store.read(key, range);
+    },
     async create(key, bytes) {
       counts.create++;
       if (hold?.matches(key)) {
@@ -32,8 +35,14 @@ function watched(store: BlobStore) {
       }
       return store.create(key, bytes);
     },
-    list: (prefix, given) => (counts.list++, store.list(prefix, given)),
-    delete: (keys) => (counts.delete++, store.delete(keys)),
+    list(prefix, given) {
+      counts.list++;
+      return store.list(prefix, given);
+    },
+    delete(keys) {
+      counts.delete++;
+      return store.delete(keys);
+    },
   };
   return {
     store: watchedStore,
