@@ -23,12 +23,13 @@ run(tsc, "-p", "tsconfig.cjs.json");
 // Threads run the ES module, from either build.
 writeFileSync(
   join(root, "dist", "esm", "embedding", "worker-url.js"),
-  'export const workerUrl = new URL("./inference-worker.js", import.meta.url);\n',
+  // Computed when it is needed: a bundle in CommonJS has no import.meta.url.
+  'export const workerUrl = () => new URL("./inference-worker.js", import.meta.url);\n',
 );
 writeFileSync(
   join(root, "dist", "cjs", "embedding", "worker-url.js"),
   `const worker = require("node:path").join(__dirname, "../../esm/embedding/inference-worker.js");
-exports.workerUrl = require("node:url").pathToFileURL(worker);
+exports.workerUrl = () => require("node:url").pathToFileURL(worker);
 `,
 );
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');

@@ -58,7 +58,15 @@ class InferenceThread {
       this.#worker?.unref();
       return;
     }
-    this.#worker ??= this.#start();
+    try {
+      this.#worker ??= this.#start();
+    } catch (cause) {
+      // A bundle in CommonJS has no URL of its own.
+      this.#end(
+        `its module was not found beside the bundle (${cause instanceof Error ? cause.message : cause})`,
+      );
+      return;
+    }
     this.#worker.ref();
     this.#worker.postMessage(this.#running.request, []);
   }
@@ -67,7 +75,7 @@ class InferenceThread {
     // Of the process's environment only what downloads need is handed on.
     const names = ["HF_TOKEN", "HF_ACCESS_TOKEN"];
     const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-    const worker = new Worker(workerUrl, { env, execArgv: [], name: "sealdex-inference" });
+    const worker = new Worker(workerUrl(), { env, execArgv: [], name: "sealdex-inference" });
     worker.on("message", (reply: InferenceReply) => this.#take(reply));
     let cause: unknown;
     worker.on("error", (error) => {

@@ -716,7 +716,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         { indexConfig: { type: "ivfpq", dimension: 10, pqDim: 4, pqBits: 8 } },
       ],
       ["an unknown metric", { metric: "manhattan" }],
-      ["an unknown embedding model", { embeddingModel: "nobody/nothing" }],
+      ["an unknown embedding model", { embeddingModel: "sealdex/nothing" }],
       ["an empty name", { indexName: "" }],
       ["a name that is too long", { indexName: "n".repeat(129) }],
       ["a key of 63 characters", { indexKey: "0".repeat(63) }],
