@@ -35,15 +35,8 @@ try {
 }
 
 async function serve(): Promise<void> {
-  const { host, port, apiKeys, indexLocation, configLocation, automaticTraining, models } = readSettings(
-    process.env,
-  );
-  const client = createClient({
-    indexLocation,
-    automaticTraining,
-    models,
-    ...(configLocation && { configLocation }),
-  });
+  const { host, port, apiKeys, ...clientOptions } = readSettings(process.env);
+  const client = createClient(clientOptions);
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
   const app = await createApp({ client, apiKeys, version, log: process.stdout });

@@ -8,6 +8,7 @@ export interface Settings {
   readonly port: number;
   readonly indexLocation: StorageLocation;
   readonly configLocation?: StorageLocation;
+  readonly anchorLocation?: StorageLocation;
   readonly apiKeys: readonly string[];
   readonly automaticTraining: boolean;
   readonly models: ModelOptions;
@@ -21,7 +22,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Throws `invalid_request`. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
-  const { SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
+  const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -33,6 +34,9 @@ export function readSettings(environment: Environment): Settings {
     indexLocation: parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION"),
     ...(SEALDEX_CONFIG_LOCATION && {
       configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
+    }),
+    ...(SEALDEX_ANCHOR_LOCATION && {
+      anchorLocation: parseLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION"),
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),

@@ -19,9 +19,11 @@ export async function checkLocations(
   checkOptions(options, checkLocationsOptions);
   const { signal } = options;
   await atLocation(place, "checkLocations", signal, async (client) => {
-    const { indexStore, configStore } = client.place;
+    const { indexStore, configStore, anchorStore } = client.place;
     await probe(indexStore, "index location");
     signal?.throwIfAborted();
     if (configStore !== indexStore) await probe(configStore, "config location");
+    signal?.throwIfAborted();
+    if (anchorStore !== undefined) await probe(anchorStore, "anchor location");
   });
 }

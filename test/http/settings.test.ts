@@ -14,6 +14,7 @@ test("two settings are needed, the others have defaults", () => {
     indexLocation: { location: "memory" },
     apiKeys: ["one-of-16-letters"],
     automaticTraining: true,
+    models: { allowed: [], offline: false, failWhileLoading: true },
   });
   const all = {
     SEALDEX_HOST: "0.0.0.0",
@@ -21,7 +22,10 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_INDEX_LOCATION: "file:./data",
     SEALDEX_CONFIG_LOCATION: "file:///var/lib/sealdex",
     SEALDEX_API_KEYS: " one-of-16-letters, two-of-16-letters,,three-of-16-letters ",
+    SEALDEX_ANCHOR_LOCATION: "file:./anchors",
     SEALDEX_AUTOMATIC_TRAINING: "off",
+    SEALDEX_MODELS: "all-MiniLM-L6-v2, default",
+    SEALDEX_MODEL_DOWNLOADS: "off",
   };
   expect(readSettings(all)).toEqual({
     host: "0.0.0.0",
@@ -29,7 +33,9 @@ test("two settings are needed, the others have defaults", () => {
     indexLocation: { location: "local", path: "./data" },
     configLocation: { location: "local", path: "/var/lib/sealdex" },
     apiKeys: ["one-of-16-letters", "two-of-16-letters", "three-of-16-letters"],
+    anchorLocation: { location: "local", path: "./anchors" },
     automaticTraining: false,
+    models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },
   });
 });
 
