@@ -28,8 +28,10 @@ export default defineConfig({
         items: [
           { text: "LangChain", link: "/docs/langchain" },
           { text: "Storage locations", link: "/docs/storage" },
+          { text: "Embedding models", link: "/docs/embeddings" },
           { text: "Training", link: "/docs/training" },
           { text: "Operations", link: "/docs/operations" },
+          { text: "Bundlers and serverless", link: "/docs/bundling" },
           { text: "Storage drivers", link: "/docs/storage-drivers" },
           { text: "The HTTP service", link: "/server/" },
         ],
