@@ -14,8 +14,8 @@ const keptShare = 0.9;
 export class BlockCache {
   readonly bytesMax: number;
   readonly #groups = new Set<CacheGroup>();
-  /** Closes the groups of owners that nobody can reach any more. */
-  readonly #owners = new FinalizationRegistry<CacheGroup>((group) => group.close());
+  /** Closes the groups whose holders nobody can reach any more. */
+  readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
   #bytes = 0;
   #uses = 0;
   #isEvicting = false;
@@ -35,10 +35,10 @@ export class BlockCache {
   }
 
   /**
-   * A group for the values of `owner`, to which no value may refer; closed at the latest when the owner is garbage
-   * collected. `noteRemoval` is called for each value outside the heap that is removed.
+   * A group of values, to be closed at the latest when `holder` is garbage collected, to which neither a value nor `noteRemoval`
+   * may refer. `noteRemoval` is called for each value outside the heap that is removed.
    */
-  openGroup(owner: object, noteRemoval: () => void): CacheGroup {
+  openGroup(holder: object, noteRemoval: () => void): CacheGroup {
     const now = () => this.#uses;
     const group: CacheGroup = new CacheGroup({
       get now() {
@@ -53,7 +53,7 @@ export class BlockCache {
       leave: () => this.#groups.delete(group),
     });
     this.#groups.add(group);
-    this.#owners.register(owner, group);
+    this.#holders.register(holder, group);
     return group;
   }
 

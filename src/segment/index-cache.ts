@@ -6,10 +6,16 @@ import type { CacheGroup } from "./cache-group.js";
 /** Kernels keep epochs as uint32. */
 const epochMax = 2 ** 32 - 1;
 
+/** A group, and what keeps it open: reachable only while both the index and the owner are. */
+interface OwnedGroup {
+  readonly group: CacheGroup;
+  readonly holder: object;
+}
+
 export class IndexCache {
   readonly #cache: BlockCache;
-  readonly #groups = new WeakMap<object, CacheGroup>();
-  #epoch = 1;
+  readonly #groups = new WeakMap<object, OwnedGroup>();
+  readonly #epoch = { now: 1 };
 
   constructor(cache: BlockCache) {
     this.#cache = cache;
@@ -17,7 +23,7 @@ export class IndexCache {
 
   /** Changes with each value of this index that leaves kernel memory: until then, all of them are where they were. */
   get epoch(): number {
-    return this.#epoch;
+    return this.#epoch.now;
   }
 
   get bytes(): number {
@@ -36,11 +42,15 @@ export class IndexCache {
   /** The group of an owner, one per owner. */
   groupOf(owner: object): CacheGroup {
     const known = this.#groups.get(owner);
-    if (known !== undefined) return known;
-    const group = this.#cache.openGroup(owner, () => {
-      this.#epoch = (this.#epoch % epochMax) + 1;
+    if (known !== undefined) return known.group;
+    const epoch = this.#epoch;
+    // Not the owner and not this cache: a value that refers to its owner, as a loaded model does to its model, would keep
+    // the group of an index that nobody uses any more.
+    const holder = {};
+    const group = this.#cache.openGroup(holder, () => {
+      epoch.now = (epoch.now % epochMax) + 1;
     });
-    this.#groups.set(owner, group);
+    this.#groups.set(owner, { group, holder });
     return group;
   }
 }
