@@ -107,57 +107,30 @@ async function eachObject(
   const onAbort = () => stop.abort(signal?.reason);
   signal?.throwIfAborted();
   signal?.addEventListener("abort", onAbort);
-  const admit = byteGate(heldBytesMax);
-  const gate = createSemaphore(objectsAtOnce);
+  const inNumber = createSemaphore(objectsAtOnce);
+  const inBytes = createSemaphore(heldBytesMax);
   let [objectsDone, bytesDone] = [0, 0];
   const report = () => onProgress?.({ phase, objectsDone, bytesDone, objects: objects.length, bytes });
   try {
     report();
-    const works = objects.map((ref) =>
-      gate(async () => {
-        const release = await admit(ref.length);
-        try {
-          stop.signal.throwIfAborted();
-          await work(ref, stop.signal);
-          objectsDone++;
-          bytesDone += ref.length;
-          report();
-        } catch (error) {
-          stop.abort(error);
-          throw error;
-        } finally {
-          release();
-        }
-      }),
-    );
+    const doOne = async (ref: ObjectRef) => {
+      try {
+        stop.signal.throwIfAborted();
+        await work(ref, stop.signal);
+        objectsDone++;
+        bytesDone += ref.length;
+        report();
+      } catch (error) {
+        stop.abort(error);
+        throw error;
+      }
+    };
+    const works = objects.map((ref) => inNumber(() => inBytes(() => doOne(ref), ref.length)));
     await Promise.allSettled(works);
     stop.signal.throwIfAborted();
   } finally {
     signal?.removeEventListener("abort", onAbort);
   }
-}
-
-/** Admits lengths while their sum is at most `bytesMax`, or alone; in order. What is admitted must be released. */
-function byteGate(bytesMax: number): (bytes: number) => Promise<() => void> {
-  const waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
-  let held = 0;
-  const next = () => {
-    while (waiting.length > 0 && (held === 0 || held + waiting[0].bytes <= bytesMax)) {
-      const { bytes, enter } = waiting.shift() as (typeof waiting)[number];
-      held += bytes;
-      enter();
-    }
-  };
-  return async (bytes) => {
-    await new Promise<void>((enter) => {
-      waiting.push({ bytes, enter });
-      next();
-    });
-    return () => {
-      held -= bytes;
-      next();
-    };
-  };
 }
 
 async function readVerified(

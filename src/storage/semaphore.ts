@@ -1,21 +1,31 @@
-/** A limit to how many operations run at once, so that ten thousand reads need not open ten thousand files. */
+/** A limit to what runs at once, so that ten thousand reads need not open ten thousand files. */
 
-/** What the semaphore returns settles as the operation does. Operations start in the order of the calls. */
-export type Semaphore = <T>(operation: () => Promise<T>) => Promise<T>;
+/**
+ * What the semaphore returns settles as the operation does. Operations start in the order of the calls. Default weight: 1; an
+ * operation heavier than the limit runs alone.
+ */
+export type Semaphore = <T>(operation: () => Promise<T>, weight?: number) => Promise<T>;
 
-export function createSemaphore(runningMax: number): Semaphore {
-  const waiting: (() => void)[] = [];
+/** Runs operations while their weights add up to `weightMax` at most. */
+export function createSemaphore(weightMax: number): Semaphore {
+  const waiting: { readonly weight: number; readonly start: () => void }[] = [];
   let running = 0;
-  return async (operation) => {
-    if (running < runningMax) running++;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+  const fits = (weight: number) => running === 0 || running + weight <= weightMax;
+  const startNext = () => {
+    for (let next = waiting[0]; next !== undefined && fits(next.weight); next = waiting[0]) {
+      waiting.shift();
+      running += next.weight;
+      next.start();
+    }
+  };
+  return async (operation, weight = 1) => {
+    if (waiting.length === 0 && fits(weight)) running += weight;
+    else await new Promise<void>((start) => waiting.push({ weight, start }));
     try {
       return await operation();
     } finally {
-      // The place passes on to the next, or is given up.
-      const next = waiting.shift();
-      if (next === undefined) running--;
-      else next();
+      running -= weight;
+      startNext();
     }
   };
 }
