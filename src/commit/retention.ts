@@ -1,8 +1,8 @@
 /**
- * Fences: how the manifests themselves keep time, so that old ones, and objects that nobody will commit any more, can be
- * told from new ones by their numbers. Every commit carries them on; once a grace period has passed, `next` becomes
- * the floor and the commit's own version the next `next`. So what is below a floor is at least one grace period old,
- * and what is older than two is below it, as long as somebody commits.
+ * Retention watermarks: the manifests themselves keep time, so that old manifests, and objects that no writer will commit any
+ * more, are known by their numbers. Every commit carries the watermarks on; once a grace period has passed, `next` becomes
+ * the floor and the commit's own version the new `next`. So what is below a floor is at least one grace period old, and
+ * what is older than two is below it, as long as commits happen.
  */
 
 export interface Watermark {
@@ -15,7 +15,7 @@ export interface Watermark {
 
 /**
  * How long manifests stay readable one by one, and with them the objects they name. A reader or writer that was away for a
- * quarter of it trusts nothing it remembers before it has looked again; the rest is for clocks that differ.
+ * quarter of it trusts nothing it remembers before it has looked again; the rest allows for clocks that differ.
  */
 export const historyMs = 15 * 60 * 1000;
 
@@ -26,11 +26,16 @@ export function firstWatermark(now: number): Watermark {
   return { floor: 1, next: 1, since: now };
 }
 
-/** The fence that `version` carries, after the one that the version before it carried. */
-export function advanceWatermark(fence: Watermark, version: number, now: number, graceMs: number): Watermark {
-  return isDue(fence, now, graceMs) ? { floor: fence.next, next: version, since: now } : fence;
+/** The watermark of `version`, given that of the version before it. */
+export function advanceWatermark(
+  before: Watermark,
+  version: number,
+  now: number,
+  graceMs: number,
+): Watermark {
+  return isDue(before, now, graceMs) ? { floor: before.next, next: version, since: now } : before;
 }
 
-export function isDue(fence: Watermark, now: number, graceMs: number): boolean {
-  return now - fence.since >= graceMs;
+export function isDue(watermark: Watermark, now: number, graceMs: number): boolean {
+  return now - watermark.since >= graceMs;
 }

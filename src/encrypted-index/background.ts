@@ -1,10 +1,10 @@
-/** Work that nobody waits for but the client, when it closes. */
+/** Work that only `close()` of the client waits for. */
 
 export class Background {
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
-  /** Starts work that is done again by others where it fails or is cut short by the signal: neither is reported. */
+  /** Starts work that other processes repeat if it fails or is aborted by the signal: neither is reported. */
   start(work: (signal: AbortSignal) => Promise<void>): void {
     if (this.#stopping.signal.aborted) return;
     const running = work(this.#stopping.signal)
@@ -13,7 +13,7 @@ export class Background {
     this.#running.add(running);
   }
 
-  /** Has all work stop at its next step, and waits until it did. */
+  /** Stops all work at its next step, and waits for that. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#running);

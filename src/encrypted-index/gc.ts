@@ -1,10 +1,10 @@
 /**
- * Collection: deletes the manifests that nobody needs any more, the objects that they dropped, and what crashed writers
- * left. Any number of collectors may run, beside any number of readers and writers, and any of them may crash.
+ * Garbage collection: deletes the manifests that no reader needs any more, the objects that they dropped, and what crashed
+ * writers left. Any number of collectors may run, next to any number of readers and writers, and any of them may crash.
  *
- * All is judged by one manifest, the reference, which is at least a grace period old, or the newest where there is no grace.
+ * Everything is decided by one manifest, the reference, which is at least a grace period old, or the newest if there is no grace.
  * A name enters the manifests once and leaves them once, so an object that an older version dropped and the reference does
- * not name is in no later one; nor is one that the reference does not name and that was born below its fence.
+ * not name is in no later one; nor is one that the reference does not name and that was born below its watermark.
  */
 
 import { SealdexError } from "../errors.js";
@@ -24,7 +24,7 @@ import type { OpenIndex } from "./open-index.js";
 export interface GcOptions {
   /**
    * How old, in milliseconds, a snapshot may be whose objects are still kept, and an object that is not committed. Default:
-   * 15 minutes, and a day. With less, slow readers begin again, and slow writers store again what they have stored;
+   * 15 minutes, and a day. With less, slow readers start again, and slow writers store their objects again;
    * neither fails. Manifests are kept for 15 minutes in any case.
    */
   readonly graceMs?: number;
@@ -40,20 +40,20 @@ export interface GcResult {
 const manifestsTogether = 32;
 const namesTogether = 1000;
 
-/** Collects on demand: what is old enough, and, so that more will be, puts up a new fence. */
+/** Collects on demand what is old enough, and advances the watermarks, so that more will be. */
 export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}): Promise<GcResult> {
-  // Without grace two fences: one that everything stored so far is older than, and one that makes it count.
-  while (await raiseFences(index, graceMs ?? uploadMs))
-    if (graceMs !== 0 || (await raiseFences(index, 0))) break;
+  // Without grace the watermarks advance twice: everything stored so far is older than the second.
+  while (await advanceWatermarks(index, graceMs ?? uploadMs))
+    if (graceMs !== 0 || (await advanceWatermarks(index, 0))) break;
   return collectOld(index, graceMs, signal);
 }
 
-/** Collects after a commit that raised a fence. */
+/** Collects after a commit that advanced a watermark. */
 export async function gcAfterCommit(index: OpenIndex, signal: AbortSignal): Promise<void> {
   await collectOld(index, undefined, signal);
 }
 
-async function raiseFences(index: OpenIndex, uploadGraceMs: number): Promise<boolean> {
+async function advanceWatermarks(index: OpenIndex, uploadGraceMs: number): Promise<boolean> {
   const committed = await index.log.commit((latest) => {
     const now = index.clock.wall();
     if (!isDue(latest.history, now, historyMs) && !isDue(latest.uploads, now, uploadGraceMs)) return null;
@@ -96,7 +96,7 @@ async function deleteUnnamed(
   const named = namedObjects(reference);
   let deleted = 0;
   for (const kind of objectKinds) {
-    // Names ascend by birth: what is old comes first, and most of it is named.
+    // Names ascend by birth: old objects come first, and most of them are named.
     for (let after: string | undefined; ;) {
       if (signal?.aborted) return deleted;
       const names = await index.store.list(objectPrefix(index.indexId, kind), {
@@ -130,7 +130,7 @@ async function deleteHistory(
     if (signal?.aborted) break;
     const batch = names.slice(manifests, manifests + manifestsTogether);
     const garbage = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
-    // A writer that slept may have left a manifest that never counted: what it says it dropped may be alive.
+    // A writer that was suspended may have left a manifest that never counted: what it dropped may be live.
     const dropped = garbage.flat().filter((name) => !named.has(name));
     await index.store.delete(dropped);
     await index.log.store.delete(batch);
@@ -144,7 +144,7 @@ async function droppedBy(index: OpenIndex, version: number): Promise<readonly st
   try {
     return (await index.log.manifestAt(version))?.garbage ?? [];
   } catch (error) {
-    // Damaged: its garbage is found by its birth, a day later.
+    // Damaged: what it dropped is found by its birth, a day later.
     if (error instanceof SealdexError && error.code === "corrupt") return [];
     throw error;
   }

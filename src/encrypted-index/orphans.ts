@@ -1,7 +1,7 @@
 /**
- * What is left of indexes that were deleted, or whose creation or deletion was cut short. The manifests lie beside the records,
- * so an index id with manifests and without a record is nobody's, unless it is being created at this moment: so it is
- * marked when first seen, and deleted by whoever sees it a day later.
+ * What is left of indexes that were deleted, or whose creation or deletion was interrupted. The manifests are stored next to the
+ * records, so an index id with manifests and without a record is an orphan, unless it is being created at this moment. So it
+ * is marked when it is first seen, and deleted by a process that sees it a day later.
  */
 
 import type { BlobStore } from "../storage/blob-store.js";
@@ -28,7 +28,7 @@ export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, no
 
 /**
  * Deletes what is left of indexes without a record, if that was first seen a day ago. Returns how many indexes. Throws
- * `corrupt` where a record is damaged: then nobody knows which index it belongs to.
+ * `corrupt` if a record is damaged, since it is unknown which index it belongs to.
  */
 export async function collectOrphans(
   indexStore: BlobStore,
