@@ -22,7 +22,6 @@ import {
   isOrdered,
   isPresent,
   type JsonObject,
-  positionOf,
   someValue,
   type Test,
 } from "./filter-match.js";
@@ -100,10 +99,6 @@ export type FilterNode =
 export interface FieldCondition {
   readonly kind: "field";
   readonly path: readonly string[];
-  /** The first part of the path, the first two, and so on to the whole, joined by dots. */
-  readonly prefixes: readonly string[];
-  /** Of `prefixes`, the numbers of those after which the next part can be a position of an array. */
-  readonly positions: readonly number[];
   /** What one of the values that the path reaches must pass; if `negated`, what none may pass. */
   readonly test: Test;
   readonly negated: boolean;
@@ -221,12 +216,7 @@ function compileCondition(
   where: string,
   tally: Tally,
 ): FieldCondition {
-  const place = {
-    kind: "field",
-    path,
-    prefixes: path.map((_, i) => path.slice(0, i + 1).join(".")),
-    positions: [...path.keys()].filter((i) => positionOf(path[i + 1]) !== undefined),
-  } as const;
+  const place = { kind: "field", path } as const;
   if (operator === "$exists") {
     if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
     return { ...place, test: isPresent, negated: !operand, impossible: false, texts: [], structures: true };

@@ -92,7 +92,7 @@ const table: Record<string, string> = {
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
   "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
-    storage/blob-store.ts filter.ts vector-index.ts memoize.ts errors.ts node:crypto`,
+    storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,

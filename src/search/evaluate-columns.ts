@@ -1,6 +1,6 @@
 /**
- * A filter over the metadata columns of a group of rows: which rows match for certain, and which may. Where the two
- * differ the columns cannot tell, and whoever asks looks at the rows' records.
+ * A filter over the metadata columns of a group of rows: which rows match for certain, and which may. If the two differ,
+ * the columns cannot tell, and the caller looks at the rows' records.
  *
  * Three-valued logic (Kleene, 1938) over sets: `$and` and `$or` combine each of the two sets by itself, negation swaps
  * them. What columns hold, and what they leave open, is in segment/column.ts.
@@ -8,6 +8,7 @@
 
 import type { Work } from "../engine/work.js";
 import type { FieldCondition, FilterNode } from "../filter.js";
+import { positionOf } from "../filter-match.js";
 import {
   arraySet,
   type Column,
@@ -27,12 +28,35 @@ export interface Outcome {
   readonly possible: Uint32Array;
 }
 
+/** The columns on the way along a path. */
+interface ColumnPath {
+  /** The first part of the path, the first two, and so on to the whole, joined by dots. */
+  readonly prefixes: readonly string[];
+  /** Of `prefixes`, the numbers of those after which the next part can be a position of an array. */
+  readonly positions: readonly number[];
+}
+
+/** Made once per condition: a long path takes as long as many groups of rows. */
+const columnPaths = new WeakMap<FieldCondition, ColumnPath>();
+
+function columnPathOf(condition: FieldCondition): ColumnPath {
+  const known = columnPaths.get(condition);
+  if (known !== undefined) return known;
+  const { path } = condition;
+  const made = {
+    prefixes: path.map((_, i) => path.slice(0, i + 1).join(".")),
+    positions: [...path.keys()].filter((i) => positionOf(path[i + 1]) !== undefined),
+  };
+  columnPaths.set(condition, made);
+  return made;
+}
+
 /** The columns that a filter needs: those of its paths, of their prefixes, and the one without a path. */
 export function pathsOf(node: FilterNode): Set<string | null> {
   const paths = new Set<string | null>([null]);
   const visit = (part: FilterNode) => {
     if (part.kind !== "field") part.parts.forEach(visit);
-    else for (const path of part.prefixes) paths.add(path);
+    else for (const path of columnPathOf(part).prefixes) paths.add(path);
   };
   visit(node);
   return paths;
@@ -57,7 +81,8 @@ export function* evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows
 }
 
 function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows: number): Outcome {
-  const { test, prefixes, positions, structures } = condition;
+  const { test, structures } = condition;
+  const { prefixes, positions } = columnPathOf(condition);
   const certain = noRows(rows);
   const possible = noRows(rows);
   const rest = columns.get(null)?.();
