@@ -216,17 +216,18 @@ function compileCondition(
   where: string,
   tally: Tally,
 ): FieldCondition {
-  const place = { kind: "field", path } as const;
   if (operator === "$exists") {
     if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
-    return { ...place, test: isPresent, negated: !operand, impossible: false, texts: [], structures: true };
+    const negated = !operand;
+    return { kind: "field", path, test: isPresent, negated, impossible: false, texts: [], structures: true };
   }
   const listed = operator === "$in" || operator === "$nin";
   if (listed) checkList(operand, where, tally);
   else checkValue(operand, where, tally);
   const operands = listed ? (operand as readonly unknown[]) : [operand];
   return {
-    ...place,
+    kind: "field",
+    path,
     test: testFor(operator, operand),
     negated: operator === "$ne" || operator === "$nin",
     impossible: operands.length === 0,

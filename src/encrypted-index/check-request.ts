@@ -54,13 +54,12 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
   return { subject, options };
 }
 
+const subjectNames = ["queryVector", "queryVectors", "queryContents"] as const;
+
 function subjectOf(request: QueryRequest): QuerySubject {
-  const { queryVector, queryVectors, queryContents } = request as Partial<
-    SingleQuery & TextQuery & BatchQuery
-  >;
-  const given = Object.entries({ queryVector, queryVectors, queryContents })
-    .filter(([, value]) => (value ?? undefined) !== undefined)
-    .map(([name]) => name);
+  const subjects = request as Partial<SingleQuery & TextQuery & BatchQuery>;
+  const { queryVector, queryVectors, queryContents } = subjects;
+  const given = subjectNames.filter((name) => (subjects[name] ?? undefined) !== undefined);
   if (given.length !== 1) {
     const received = given.length === 0 ? "none" : given.join(" and ");
     throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${received}`);

@@ -33,11 +33,12 @@ export async function readItems(
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
   for (let start = 0; start < places.length;) {
-    const end = endOfGroup(places, include, start);
-    const rows = await readRows(places.slice(start, end), include);
+    const rows =
+      openedRows(places.slice(start, start + rowsTogether), include) ??
+      (await readRows(places.slice(start, endOfGroup(places, include, start)), include));
     await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
     await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
-    start = end;
+    start += rows.length;
   }
   return items;
 }
@@ -67,15 +68,25 @@ function blocksOf(
   return [records, ...(include.has("contents") ? [contents] : [])].map((blocks) => blockOfRow(blocks, row));
 }
 
+/** The warm case, which waits for nothing: records alone are needed, and all of them are open. */
+function openedRows(
+  places: readonly RowPlace[],
+  include: ReadonlySet<ItemField>,
+): readonly StoredRow[] | undefined {
+  if (include.has("contents") || needsVectors(include)) return undefined;
+  const rows: StoredRow[] = [];
+  for (const { segment, row } of places) {
+    const record = segment.reader.openedRecord(row);
+    if (record === undefined) return undefined;
+    rows.push({ record });
+  }
+  return rows;
+}
+
 async function readRows(
   places: readonly RowPlace[],
   include: ReadonlySet<ItemField>,
 ): Promise<readonly StoredRow[]> {
-  if (!include.has("contents") && !needsVectors(include)) {
-    // The warm case, which is to cost nothing: all records are open already.
-    const records = places.map(({ segment, row }) => segment.reader.openedRecord(row));
-    if (!records.includes(undefined)) return records.map((record) => ({ record: record as Uint8Array }));
-  }
   const rows: StoredRow[] = Array.from({ length: places.length });
   const numbered = places.map((place, at) => ({ ...place, at }));
   const reads = Array.from(bySegment(numbered), async ([{ reader }, group]) => {
