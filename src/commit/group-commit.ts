@@ -31,7 +31,7 @@ export function applyChanges(latest: Manifest, waiting: readonly Pending[]): Com
   const { turn, ...rest } = latest;
   const isPromised = ({ holder }: Pending) => turn !== undefined && holder === turn.holder;
   const ordered = [...waiting.filter(isPromised), ...waiting.filter((pending) => !isPromised(pending))];
-  let draft: Manifest = { ...rest, garbage: [] };
+  let draft: Manifest = { ...rest, droppedObjects: [] };
   const members: Pending[] = [];
   const deferred: Pending[] = [];
   for (const pending of ordered) {

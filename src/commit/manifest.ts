@@ -30,7 +30,7 @@ export interface SegmentRef extends ObjectRef {
   readonly rows: number;
   readonly deleted: number;
   readonly blocks: number;
-  readonly directoryLength: number;
+  readonly footerLength: number;
   /** Name of the model by whose lists the rows are grouped; absent: one list. */
   readonly model?: string;
 }
@@ -58,7 +58,7 @@ export interface Manifest {
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   /** Names of the objects that this version no longer names, and the one before it did. */
-  readonly garbage: readonly string[];
+  readonly droppedObjects: readonly string[];
   /** Manifests below the floor may be gone. */
   readonly history: Watermark;
   /** Objects born below the floor (see names.ts) that no version names yet will never be named. */
@@ -83,7 +83,7 @@ export function emptyManifest(now: number): Manifest {
     keyGeneration: 1,
     dropped: false,
     segments: [],
-    garbage: [],
+    droppedObjects: [],
     history: firstWatermark(now),
     uploads: firstWatermark(now),
   };

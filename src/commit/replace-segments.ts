@@ -19,7 +19,7 @@ export interface Replacement {
 }
 
 /**
- * The segments and garbage of `latest` after the replacement, or null if nothing of it applies any more.
+ * The segments and dropped objects of `latest` after the replacement, or null if nothing of it applies any more.
  *
  * Other processes may have replaced some of `old` since. Then only the segments older than all of those are replaced, and the
  * new segments take the sequence of the newest of them. Rows that `stored` holds of the other segments are then shadowed by
@@ -28,7 +28,7 @@ export interface Replacement {
 export function replaceSegments(
   latest: Manifest,
   { old, stored }: Replacement,
-): Pick<Manifest, "segments" | "garbage"> | null {
+): Pick<Manifest, "segments" | "droppedObjects"> | null {
   const live = new Set(latest.segments.map(({ name }) => name));
   const replacedByOthers = old.filter(({ name }) => !live.has(name));
   const end = replacedByOthers.reduce((least, { sequence }) => Math.min(least, sequence), Infinity);
@@ -44,6 +44,6 @@ export function replaceSegments(
       ...stored.map((segment) => ({ ...segment, sequence })),
       ...latest.segments.slice(place),
     ],
-    garbage: [...latest.garbage, ...names],
+    droppedObjects: [...latest.droppedObjects, ...names],
   };
 }

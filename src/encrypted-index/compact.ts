@@ -131,8 +131,8 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     if (ref.deleted > 0 || ref.sequence !== segments[0].ref.sequence) return false;
     const next = segments[i + 1];
     if (next === undefined) return true;
-    const last = reader.directory.codes.at(-1);
-    const first = next.reader.directory.codes.at(0);
+    const last = reader.footer.codes.at(-1);
+    const first = next.reader.footer.codes.at(0);
     if (last !== undefined && first !== undefined && last.list > first.list) return false;
     // Sealed, rows may be a fraction of what they are in memory.
     const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;

@@ -129,9 +129,9 @@ async function deleteHistory(
   while (manifests < names.length) {
     if (signal?.aborted) break;
     const batch = names.slice(manifests, manifests + manifestsTogether);
-    const garbage = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
+    const perManifest = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
     // A writer that was suspended may have left a manifest that never counted: what it dropped may be live.
-    const dropped = garbage.flat().filter((name) => !named.has(name));
+    const dropped = perManifest.flat().filter((name) => !named.has(name));
     await index.store.delete(dropped);
     await index.log.store.delete(batch);
     objects += dropped.length;
@@ -142,7 +142,7 @@ async function deleteHistory(
 
 async function droppedBy(index: OpenIndex, version: number): Promise<readonly string[]> {
   try {
-    return (await index.log.manifestAt(version))?.garbage ?? [];
+    return (await index.log.manifestAt(version))?.droppedObjects ?? [];
   } catch (error) {
     // Damaged: what it dropped is found by its birth, a day later.
     if (error instanceof SealdexError && error.code === "corrupt") return [];

@@ -1,7 +1,7 @@
 /** Passes over all live rows of some segments, a code block at a time. */
 
 import { gather } from "../engine/rows.js";
-import type { CodeBlock } from "../segment/directory.js";
+import type { CodeBlock } from "../segment/footer.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
 
@@ -26,7 +26,7 @@ export async function* liveBlocks(
   order: BlockOrder = "by segment",
 ): AsyncGenerator<LiveBlock> {
   const blocks = segments.flatMap((segment) =>
-    segment.reader.directory.codes.map((block) => ({ segment, block })),
+    segment.reader.footer.codes.map((block) => ({ segment, block })),
   );
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   const shadows = new Map<OpenSegment, Shadow>();
@@ -58,7 +58,7 @@ export async function* liveBlocks(
 
 /** Vectors of live rows, layout (kept, dimension), as the segment's codec decodes them. */
 export function liveVectors({ segment, block, kept, codes }: LiveBlock): Float32Array {
-  const { codec, directory } = segment.reader;
+  const { codec, footer } = segment.reader;
   const vectors = codec.decode(codes, block.rows);
-  return kept.length === block.rows ? vectors : gather(vectors, directory.dimension, Uint32Array.from(kept));
+  return kept.length === block.rows ? vectors : gather(vectors, footer.dimension, Uint32Array.from(kept));
 }

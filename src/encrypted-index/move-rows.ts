@@ -28,9 +28,9 @@ export async function move(
   config: IndexConfig,
 ): Promise<MovedRows> {
   const { segment, block, kept } = live;
-  const { codec: stored, directory } = segment.reader;
+  const { codec: stored, footer } = segment.reader;
   if (codec.kind === "vectors" || quantizer === undefined) {
-    return vectorRows(liveVectors(live), directory.dimension);
+    return vectorRows(liveVectors(live), footer.dimension);
   }
   const { rowBytes } = codec;
   const lists = new Uint32Array(kept.length).fill(block.list);
@@ -45,7 +45,7 @@ export async function move(
     return codedRows(codes, lists);
   }
   const vectors = liveVectors(live);
-  const { dimension } = directory;
+  const { dimension } = footer;
   const codes = new Uint8Array(kept.length * rowBytes);
   for (let at = 0; at < kept.length; at += rowsTogether) {
     const piece = vectors.subarray(at * dimension, (at + rowsTogether) * dimension);

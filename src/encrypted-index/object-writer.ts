@@ -36,7 +36,7 @@ export class ObjectWriter {
     const { indexId, keys } = this.#record;
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const writing = writeSegment(keys.data, { kind: "segment", indexId, name }, batch, encoding);
-    const { bytes, header, rows, blocks, directoryLength } = await run(writing, signal);
+    const { bytes, header, rows, blocks, footerLength } = await run(writing, signal);
     await this.#create(name, bytes, signal);
     return {
       name,
@@ -45,7 +45,7 @@ export class ObjectWriter {
       rows,
       deleted: batch.deleted.length,
       blocks,
-      directoryLength,
+      footerLength,
       ...(modelName !== undefined && { model: modelName }),
     };
   }

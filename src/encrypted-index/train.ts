@@ -85,8 +85,8 @@ async function trainOn(
     // Another training was first.
     if (signal?.aborted || latest.model?.name !== manifest.model?.name) return null;
     const { older, dropped } = olderModels(index, latest, replaced.segments);
-    const garbage = [...replaced.garbage, ...dropped.map(({ name }) => name)];
-    return { ...replaced, garbage, model: modelRef, olderModels: older };
+    const droppedObjects = [...replaced.droppedObjects, ...dropped.map(({ name }) => name)];
+    return { ...replaced, droppedObjects, model: modelRef, olderModels: older };
   });
   if (committed === null) signal?.throwIfAborted();
   return committed !== null;

@@ -1,6 +1,6 @@
 /** Steps through the ids of a segment in their order, reading pages of them as they are needed. */
 
-import type { SortedIdBlock } from "../segment/directory.js";
+import type { SortedIdBlock } from "../segment/footer.js";
 import type { Page } from "../segment/page.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { idIn } from "../segment/sorted-ids.js";
@@ -17,7 +17,7 @@ export class IdCursor {
   /** Stands before the first id greater than `after`, once it is filled. */
   constructor(reader: SegmentReader, after: string | undefined) {
     this.#reader = reader;
-    this.#blocks = reader.directory.sortedIds;
+    this.#blocks = reader.footer.sortedIds;
     this.#nextBlock = Math.max(
       0,
       firstIndex(this.#blocks.length, (i) => isAfter(this.#blocks[i].firstId, after)) - 1,

@@ -67,8 +67,8 @@ async function pinMatches(
   return {
     rows,
     count,
-    share: count / segments.reduce((sum, { reader }) => sum + reader.directory.rows, 0),
-    isSelective: segments.every(({ reader }) => isSelective(count, reader.directory.dimension)),
+    share: count / segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0),
+    isSelective: segments.every(({ reader }) => isSelective(count, reader.footer.dimension)),
     canPrefilter: segments.every(({ reader }) => reader.codec.kind === "vectors"),
     byList: [],
     bytes: listBytes * (segments.length + listBlocks.firsts.length) + blockBytes * blocks,

@@ -116,10 +116,10 @@ export class OpenObjects {
   /** `grouping`: the model of the segment's rows, if they have one that is still there. */
   async #open(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
     const { indexId, keys, config } = this.#owner;
-    const { name, length, blocks, directoryLength } = ref;
+    const { name, length, blocks, footerLength } = ref;
     const context = { kind: "segment", indexId, name } as const;
     const header = Buffer.from(ref.header, "base64");
-    const location = { context, header, length, blocks, directoryLength };
+    const location = { context, header, length, blocks, footerLength };
     const isGrouped = ref.model !== undefined;
     // Requested now, so that it arrives while the segment's end is read.
     const model = grouping && this.model(grouping);

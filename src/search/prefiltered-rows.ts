@@ -65,7 +65,7 @@ async function gatherRows(
   reader: SegmentReader,
   { bits, count, blocks }: MatchingRows,
 ): Promise<PrefilteredRows> {
-  const { dimension } = reader.directory;
+  const { dimension } = reader.footer;
   const rows: number[] = [];
   const vectors = new Float32Array(count * dimension);
   const fingerprints = new Uint32Array(4 * count);

@@ -1,7 +1,7 @@
 /** Fields of rows, read from their segments. */
 
 import { decodeContents, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
-import { blockOfRow, type RowBlock } from "../segment/directory.js";
+import { blockOfRow, type RowBlock } from "../segment/footer.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowPlace } from "./snapshot.js";
@@ -50,18 +50,18 @@ function endOfGroup(places: readonly RowPlace[], include: ReadonlySet<ItemField>
   let end = start;
   for (; end < places.length && end - start < rowsTogether; end++) {
     const { segment, row } = places[end];
-    for (const block of blocksOf(segment.reader.directory, row, include)) {
+    for (const block of blocksOf(segment.reader.footer, row, include)) {
       if (!blocks.has(block)) bytes += block.length;
       blocks.add(block);
     }
-    if (needsVectors(include)) bytes += 4 * segment.reader.directory.dimension;
+    if (needsVectors(include)) bytes += 4 * segment.reader.footer.dimension;
     if (bytes > bytesTogether && end > start) break;
   }
   return end;
 }
 
 function blocksOf(
-  { records, contents }: RowPlace["segment"]["reader"]["directory"],
+  { records, contents }: RowPlace["segment"]["reader"]["footer"],
   row: number,
   include: ReadonlySet<ItemField>,
 ): RowBlock[] {

@@ -7,7 +7,7 @@ import type { CompiledFilter, FilterNode } from "../filter.js";
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { rowsPerColumnGroup } from "../segment/column.js";
 import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
-import type { CodeBlock } from "../segment/directory.js";
+import type { CodeBlock } from "../segment/footer.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
@@ -47,7 +47,7 @@ export function unpinMatching(reader: SegmentReader, filter: CompiledFilter): vo
 
 async function findMatching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
   const { root, matches } = filter;
-  const { rows, codes } = reader.directory;
+  const { rows, codes } = reader.footer;
   const { certain: bits, possible: open } = await evaluate(reader, root);
   removeRows(open, bits);
   const undecided = rowsIn(open, 0, rows);
@@ -75,7 +75,7 @@ async function findMatching(reader: SegmentReader, filter: CompiledFilter): Prom
 
 /** The outcome for all rows of a segment, group by group. */
 async function evaluate(reader: SegmentReader, root: FilterNode) {
-  const { rows } = reader.directory;
+  const { rows } = reader.footer;
   const groups = await readColumns(reader, pathsOf(root));
   const certain = noRows(rows);
   const possible = noRows(rows);

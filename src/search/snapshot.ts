@@ -1,7 +1,7 @@
 /** An index as of one manifest: its open segments, and which of their rows newer segments shadow. */
 
 import { listCount, type Model } from "../engine/model.js";
-import type { CodeBlock } from "../segment/directory.js";
+import type { CodeBlock } from "../segment/footer.js";
 import { entryWords, tombstone } from "../segment/id-table.js";
 import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
@@ -262,7 +262,7 @@ function listBlocksOfSnapshot({ segments, manifest, model }: Snapshot): ListBloc
   for (const segment of segments) {
     const newerSegments = segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
     const grouped = model !== undefined && segment.ref.model === manifest.model?.name;
-    for (const block of segment.reader.directory.codes) {
+    for (const block of segment.reader.footer.codes) {
       groups[grouped ? block.list : nLists].push({ segment, block, newerSegments });
     }
   }

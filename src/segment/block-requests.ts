@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import type { Block } from "./directory.js";
+import type { Block } from "./footer.js";
 
 /** Neighbouring blocks are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;

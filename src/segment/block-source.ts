@@ -5,7 +5,7 @@ import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { type CacheGroup, type CachedValue, namedKey } from "./cache-group.js";
 import { leading, readRange } from "./block-requests.js";
-import type { Block } from "./directory.js";
+import type { Block } from "./footer.js";
 import type { IndexCache } from "./index-cache.js";
 
 /** What must be known of a segment before any of it is read; kept sealed in the manifest. */
@@ -15,11 +15,11 @@ export interface SegmentLocation {
   /** Length of the whole object, in bytes. */
   readonly length: number;
   readonly blocks: number;
-  readonly directoryLength: number;
+  readonly footerLength: number;
 }
 
 /**
- * How much of a segment's end is read when it is opened: the directory and what lies before it, which is all of a short
+ * How much of a segment's end is read when it is opened: the footer and what lies before it, which is all of a short
  * segment, and of others ids and columns as far as they fit. A second request would take longer than the bytes.
  */
 const tailBytes = 256 * 1024;
@@ -45,18 +45,18 @@ export class BlockSource {
     this.cache = cache.groupOf(this);
   }
 
-  /** Reads the end, with the last block, which is the directory. Throws `missing_object` or `corrupt`. */
+  /** Reads the end, with the last block, which is the footer. Throws `missing_object` or `corrupt`. */
   static async open(
     key: KeyObject,
     location: SegmentLocation,
     store: BlobStore,
     cache: IndexCache,
   ): Promise<{ source: BlockSource; last: Uint8Array }> {
-    const { context, header, length, blocks, directoryLength } = location;
+    const { context, header, length, blocks, footerLength } = location;
     const opener = new ObjectOpener(key, context, header);
-    const start = Math.max(0, length - Math.max(tailBytes, directoryLength));
+    const start = Math.max(0, length - Math.max(tailBytes, footerLength));
     const sealed = await readRange(store, context.name, start, length - start);
-    const last = opener.open(blocks - 1, sealed.subarray(sealed.length - directoryLength));
+    const last = opener.open(blocks - 1, sealed.subarray(sealed.length - footerLength));
     const source = new BlockSource(location, opener, store, cache);
     source.cache.put(tailKey, { sealed, bytes: sealed.buffer.byteLength });
     return { source, last };

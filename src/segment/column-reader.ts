@@ -15,7 +15,7 @@ export async function readColumns(
   reader: SegmentReader,
   paths: ReadonlySet<string | null>,
 ): Promise<ReadonlyMap<number, ColumnsOfGroup>> {
-  const needed = reader.directory.columns.filter((block) => block.paths.some((path) => paths.has(path)));
+  const needed = reader.footer.columns.filter((block) => block.paths.some((path) => paths.has(path)));
   const pages = await reader.load(
     needed,
     (block, plaintext) => new ColumnPage(plaintext, block.paths.length, block.rows),

@@ -12,12 +12,12 @@ import {
   type Block,
   blockOfRow,
   type CodeBlock,
-  decodeDirectory,
-  directoryBytes,
+  decodeFooter,
+  footerBytes,
   blocksOfWord,
-  type Directory,
+  type Footer,
   type PageBlock,
-} from "./directory.js";
+} from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
@@ -26,21 +26,21 @@ import { Page } from "./page.js";
 const idTableKey = namedKey<OpenIdTable>("id table");
 
 export class SegmentReader {
-  readonly directory: Directory;
+  readonly footer: Footer;
   readonly codec: Codec;
   /** What is opened of the segment, and what others make of it. */
   readonly cache: CacheGroup;
   readonly #source: BlockSource;
 
-  private constructor(directory: Directory, codec: Codec, source: BlockSource) {
-    this.directory = directory;
+  private constructor(footer: Footer, codec: Codec, source: BlockSource) {
+    this.footer = footer;
     this.codec = codec;
     this.cache = source.cache;
-    this.cache.hold(directoryBytes(directory));
+    this.cache.hold(footerBytes(footer));
     this.#source = source;
   }
 
-  /** Reads the end, with the directory. Throws `missing_object` or `corrupt`. */
+  /** Reads the end, with the footer. Throws `missing_object` or `corrupt`. */
   static async open(
     key: KeyObject,
     location: SegmentLocation,
@@ -49,8 +49,8 @@ export class SegmentReader {
     cache: IndexCache,
   ): Promise<SegmentReader> {
     const { source, last } = await BlockSource.open(key, location, store, cache);
-    const directory = decodeDirectory(last);
-    return new SegmentReader(directory, await codecOf(directory.dimension), source);
+    const footer = decodeFooter(last);
+    return new SegmentReader(footer, await codecOf(footer.dimension), source);
   }
 
   /** Code blocks, opened and pinned; call `cache.unpin` with the same blocks when done. */
@@ -69,7 +69,7 @@ export class SegmentReader {
   /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
   async pinTable(): Promise<OpenIdTable> {
     const [table] = await this.cache.pin([idTableKey], async () => [
-      new OpenIdTable(await this.#source.read(this.directory.ids)),
+      new OpenIdTable(await this.#source.read(this.footer.ids)),
     ]);
     return table;
   }
@@ -93,7 +93,7 @@ export class SegmentReader {
 
   /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
-    const { dimension, codes } = this.directory;
+    const { dimension, codes } = this.footer;
     const placesOf = new Map<CodeBlock, number[]>();
     rows.forEach((row, place) => {
       const block = blockOfRow(codes, row);
@@ -122,18 +122,18 @@ export class SegmentReader {
 
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */
   async records(rows: readonly number[]): Promise<Uint8Array[]> {
-    return (await this.#parts(this.directory.records, rows)) as Uint8Array[];
+    return (await this.#parts(this.footer.records, rows)) as Uint8Array[];
   }
 
   /** The record of a row if it is open already. */
   openedRecord(row: number): Uint8Array | undefined {
-    const block = blockOfRow(this.directory.records, row);
+    const block = blockOfRow(this.footer.records, row);
     return this.cache.peek(block)?.part(row - block.firstRow) ?? undefined;
   }
 
   /** Contents of these rows, or null for those that have none. */
   contents(rows: readonly number[]): Promise<(Uint8Array | null)[]> {
-    return this.#parts(this.directory.contents, rows);
+    return this.#parts(this.footer.contents, rows);
   }
 
   /**
@@ -141,7 +141,7 @@ export class SegmentReader {
    * everything. Each call of the result must continue after the rows of the one before.
    */
   forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<(Uint8Array | null)[]> {
-    const blocks = this.directory[section];
+    const blocks = this.footer[section];
     let held: { readonly block: PageBlock; readonly page: Page }[] = [];
     let next = 0;
     return async (rows) => {
@@ -168,7 +168,7 @@ export class SegmentReader {
    */
   async find(fingerprints: readonly Uint8Array[]): Promise<number[]> {
     const words = fingerprintWords(fingerprints);
-    const { ids } = this.directory;
+    const { ids } = this.footer;
     const blocksOf = fingerprints.map((_, i) => blocksOfWord(ids, words[4 * i]));
     const needed = distinct(blocksOf.flat());
     const pages = await this.load(needed, (_, plaintext) => new IdPage(plaintext));

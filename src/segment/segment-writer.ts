@@ -7,7 +7,7 @@ import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
-import { type DirectoryDraft, encodeDirectory } from "./directory.js";
+import { type FooterDraft, encodeFooter } from "./footer.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
@@ -39,9 +39,9 @@ export interface SealedSegment {
   readonly bytes: Uint8Array;
   readonly header: Uint8Array;
   readonly rows: number;
-  /** Number of sealed blocks, including the directory, which is the last one. */
+  /** Number of sealed blocks, including the footer, which is the last one. */
   readonly blocks: number;
-  readonly directoryLength: number;
+  readonly footerLength: number;
 }
 
 const codeBlockBytes = 512 * 1024;
@@ -74,7 +74,7 @@ export function* writeSegment(
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
   yield;
   const rows = Array.from(order, (row) => batch.rows[row]);
-  const codes: DirectoryDraft["codes"][number][] = [];
+  const codes: FooterDraft["codes"][number][] = [];
   const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
   const blocks = runs.flatMap(({ list, start, end }) =>
     Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
@@ -127,7 +127,7 @@ export function* writeSegment(
   const fingerprints = rows.map((row) => row.fingerprint);
   const entries = yield* buildEntries(fingerprints, batch.deleted);
   yield;
-  const ids: DirectoryDraft["ids"][number][] = [];
+  const ids: FooterDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
     const plaintext = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
@@ -135,7 +135,7 @@ export function* writeSegment(
   }
 
   yield;
-  const directory = encodeDirectory({
+  const footer = encodeFooter({
     dimension,
     rows: rows.length,
     codes,
@@ -145,9 +145,9 @@ export function* writeSegment(
     columns,
     ids,
   });
-  const directoryLength = seal(directory);
+  const footerLength = seal(footer);
   const bytes = yield* join(parts);
-  return { bytes, header: sealer.header, rows: rows.length, blocks: sealer.blocks, directoryLength };
+  return { bytes, header: sealer.header, rows: rows.length, blocks: sealer.blocks, footerLength };
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */
@@ -166,8 +166,8 @@ function leading<B extends { readonly rows: number }>(
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
   seal: (plaintext: Uint8Array) => number,
-): Work<DirectoryDraft["records"][number][]> {
-  const sealed: DirectoryDraft["records"][number][] = [];
+): Work<FooterDraft["records"][number][]> {
+  const sealed: FooterDraft["records"][number][] = [];
   const cut = pages(sections);
   yield;
   for (const { firstRow, parts } of cut) {
@@ -181,8 +181,8 @@ function* sealPages(
 function* sealColumns(
   records: readonly Uint8Array[],
   seal: (plaintext: Uint8Array) => number,
-): Work<DirectoryDraft["columns"][number][]> {
-  const sealed: DirectoryDraft["columns"][number][] = [];
+): Work<FooterDraft["columns"][number][]> {
+  const sealed: FooterDraft["columns"][number][] = [];
   let held: EncodedColumn[] = [];
   let bytes = 0;
   const flush = () => {

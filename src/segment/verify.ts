@@ -3,13 +3,13 @@
 import type { KeyObject } from "node:crypto";
 import { headerBytes, ObjectOpener } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
-import { type Block, decodeDirectory } from "./directory.js";
+import { type Block, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
 export function* verifySegment(
   key: KeyObject,
-  { context, header, length, blocks, directoryLength }: SegmentLocation,
+  { context, header, length, blocks, footerLength }: SegmentLocation,
   bytes: Uint8Array,
 ): Generator<void, void> {
   const corrupt = (what: string) => new SealdexError("corrupt", `stored object ${context.name}: ${what}`);
@@ -17,8 +17,8 @@ export function* verifySegment(
   if (Buffer.compare(bytes.subarray(0, headerBytes), header) !== 0)
     throw corrupt("it was replaced or damaged");
   const opener = new ObjectOpener(key, context, header);
-  const directory = decodeDirectory(opener.open(blocks - 1, bytes.subarray(length - directoryLength)));
-  const sections = Object.values(directory).filter((section): section is readonly Block[] =>
+  const footer = decodeFooter(opener.open(blocks - 1, bytes.subarray(length - footerLength)));
+  const sections = Object.values(footer).filter((section): section is readonly Block[] =>
     Array.isArray(section),
   );
   let opened = 0;

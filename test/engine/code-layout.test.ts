@@ -58,7 +58,7 @@ test.each([1, 2, 64, 100, 256, 384, 784, 1536, 8192])(
     expect(layout.nibbles * 4).toBeGreaterThanOrEqual(d);
     for (const n of [39, 40, 63, 64, 65, 1000]) {
       expect(blockBytes(layout, n)).toBeLessThanOrEqual(n * (d / 8 + 37) + layout.nibbles);
-      // Sealing, the directory's entry, and what reading needs beyond the end.
+      // Sealing, the footer's entry, and what reading needs beyond the end.
       expect(blockBytes(layout, n) + 16 + 20 + 16).toBeLessThanOrEqual(n * (d / 8 + 40) + layout.nibbles);
     }
   },

@@ -47,7 +47,7 @@ interface SegmentRef extends ObjectRef {
   readonly rows: number;
   readonly deleted: number;
   readonly blocks: number;
-  readonly directoryLength: number;
+  readonly footerLength: number;
   readonly model?: string;
 }
 
@@ -147,8 +147,8 @@ function readSegment(
   if (bytes.length !== ref.length) throw new Error("segment: another length than the manifest says");
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the segment");
   const open = openObject(dataKey, "segment", indexId, ref.name, bytes);
-  const directory = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.directoryLength));
-  const word = words(directory);
+  const footer = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.footerLength));
+  const word = words(footer);
   const [
     dimension,
     rowCount,
@@ -173,7 +173,7 @@ function readSegment(
   const [records, contents] = [pages(recordPages), pages(contentPages)];
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
-  const texts = utf8.decode(directory.subarray(directory.length - textBytes));
+  const texts = utf8.decode(footer.subarray(footer.length - textBytes));
   const { paths, firstIds } = JSON.parse(texts) as { paths: (string | null)[][]; firstIds: string[] };
 
   let at = 76;

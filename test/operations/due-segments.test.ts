@@ -19,7 +19,7 @@ const segment = (length: number, rows: number, sequence: number): SegmentRef => 
   rows,
   deleted: 0,
   blocks: 1,
-  directoryLength: 1,
+  footerLength: 1,
   sequence,
 });
 const sum = (segments: readonly SegmentRef[], of: "length" | "rows") =>

@@ -247,7 +247,12 @@ test("what a manifest that never counted says it dropped is not deleted", async 
   const { keys, indexId } = record;
   const newest = await writer.inner.log.newest();
   // What a stalled compaction leaves: version 2, long deleted, made again by a writer that slept.
-  const zombie = sealManifest(keys, indexId, { ...newest, version: 2, segments: [], garbage: [alive.name] });
+  const zombie = sealManifest(keys, indexId, {
+    ...newest,
+    version: 2,
+    segments: [],
+    droppedObjects: [alive.name],
+  });
   expect(await store.create(manifestName(indexId, 2), zombie.bytes)).toBe(true);
   await letTimePass(clock, writer, 1);
   expect(await store.read(manifestName(indexId, 2))).toBeNull();

@@ -1,8 +1,8 @@
 /**
- * A segment's directory: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
+ * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
  * Blocks follow one another in the object: codes, records, contents, sorted ids, columns, id
- * table, directory. Offsets and block
+ * table, footer. Offsets and block
  * numbers are therefore sums and not stored.
  */
 
@@ -55,7 +55,7 @@ export interface IdBlock extends Block, KeyOf<IdPage> {
   readonly firstWord: number;
 }
 
-export interface Directory {
+export interface Footer {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: readonly CodeBlock[];
@@ -69,7 +69,7 @@ export interface Directory {
 type Unplaced<B extends Block> = Omit<B, "number" | "offset">;
 
 /** What the writer knows of each block, in the order in which it sealed them. */
-export interface DirectoryDraft {
+export interface FooterDraft {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: readonly Unplaced<CodeBlock>[];
@@ -82,7 +82,7 @@ export interface DirectoryDraft {
 
 const headWords = 9;
 
-export function encodeDirectory(draft: DirectoryDraft): Uint8Array {
+export function encodeFooter(draft: FooterDraft): Uint8Array {
   const { dimension, rows, codes, records, contents, sortedIds, columns, ids } = draft;
   const texts = {
     paths: columns.map((block) => block.paths),
@@ -108,8 +108,8 @@ function rowWords({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
   return [length, firstRow, rows];
 }
 
-/** `bytes` are authenticated; yet whatever they hold, this gives a directory or throws `corrupt`. */
-export function decodeDirectory(bytes: Uint8Array): Directory {
+/** `bytes` are authenticated; yet whatever they hold, this gives a footer or throws `corrupt`. */
+export function decodeFooter(bytes: Uint8Array): Footer {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let position = 0;
   const word = () => view.getUint32(4 * position++, true);
@@ -170,11 +170,11 @@ function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
 }
 
 function misfit(): SealdexError {
-  return new SealdexError("corrupt", "segment directory: its length does not fit its counts");
+  return new SealdexError("corrupt", "segment footer: its length does not fit its counts");
 }
 
-/** What a directory takes in memory, in bytes: each block is an object of a few numbers. */
-export function directoryBytes({ codes, records, contents, columns, ids }: Directory): number {
+/** What a footer takes in memory, in bytes: each block is an object of a few numbers. */
+export function footerBytes({ codes, records, contents, columns, ids }: Footer): number {
   const blocks = codes.length + records.length + contents.length + columns.length + ids.length;
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths);
