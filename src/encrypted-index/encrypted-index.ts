@@ -3,10 +3,7 @@
 import { inspect } from "node:util";
 import { encodeAnchor } from "../commit/anchor.js";
 import { fingerprint, parseIndexKey } from "../crypto/keys.js";
-import type { Embedder } from "../embedding/embedder.js";
 import { Models } from "../embedding/models.js";
-import { rankBest, type RerankInput } from "../embedding/reranker.js";
-import { SealdexError } from "../errors.js";
 import { compileFilter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
@@ -32,10 +29,10 @@ import type {
   StoredItem,
   TextQuery,
   TrainOptions,
-  Vector,
   VectorIndex,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
+import { answerQuery, answerRanked, checkWithoutVectors, keepsVectors, type Texts } from "./answer-query.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
@@ -47,16 +44,13 @@ import {
   checkQuery,
   checkResults,
   itemFields,
-  type QuerySubject,
-  topKMax,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { describe } from "./describe.js";
 import { listIds } from "./list-ids.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { checkIdText, copyVector, packItems } from "./pack-items.js";
-import { type CheckedQuery, query } from "../search/query.js";
+import { checkIdText, packItems } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { train } from "./train.js";
@@ -64,24 +58,13 @@ import { upsert } from "./upsert.js";
 
 const nListsMax = 65_536;
 
-/** Nearest items that a reranker scores for each match. */
-const candidatesPerMatch = 4;
-
-/** What an index knows of texts. */
-export interface Texts {
-  readonly models: Models;
-  /** Of texts that come without a vector, if the index has a model. */
-  readonly embedder?: Embedder | undefined;
-}
-
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #background: Background;
   readonly #training: AutomaticTraining;
-  readonly #embedder: Embedder | undefined;
-  readonly #models: Models;
+  readonly #texts: Texts;
 
   /** `calls`, `background`, `training`: of the client that opened it. `texts`: what embeds and ranks them. */
   constructor(
@@ -96,8 +79,7 @@ export class EncryptedIndex implements VectorIndex {
     this.#calls = calls;
     this.#background = background;
     this.#training = training;
-    this.#embedder = texts.embedder;
-    this.#models = texts.models;
+    this.#texts = texts;
   }
 
   async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
@@ -110,7 +92,7 @@ export class EncryptedIndex implements VectorIndex {
         keys: index.keys,
         metric: index.config.metric,
         dimension,
-        embedder: this.#embedder,
+        embedder: this.#texts.embedder,
       });
       const packed = await packing.catch(async (error: unknown) => {
         // What is known here may be behind: that the index was deleted is the better answer.
@@ -138,15 +120,14 @@ export class EncryptedIndex implements VectorIndex {
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     const { subject, options } = checkQuery(request);
     const { rerank } = request as Partial<RankedQuery>;
-    if (rerank !== undefined) return this.#rank(subject, options, rerank);
-    return this.#calls.look(options.signal, async () => {
-      if ("vectors" in subject) {
-        return this.#search(subject.vectors, (i) => `queryVectors[${i}]`, options);
-      }
-      const vector = "vector" in subject ? subject.vector : await this.#embedQuery(subject.contents);
-      const [matches] = await this.#search([vector], () => "queryVector", options);
-      return matches;
-    });
+    if (rerank === undefined) {
+      return this.#calls.look(options.signal, () => answerQuery(this.#index, this.#texts, subject, options));
+    }
+    if (!("contents" in subject)) throw invalid("rerank: expected a query by queryContents");
+    const { contents } = subject;
+    return this.#calls.look(options.signal, () =>
+      answerRanked(this.#index, this.#texts, { contents, rerank }, options),
+    );
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -265,72 +246,4 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#index;
     if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));
   }
-
-  async #rank(subject: QuerySubject, options: CheckedQuery, rerank: RerankInput): Promise<RankedMatch[]> {
-    if (!("contents" in subject)) throw invalid("rerank: expected a query by queryContents");
-    const reranker = this.#models.reranker(rerank);
-    const { contents } = subject;
-    const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
-    const include = new Set([...options.include, "contents" as const]);
-    return this.#calls.look(options.signal, async () => {
-      const vector = await this.#embedQuery(contents);
-      const [nearest] = await this.#search([vector], () => "queryVector", { ...options, topK, include });
-      const candidates = nearest.filter((match) => match.contents !== undefined);
-      const texts = candidates.map((match) => match.contents ?? "");
-      const best = await rankBest(reranker, contents, texts, options.topK);
-      return best.map(({ position, score }) => {
-        const { contents: text, ...match } = candidates[position];
-        return { ...match, ...(options.include.has("contents") && { contents: text }), score };
-      });
-    });
-  }
-
-  async #embedQuery(queryContents: string): Promise<Vector> {
-    const embedder = this.#embedder;
-    if (embedder === undefined) {
-      const reason =
-        this.#index.model === undefined
-          ? "an index with an embedding model; this one has none, give queryVector"
-          : "the embedding model, which its creator gave as an object; give it to loadIndex as embedding";
-      throw invalid(`queryContents: expected ${reason}`);
-    }
-    return embedder.embedQuery(queryContents);
-  }
-
-  async #search(
-    vectors: readonly Vector[],
-    where: (i: number) => string,
-    options: CheckedQuery,
-  ): Promise<Match[][]> {
-    return this.#index.snapshots.read(async (snapshot) => {
-      const dimension = dimensionOf(this.#index, snapshot.manifest);
-      const { metric } = this.#index.config;
-      if (dimension === undefined) {
-        // No vector has been stored yet, so any dimension may ask and nothing is near.
-        return vectors.map((vector, i) => {
-          copyVector(vector, new Float32Array(vector.length), metric, where(i));
-          return [];
-        });
-      }
-      const packed = new Float32Array(vectors.length * dimension);
-      vectors.forEach((vector, i) => {
-        copyVector(vector, packed.subarray(i * dimension, (i + 1) * dimension), metric, where(i));
-      });
-      if (!keepsVectors(snapshot)) checkWithoutVectors(this.#index, options.include);
-      return query(this.#index.searcher, snapshot, packed, dimension, options);
-    });
-  }
-}
-
-/** Whether the vectors of items are there to be given back. */
-function keepsVectors({ model }: Snapshot): boolean {
-  return model?.quantizer === undefined;
-}
-
-function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
-  if (!include.has("vector")) return;
-  throw new SealdexError(
-    "not_supported",
-    `include: a trained index of type ${config.type} keeps codes and no vectors`,
-  );
 }

@@ -1,0 +1,107 @@
+/** Queries of an index: texts are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
+
+import { invalid } from "../check-input.js";
+import type { Embedder } from "../embedding/embedder.js";
+import type { Models } from "../embedding/models.js";
+import { rankBest, type RerankInput } from "../embedding/reranker.js";
+import { SealdexError } from "../errors.js";
+import { type CheckedQuery, query } from "../search/query.js";
+import type { Snapshot } from "../search/snapshot.js";
+import type { Match, MatchField, RankedMatch, Vector } from "../vector-index.js";
+import { type QuerySubject, topKMax } from "./check-request.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { copyVector } from "./pack-items.js";
+
+/** Nearest items that a reranker scores for each match. */
+const candidatesPerMatch = 4;
+
+/** What an index knows of texts. */
+export interface Texts {
+  readonly models: Models;
+  /** Of texts that come without a vector, if the index has a model. */
+  readonly embedder?: Embedder | undefined;
+}
+
+/** One list for a vector or a text, a list of lists for several vectors. */
+export async function answerQuery(
+  index: OpenIndex,
+  texts: Texts,
+  subject: QuerySubject,
+  options: CheckedQuery,
+): Promise<Match[] | Match[][]> {
+  if ("vectors" in subject) {
+    return search(index, subject.vectors, (i) => `queryVectors[${i}]`, options);
+  }
+  const vector = "vector" in subject ? subject.vector : await embedQuery(index, texts, subject.contents);
+  const [matches] = await search(index, [vector], () => "queryVector", options);
+  return matches;
+}
+
+/** As `answerQuery` for a text, ordered by the scores of a reranker; items without contents are left out. */
+export async function answerRanked(
+  index: OpenIndex,
+  texts: Texts,
+  { contents, rerank }: { readonly contents: string; readonly rerank: RerankInput },
+  options: CheckedQuery,
+): Promise<RankedMatch[]> {
+  const reranker = texts.models.reranker(rerank);
+  const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
+  const include = new Set([...options.include, "contents" as const]);
+  const vector = await embedQuery(index, texts, contents);
+  const [nearest] = await search(index, [vector], () => "queryVector", { ...options, topK, include });
+  const candidates = nearest.filter((match) => match.contents !== undefined);
+  const passages = candidates.map((match) => match.contents ?? "");
+  const best = await rankBest(reranker, contents, passages, options.topK);
+  return best.map(({ position, score }) => {
+    const { contents: text, ...match } = candidates[position];
+    return { ...match, ...(options.include.has("contents") && { contents: text }), score };
+  });
+}
+
+async function embedQuery({ model }: OpenIndex, { embedder }: Texts, queryContents: string): Promise<Vector> {
+  if (embedder !== undefined) return embedder.embedQuery(queryContents);
+  const reason =
+    model === undefined
+      ? "an index with an embedding model; this one has none, give queryVector"
+      : "the embedding model, which its creator gave as an object; give it to loadIndex as embedding";
+  throw invalid(`queryContents: expected ${reason}`);
+}
+
+async function search(
+  index: OpenIndex,
+  vectors: readonly Vector[],
+  where: (i: number) => string,
+  options: CheckedQuery,
+): Promise<Match[][]> {
+  return index.snapshots.read(async (snapshot) => {
+    const dimension = dimensionOf(index, snapshot.manifest);
+    const { metric } = index.config;
+    if (dimension === undefined) {
+      // No vector has been stored yet, so any dimension may ask and nothing is near.
+      return vectors.map((vector, i) => {
+        copyVector(vector, new Float32Array(vector.length), metric, where(i));
+        return [];
+      });
+    }
+    const packed = new Float32Array(vectors.length * dimension);
+    vectors.forEach((vector, i) => {
+      copyVector(vector, packed.subarray(i * dimension, (i + 1) * dimension), metric, where(i));
+    });
+    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+    return query(index.searcher, snapshot, packed, dimension, options);
+  });
+}
+
+/** Whether the vectors of items are there to be given back. */
+export function keepsVectors({ model }: Snapshot): boolean {
+  return model?.quantizer === undefined;
+}
+
+/** Throws `not_supported` if `include` names vectors. */
+export function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
+  if (!include.has("vector")) return;
+  throw new SealdexError(
+    "not_supported",
+    `include: a trained index of type ${config.type} keeps codes and no vectors`,
+  );
+}
