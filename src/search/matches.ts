@@ -18,8 +18,17 @@ export interface Matches {
   readonly isSelective: boolean;
   /** Whether `searchPrefiltered` can do that: it cannot if rows are codes alone. */
   readonly canPrefilter: boolean;
+  /** The segments that have a match. */
+  readonly selected: readonly SelectedSegment[];
   /** Filled by `listMatches`. */
   readonly byList: (ListMatches | undefined)[];
+}
+
+export interface SelectedSegment {
+  readonly segment: OpenSegment;
+  readonly matching: MatchingRows;
+  /** How many segments of the snapshot are newer. */
+  readonly newerSegments: number;
 }
 
 export interface ListMatches {
@@ -36,6 +45,8 @@ const blockBytes = 8;
 /** The matches of a filter, which do not change while the snapshot is in use. */
 export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
   const key = namedKey<CachedMatches>(`matches ${filterDigest(filter)}`);
+  const known = snapshot.cache.peek(key);
+  if (known !== undefined) return known;
   const [matches] = await snapshot.cache.load([key], async () => [await pinMatches(snapshot, filter)]);
   return matches;
 }
@@ -63,6 +74,8 @@ async function pinMatches(
   }
   const found = [...rows.values()];
   const count = found.reduce((sum, matching) => sum + matching.count, 0);
+  const newerThan = ({ ref }: OpenSegment) =>
+    segments.filter((other) => other.ref.sequence > ref.sequence).length;
   const blocks = found.reduce((sum, matching) => sum + matching.blocks.size, 0);
   return {
     rows,
@@ -70,6 +83,9 @@ async function pinMatches(
     share: count / segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0),
     isSelective: segments.every(({ reader }) => isSelective(count, reader.footer.dimension)),
     canPrefilter: segments.every(({ reader }) => reader.codec.kind === "vectors"),
+    selected: Array.from(rows, ([segment, matching]) => ({ segment, matching })).flatMap((each) =>
+      each.matching.count > 0 ? [{ ...each, newerSegments: newerThan(each.segment) }] : [],
+    ),
     byList: [],
     bytes: listBytes * (segments.length + listBlocks.firsts.length) + blockBytes * blocks,
     free,

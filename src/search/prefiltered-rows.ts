@@ -56,6 +56,11 @@ export async function pinPrefiltered(
   return rows;
 }
 
+/** The matching rows if they are open, not pinned: valid until the next await. */
+export function peekPrefiltered(reader: SegmentReader, matching: MatchingRows): PrefilteredRows | undefined {
+  return reader.cache.peek(prefilteredKey(matching));
+}
+
 export function unpinPrefiltered(reader: SegmentReader, matching: MatchingRows): void {
   reader.cache.unpin([prefilteredKey(matching)]);
 }

@@ -6,71 +6,128 @@
 import { QueryVector } from "../engine/query-vector.js";
 import { flatScanner } from "../engine/scanner.js";
 import { Search } from "../engine/search.js";
+import type { IndexConfig } from "../engine/config.js";
+import type { OpenIdTable } from "../segment/opened-blocks.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Found } from "./found.js";
-import type { Matches } from "./matches.js";
+import type { Matches, SelectedSegment } from "./matches.js";
+import { isComplete } from "./open-list-blocks.js";
 import { pinIdTables } from "./pinned-id-tables.js";
-import { type PrefilteredPiece, pinPrefiltered, unpinPrefiltered } from "./prefiltered-rows.js";
+import {
+  peekPrefiltered,
+  type PrefilteredPiece,
+  type PrefilteredRows,
+  pinPrefiltered,
+  unpinPrefiltered,
+} from "./prefiltered-rows.js";
 import type { SearchScope } from "./search-scope.js";
-import type { OpenSegment } from "./snapshot.js";
+
+/** The matching rows of a segment, opened. */
+interface OpenedMatches {
+  readonly selected: SelectedSegment;
+  readonly opened: PrefilteredRows;
+}
 
 /** Rows of a piece that was scanned. */
-interface ScannedPiece {
-  readonly segment: OpenSegment;
-  /** Row numbers in the segment, of all its pieces. */
-  readonly rows: readonly number[];
+interface ScannedPiece extends OpenedMatches {
   readonly piece: PrefilteredPiece;
 }
 
-/** Compares a query with every row that matches. */
+/** Compares a query with every row that matches. Awaits nothing if these rows are open already. */
 export async function searchPrefiltered(
   { searcher: { config }, snapshot }: SearchScope,
-  matches: Matches,
+  { selected }: Matches,
   vector: Float32Array,
   topK: number,
 ): Promise<Found> {
-  const wanted = [...matches.rows].filter(([, { count }]) => count > 0);
-  const newerThan = ({ ref }: OpenSegment) =>
-    snapshot.segments.filter((other) => other.ref.sequence > ref.sequence).length;
-  const newerSegments = wanted.map(([segment]) => newerThan(segment));
-  const pinning = pinIdTables(snapshot.newestReaders(Math.max(...newerSegments)));
+  const newer = snapshot.newestReaders(Math.max(...selected.map(({ newerSegments }) => newerSegments)));
+  const tables = newer.map((reader) => reader.openedTable());
+  const segments = peekAll(selected);
+  if (segments !== undefined && isComplete(tables)) return scan(segments, tables, vector, { config, topK });
+  const pinned = await pinAll(selected, newer, config);
+  try {
+    return scan(pinned.segments, pinned.tables, vector, { config, topK });
+  } finally {
+    pinned.release();
+  }
+}
+
+function peekAll(selected: readonly SelectedSegment[]): OpenedMatches[] | undefined {
+  const segments: OpenedMatches[] = [];
+  for (const each of selected) {
+    const opened = peekPrefiltered(each.segment.reader, each.matching);
+    if (opened === undefined) return undefined;
+    segments.push({ selected: each, opened });
+  }
+  return segments;
+}
+
+/** Opens the matching rows, and the id tables by which newer segments shadow them. Call `release` when done. */
+async function pinAll(
+  selected: readonly SelectedSegment[],
+  newer: readonly SegmentReader[],
+  config: IndexConfig,
+) {
+  const pinning = pinIdTables(newer);
   // Awaited below; until then a failure must not count as unhandled.
   pinning.catch(() => undefined);
   const results = await Promise.allSettled(
-    wanted.map(([{ reader }, matching]) => pinPrefiltered(config, reader, matching)),
+    selected.map(({ segment, matching }) => pinPrefiltered(config, segment.reader, matching)),
   );
+  const releaseRows = () => {
+    results.forEach(({ status }, i) => {
+      const { segment, matching } = selected[i];
+      if (status === "fulfilled") unpinPrefiltered(segment.reader, matching);
+    });
+  };
+  const segments: OpenedMatches[] = [];
+  try {
+    const { tables, release } = await pinning;
+    for (const [i, result] of results.entries()) {
+      if (result.status === "fulfilled") segments.push({ selected: selected[i], opened: result.value });
+      else {
+        release();
+        throw result.reason;
+      }
+    }
+    return { segments, tables, release: () => (release(), releaseRows()) };
+  } catch (error) {
+    releaseRows();
+    throw error;
+  }
+}
+
+function scan(
+  segments: readonly OpenedMatches[],
+  tables: readonly OpenIdTable[],
+  vector: Float32Array,
+  { config, topK }: { readonly config: IndexConfig; readonly topK: number },
+): Found {
   const query = new QueryVector(config.metric, vector, undefined);
   const search = new Search(query, flatScanner(query), topK);
-  const release = [() => search.free(), () => query.free()];
-  results.forEach(({ status }, i) => {
-    const [{ reader }, matching] = wanted[i];
-    if (status === "fulfilled") release.push(() => unpinPrefiltered(reader, matching));
-  });
   try {
-    const pinned = await pinning;
-    release.push(pinned.release);
-    search.shadowBy(pinned.tables);
+    search.shadowBy(tables);
     const scanned: ScannedPiece[] = [];
-    results.forEach((result, i) => {
-      if (result.status === "rejected") throw result.reason;
-      const { rows, pieces } = result.value;
-      const jobs = pieces.map((piece) => ({
-        block: scanned.push({ segment: wanted[i][0], rows, piece }) - 1,
+    for (const { selected, opened } of segments) {
+      const jobs = opened.pieces.map((piece) => ({
+        block: scanned.push({ selected, opened, piece }) - 1,
         codes: piece.codes,
         distance: undefined,
         pruned: false,
-        newerSegments: newerSegments[i],
+        newerSegments: selected.newerSegments,
         accepted: 0,
         firstBit: 0,
       }));
       search.scan(jobs);
-    });
+    }
     const candidates = search.finish();
     const places = candidates.map(({ block, row }) => {
-      const { segment, rows, piece } = scanned[block];
-      return { segment, row: rows[piece.firstPlace + row] };
+      const { selected, opened, piece } = scanned[block];
+      return { segment: selected.segment, row: opened.rows[piece.firstPlace + row] };
     });
     return { candidates, places };
   } finally {
-    for (const each of release) each();
+    search.free();
+    query.free();
   }
 }
