@@ -1,25 +1,30 @@
-/** Random histories of one index under two clients: every answer is that of the plain index, or an error that it deserves. */
+/** Random histories of one index under several clients: every answer is that of the plain index, or an error that it deserves. */
 
 import { randomBytes } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
 import {
-  type Client,
+  copyIndex,
   createClient,
+  type EmbeddedClient,
   generateKey,
   type IndexConfigInput,
   type Item,
   type Metric,
-  type QueryOptions,
   SealdexError,
   type VectorIndex,
 } from "../../src/core.js";
+import { itemsMin, pauseMs } from "../../src/encrypted-index/automatic-training.js";
 import { matchesEverything } from "../../src/filter.js";
-import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { checkItem, checkMatches } from "./answers.js";
+import { checkAtLimits, checkGet, checkItems, checkOutline, checkQuery } from "./checked-reads.js";
 import type { Choice } from "./choice.js";
-import { randomFilter, randomMetadata } from "./documents.js";
+import { randomFilter } from "./documents.js";
+import { type Handle, HistoryPlace } from "./history-place.js";
 import { invalidCall } from "./invalid-calls.js";
+import { Killed, type OtherProcess } from "./other-process.js";
 import { PlainIndex, type PlainItem } from "./plain-index.js";
+import { RandomItems } from "./random-items.js";
+import { StoreCalls } from "./store-calls.js";
 
 const types: readonly IndexConfigInput[] = [
   { type: "ivfflat" },
@@ -29,95 +34,112 @@ const types: readonly IndexConfigInput[] = [
   { type: "ivfpq", pqDim: 2, pqBits: 4 },
 ];
 const metrics: readonly Metric[] = ["euclidean", "cosine", "squared_euclidean"];
-const everyList = Number.MAX_SAFE_INTEGER;
-
-interface OpenClient {
-  client: Client;
-  index: VectorIndex;
-}
+const dimensions = [2, 2, 2, 2, 4, 4, 6, 30, 64, 66, 128, 200];
+/** Codes of so many numbers are added up in several passes. */
+const longDimensions = [1026, 2050];
+/** Of histories: on disk with another process, and with automatic training. */
+const diskShare = 0.03;
+const automaticShare = 0.01;
 
 export class LibraryHistory {
   readonly #choice: Choice;
-  readonly #store: BlobStore = createMemoryStore();
-  readonly #address = { indexName: "history", indexKey: generateKey() };
+  readonly #place: HistoryPlace;
+  readonly #random: RandomItems;
+  #address = { indexName: "history", indexKey: generateKey() };
   #plain: PlainIndex;
-  /** Distinct from one another in some histories, equal in others. */
-  readonly #scale: readonly number[];
-  #clients: OpenClient[] = [];
-  /** Calls made so far. */
-  calls = 0;
+  #handles: Handle[] = [];
 
-  constructor(choice: Choice) {
-    this.#choice = choice;
-    const dimension = choice.of([2, 2, 4, 6, 30, 64]);
-    const config = { ...choice.of(types), dimension };
-    const { dimension: _, ...open } = config;
-    this.#plain = new PlainIndex(choice.chance(0.5) ? config : open, choice.of(metrics));
-    this.#dimension = dimension;
-    this.#scale = choice.of([
-      [1],
-      [1, 0],
-      [0.1, 1e-3, 1e3],
-      [1e-45, 1e-38, 1e-20],
-      [1e12, 1, 1e-12],
-      [-0, 0],
-    ]);
+  /** `other`: a process that some histories open their index in. */
+  static async create(choice: Choice, other: OtherProcess): Promise<LibraryHistory> {
+    const isAutomatic = choice.chance(automaticShare);
+    const onDisk = !isAutomatic && choice.chance(diskShare);
+    const place = await HistoryPlace.create(choice, onDisk ? other : undefined, isAutomatic);
+    return new LibraryHistory(choice, place);
   }
 
-  readonly #dimension: number;
+  private constructor(choice: Choice, place: HistoryPlace) {
+    this.#choice = choice;
+    this.#place = place;
+    const dimension = choice.of(choice.chance(0.02) ? longDimensions : dimensions);
+    this.#random = new RandomItems(choice, place.isAutomatic ? 2 : dimension);
+    const type = choice.of(types);
+    const config = choice.chance(0.5) ? { ...type, dimension: this.#random.dimension } : type;
+    this.#plain = new PlainIndex(config, choice.of(metrics));
+  }
+
+  /** Calls of indexes made so far. */
+  get calls(): number {
+    return this.#place.calls;
+  }
 
   async run(steps: number): Promise<void> {
-    const { client } = this.#open();
+    const client = this.#place.client();
     await this.#create(client);
     await client.close();
-    this.#clients = [await this.#load(), await this.#load()];
-    if (this.#choice.chance(0.6)) await this.#begin();
+    await this.#loadAll();
+    if (this.#place.isAutomatic) await this.#beginAutomatic();
+    else if (this.#choice.chance(0.6)) await this.#begin();
     for (let step = 0; step < steps; step++) await this.#step();
     await this.#checkAll();
-    for (const each of this.#clients) await each.client.close();
+    for (const handle of this.#handles) await handle.close();
+    await this.#place.remove();
   }
 
   /** Many lists, which few random steps would make. */
   async #begin(): Promise<void> {
-    const items = this.#choice.list(120, () => this.#item());
+    const items = this.#choice.list(120, () => this.#random.item());
     await this.#index.upsert(items);
     this.#plain.upsert(items);
     await this.#index.train({ nLists: 12 });
     this.#plain.trained = true;
   }
 
-  async #create(client: Client): Promise<void> {
+  /** So many items that the index is trained once writes pause. */
+  async #beginAutomatic(): Promise<void> {
+    const { client, index } = await this.#place.load(this.#address);
+    for (let start = 0; start < itemsMin; start += itemsMin / 4) {
+      const items = this.#choice.list(itemsMin / 4, (i) => ({
+        id: `many ${start + i}`,
+        vector: this.#random.vector(),
+      }));
+      await index.upsert(items);
+      this.#plain.upsert(items);
+    }
+    this.#place.advance(pauseMs);
+    while (!(await index.describe()).trained) await turn();
+    this.#plain.trained = true;
+    await client?.close();
+  }
+
+  async #create(client: EmbeddedClient): Promise<void> {
     const { config, metric } = this.#plain;
     await client.createIndex({ ...this.#address, indexConfig: config, metric });
   }
 
-  #open(): { client: Client } {
-    const cacheBytesMax = this.#choice.of([undefined, 1, 20_000, 1_000_000]);
-    const client = createClient({
-      indexLocation: this.#store,
-      automaticTraining: false,
-      ...(cacheBytesMax !== undefined && { cacheBytesMax }),
-    });
-    return { client };
-  }
-
-  async #load(): Promise<OpenClient> {
-    const { client } = this.#open();
-    return { client, index: await client.loadIndex(this.#address) };
+  async #loadAll(): Promise<void> {
+    const there = await this.#place.loadThere(this.#address);
+    const here = [await this.#place.load(this.#address), await this.#place.load(this.#address)];
+    this.#handles = there === undefined ? here : [...here, there];
   }
 
   #step(): Promise<void> {
     return this.#choice.weighted([
       [6, () => this.#upsert()],
-      [6, () => this.#query()],
-      [3, () => this.#get()],
+      [6, () => checkQuery(this.#index, this.#plain, this.#random, this.#choice)],
+      [3, () => checkGet(this.#index, this.#plain, this.#random, this.#choice)],
       [1.5, () => this.#deleteIds()],
       [0.7, () => this.#deleteMatching()],
       [0.1, () => this.#deleteAll()],
       [1, () => this.#look()],
       [0.4, () => this.#train()],
-      [0.4, () => this.#compact()],
+      [0.4, () => this.#index.compact()],
       [0.4, () => this.#reopen()],
+      [0.2, () => this.#restart()],
+      [0.5, () => this.#wait()],
+      [0.2, () => this.#rotateKey()],
+      [0.1, () => this.#copy()],
+      [1, () => this.#useStore()],
+      [0.3, () => this.#killed()],
       [0.05, () => this.#atLimits()],
       [0.1, () => this.#replaceIndex()],
       [1, () => this.#aborted()],
@@ -127,108 +149,24 @@ export class LibraryHistory {
   }
 
   get #index(): VectorIndex {
-    this.calls++;
-    return this.#choice.of(this.#clients).index;
+    return this.#choice.of(this.#handles).index;
   }
 
-  #vector(): number[] {
-    const choice = this.#choice;
-    return choice.list(this.#dimension, () => (choice.below(7) - 3) * choice.of(this.#scale));
-  }
-
-  #id(): string {
-    const choice = this.#choice;
-    if (choice.chance(0.95)) return `id ${choice.below(80)}`;
-    return choice.of([
-      "ü".repeat(256),
-      "x".repeat(512),
-      "\u{1f600}",
-      "__proto__",
-      "constructor",
-      " ",
-      "\u0000",
-      "ﬀ",
-    ]);
-  }
-
-  #item(): Item {
-    const choice = this.#choice;
-    return {
-      id: this.#id(),
-      vector: choice.chance(0.5) ? this.#vector() : Float32Array.from(this.#vector()),
-      ...(choice.chance(0.7) && { metadata: randomMetadata(choice, 0.02) }),
-      ...(choice.chance(0.5) && {
-        contents: choice.of(["", "text", "\u{1f600}", "x".repeat(choice.below(3000))]),
-      }),
-    };
-  }
-
-  #items(): Item[] {
-    const choice = this.#choice;
-    const items = choice.list(choice.below(choice.of([2, 8, 40])), () => this.#item());
-    // Ids repeat within one call, and vectors are equal.
-    return items.concat(
-      items.filter(() => choice.chance(0.1)).map((item) => ({ ...item, contents: "again" })),
+  /** One of a client in this process. */
+  get #here(): Handle & { readonly client: EmbeddedClient } {
+    return this.#choice.of(
+      this.#handles.flatMap(({ client, ...rest }) => (client ? [{ client, ...rest }] : [])),
     );
   }
 
   async #upsert(): Promise<void> {
-    const items = this.#items();
+    const items = this.#random.items();
     await this.#index.upsert(items);
     this.#plain.upsert(items);
   }
 
-  async #query(): Promise<void> {
-    const choice = this.#choice;
-    const topK = choice.of([0, 1, 2, 5, 20, 100, 10_000]);
-    const probing = choice.of<Pick<QueryOptions, "nProbes" | "greedy">>([
-      { nProbes: everyList },
-      { nProbes: 0 },
-      { nProbes: 1 },
-      {},
-      { greedy: true },
-    ]);
-    const documents = [...this.#plain.items.values()].map(({ metadata }) => metadata);
-    const random = choice.chance(0.5) && documents.length > 0 ? randomFilter(choice, documents) : undefined;
-    const filter = random?.filter;
-    const vectors = choice.list(choice.chance(0.8) ? 1 : choice.below(70), () => this.#vector());
-    const fields = (["distance", "vector", "decoded", "contents", "metadata"] as const).filter(() =>
-      choice.chance(0.5),
-    );
-    const include = this.#plain.isExact ? fields : fields.filter((field) => field !== "vector");
-    const options = { topK, ...probing, include, ...(filter && { filter }) };
-    const index = this.#index;
-    const single = vectors.length === 1 && choice.chance(0.7);
-    const results = single
-      ? [await index.query({ queryVector: vectors[0], ...options })]
-      : await index.query({ queryVectors: vectors, ...options });
-    const matching = this.#plain.matching(random?.matches ?? (() => true));
-    if (results.length !== vectors.length)
-      throw new Error(`${results.length} results of ${vectors.length} queries`);
-    // A filter that few rows match is answered by comparing them all.
-    const isExhaustive = !this.#plain.trained || probing.nProbes === everyList || probing.greedy === true;
-    const isNearest = this.#plain.isExact && (isExhaustive || filter !== undefined);
-    const isFull = isExhaustive || isNearest || probing.nProbes === 0;
-    results.forEach((found, i) => {
-      const asked = { topK, include, isFull, isNearest, filter };
-      checkMatches(this.#plain, Float32Array.from(vectors[i]), found, matching, asked);
-    });
-  }
-
-  async #get(): Promise<void> {
-    const choice = this.#choice;
-    const ids = choice.list(choice.below(12), () => this.#id());
-    const include = choice.of([undefined, [], ["contents"], ["metadata", "decoded"]] as const);
-    const found = await this.#index.get(ids, include && { include });
-    const expected = ids.flatMap((id) => this.#plain.items.get(id) ?? []);
-    if (found.length !== expected.length) throw new Error(`got ${found.length} items of ${expected.length}`);
-    found.forEach((item, i) =>
-      checkItem(this.#plain, item, expected[i], include ?? ["vector", "contents", "metadata"]),
-    );
-  }
-
   async #deleteIds(): Promise<void> {
-    const ids = this.#choice.list(this.#choice.below(6), () => this.#id());
+    const ids = this.#choice.list(this.#choice.below(6), () => this.#random.id());
     await this.#index.delete({ ids });
     for (const id of ids) this.#plain.items.delete(id);
   }
@@ -248,39 +186,18 @@ export class LibraryHistory {
     this.#plain.items.clear();
   }
 
-  async #look(): Promise<void> {
-    const choice = this.#choice;
-    const count = await this.#index.count();
-    if (count !== this.#plain.items.size) throw new Error(`count ${count} of ${this.#plain.items.size}`);
-    const limit = choice.of([0, 1, 7, 1000, Number.MAX_SAFE_INTEGER]);
-    const after = choice.chance(0.5) ? this.#id() : undefined;
-    const ids = await this.#index.listIds({ limit, ...(after !== undefined && { after }) });
-    const expected = this.#plain
-      .ids()
-      .filter((id) => after === undefined || id > after)
-      .slice(0, limit);
-    if (JSON.stringify(ids) !== JSON.stringify(expected))
-      throw new Error(`ids ${ids.join()} of ${expected.join()}`);
-    const { type, metric, dimension, trained } = await this.#index.describe();
-    const { config, dimension: decided } = this.#plain;
-    const described = [config.type, this.#plain.metric, decided, this.#plain.trained];
-    if (JSON.stringify([type, metric, dimension, trained]) !== JSON.stringify(described)) {
-      throw new Error(`described as ${JSON.stringify([type, metric, dimension, trained])}`);
-    }
+  #look(): Promise<void> {
+    return checkOutline(this.#index, this.#plain, this.#random, this.#choice);
   }
 
   async #checkAll(): Promise<void> {
     await this.#look();
-    const items = await this.#index.get(this.#plain.ids());
-    const include = ["vector", "contents", "metadata"];
-    items.forEach((item) =>
-      checkItem(this.#plain, item, this.#plain.items.get(item.id) as PlainItem, include),
-    );
+    await checkItems(this.#index, this.#plain);
   }
 
   async #train(): Promise<void> {
     const { size } = this.#plain.items;
-    const nLists = this.#choice.of([undefined, 1, 2, 5, size, size + 1]);
+    const nLists = this.#choice.of([undefined, 1, 2, 5, Math.min(size, 100), size + 1]);
     if (size === 0 || (nLists ?? 1) > size) {
       return this.#refuse(
         (index) => index.train(nLists === undefined ? {} : { nLists }),
@@ -291,63 +208,152 @@ export class LibraryHistory {
     this.#plain.trained = true;
   }
 
-  async #compact(): Promise<void> {
-    await this.#index.compact();
-  }
-
   async #reopen(): Promise<void> {
-    const at = this.#choice.below(this.#clients.length);
-    const [closed] = this.#clients.splice(at, 1, await this.#load());
-    const { index, client } = closed;
-    const late = this.#choice.chance(0.5) ? index.count() : undefined;
-    await client.close();
+    const closed = this.#here;
+    const at = this.#handles.findIndex(({ client }) => client === closed.client);
+    this.#handles[at] = await this.#place.load(this.#address);
+    const late = this.#choice.chance(0.5) ? closed.index.count() : undefined;
+    await closed.client.close();
     // A call made before may end; one made after may not begin.
     await late;
-    await expectRefusal(index.count(), ["invalid_request"]);
-    await client.close();
+    await expectRefusal(closed.index.count(), ["invalid_request"]);
+    await closed.client.close();
+  }
+
+  /** Everybody closes, and opens the index anew. */
+  async #restart(): Promise<void> {
+    await Promise.all(this.#handles.map((handle) => handle.close()));
+    await this.#loadAll();
+    await this.#checkAll();
+  }
+
+  /** Time passes: clients train by themselves, and what is out of use is deleted. */
+  async #wait(): Promise<void> {
+    this.#place.advance(this.#choice.of([pauseMs, 30_000, 600_000, 3_600_000, 3 * 86_400_000]));
+    await this.#upsert();
+    await this.#look();
+  }
+
+  /** Handles opened with the old key are good for nothing any more. */
+  async #rotateKey(): Promise<void> {
+    const indexKey = generateKey();
+    const old = this.#address;
+    const rotating = this.#index;
+    await rotating.rotateKey(indexKey);
+    await checkOutline(rotating, this.#plain, this.#random, this.#choice);
+    for (const { index } of this.#handles) {
+      if (index === rotating) continue;
+      await expectRefusal(index.count(), ["wrong_index_key"]);
+      await expectRefusal(index.upsert([this.#random.item()]), ["wrong_index_key"]);
+    }
+    await expectRefusal(this.#here.client.loadIndex(old), ["wrong_index_key"]);
+    this.#address = { ...old, indexKey };
+    await this.#restart();
+  }
+
+  /** A copy has the same items, and goes its own way. */
+  async #copy(): Promise<void> {
+    const { client } = this.#here;
+    const to = { indexLocation: createMemoryStore(), automaticTraining: false };
+    const copying = { ...this.#address, from: client, to, newName: "copy" };
+    await copyIndex(copying);
+    // Once more: there is nothing left to do, or the copy is behind.
+    await copyIndex(copying).catch((error: unknown) => {
+      if (!isRefusal(error, ["already_exists"])) throw error;
+    });
+    const copyClient = createClient(to);
+    const copy = await copyClient.loadIndex({ ...this.#address, indexName: "copy" });
+    await checkOutline(copy, this.#plain, this.#random, this.#choice);
+    await checkItems(copy, this.#plain);
+    await checkQuery(copy, this.#plain, this.#random, this.#choice);
+    await copy.upsert([{ id: "only in the copy", vector: this.#random.vector() }]);
+    await copyClient.close();
+    await this.#look();
+  }
+
+  async #useStore(): Promise<void> {
+    const { client, index } = this.#here;
+    const address = { client, ...this.#address };
+    const store = new StoreCalls(address, index, this.#plain, this.#random, this.#choice);
+    for (let call = this.#choice.below(4); call >= 0; call--) {
+      await store.run();
+    }
+  }
+
+  /** The other process is killed during a write, which is there then as a whole or not at all. */
+  async #killed(): Promise<void> {
+    const there = this.#handles.find(({ client }) => client === undefined);
+    if (there === undefined) return this.#upsert();
+    const items = this.#random.items();
+    const before = new Map(this.#plain.items);
+    const write = there.index.upsert(items);
+    const waited = this.#choice.of([0, 0, 1, 5, 20, 100]);
+    for (let turns = 0; turns < waited; turns++) await turn();
+    await this.#place.kill();
+    const isAcknowledged = await write.then(
+      () => true,
+      (error: unknown) => {
+        if (!(error instanceof Killed)) throw error;
+        return false;
+      },
+    );
+    this.#handles.splice(this.#handles.indexOf(there), 1);
+    this.#plain.upsert(items);
+    const after = new Map(this.#plain.items);
+    if (!isAcknowledged && !(await this.#holds(after))) {
+      this.#plain.items.clear();
+      for (const [id, item] of before) this.#plain.items.set(id, item);
+      this.#plain.dimension = (await this.#index.describe()).dimension;
+    }
+    await this.#checkAll();
+    const again = await this.#place.loadThere(this.#address);
+    if (again !== undefined) this.#handles.push(again);
+  }
+
+  /** Whether the index has exactly these items. */
+  async #holds(items: ReadonlyMap<string, PlainItem>): Promise<boolean> {
+    const outlineOf = (each: { id: string; contents?: string; vector?: Float32Array }) =>
+      JSON.stringify([each.id, each.contents, [...(each.vector ?? [])]]);
+    const isTrained = !this.#plain.isExact;
+    const include = isTrained ? (["contents"] as const) : (["contents", "vector"] as const);
+    const found = await this.#index.get([...items.keys()], { include });
+    const expected = [...items.values()].map(({ id, contents, vector }) =>
+      outlineOf({ id, ...(contents !== undefined && { contents }), ...(!isTrained && { vector }) }),
+    );
+    return JSON.stringify(found.map(outlineOf)) === JSON.stringify(expected);
   }
 
   /** Valid calls of the largest size. */
   async #atLimits(): Promise<void> {
-    const choice = this.#choice;
+    if (this.#place.isAutomatic) return this.#look();
     const largest = {
       id: "x".repeat(512),
-      vector: this.#vector(),
+      vector: this.#random.vector(),
       metadata: { a: "x".repeat(65_536 - 8) },
       contents: "x".repeat(2 ** 20),
     };
     await this.#index.upsert([largest]);
     this.#plain.upsert([largest]);
-    const vectors = choice.list(1000, () => this.#vector());
-    const matching = this.#plain.matching(() => true);
-    const results = await this.#index.query({ queryVectors: vectors, topK: 10_000, nProbes: everyList });
-    const asked = { topK: 10_000, include: ["distance"], filter: undefined, isFull: true, isNearest: false };
-    results.forEach((found, i) =>
-      checkMatches(this.#plain, Float32Array.from(vectors[i]), found, matching, asked),
-    );
-    const values = choice.list(10_000, (i) => i);
-    await this.#index.query({
-      queryVector: vectors[0],
-      filter: { $or: [{ n: { $in: values } }, { a: { $nin: values } }] },
-    });
-    await this.#index.delete({ ids: choice.list(10_000, (i) => `nobody ${i}`) });
+    await checkAtLimits(this.#index, this.#plain, this.#random, this.#choice);
+    await this.#index.delete({ ids: this.#choice.list(10_000, (i) => `nobody ${i}`) });
   }
 
   /** Deletes the index, after which nobody has it, and makes one of the same name. */
   async #replaceIndex(): Promise<void> {
-    const { client } = this.#choice.of(this.#clients);
+    const { client } = this.#here;
     await client.deleteIndex(this.#address);
-    for (const { index } of this.#clients) {
+    for (const { index } of this.#handles) {
       await expectRefusal(index.count(), ["not_found"]);
-      await expectRefusal(index.upsert([this.#item()]), ["not_found"]);
+      await expectRefusal(index.upsert([this.#random.item()]), ["not_found"]);
       await expectRefusal(index.compact(), ["not_found"]);
     }
     await expectRefusal(client.deleteIndex(this.#address), ["not_found"]);
     this.#plain = new PlainIndex(this.#plain.config, this.#plain.metric);
     await this.#create(client);
-    const closing = this.#clients;
-    this.#clients = [await this.#load(), await this.#load()];
-    for (const each of closing) await each.client.close();
+    const closing = this.#handles;
+    // Another process has one index open at a time.
+    await this.#loadAll();
+    for (const handle of closing) if (handle.client !== undefined) await handle.close();
   }
 
   /** One call that is aborted somewhere on its way: it is as if it had not been made, or as if it had not been aborted. */
@@ -356,14 +362,14 @@ export class LibraryHistory {
     const controller = new AbortController();
     const { signal } = controller;
     const reason = new Error("enough");
-    const items = this.#items();
-    const ids = choice.list(4, () => this.#id());
-    const index = this.#index;
+    const items = this.#random.items();
+    const ids = choice.list(4, () => this.#random.id());
+    const { index } = this.#here;
     const [call, apply] = choice.of<readonly [() => Promise<unknown>, () => void]>([
       [() => index.upsert(items, { signal }), () => this.#plain.upsert(items)],
       [() => index.delete({ ids }, { signal }), () => ids.forEach((id) => this.#plain.items.delete(id))],
       [() => index.delete({ deleteAll: true }, { signal }), () => this.#plain.items.clear()],
-      [() => index.query({ queryVector: this.#vector(), signal }), () => undefined],
+      [() => index.query({ queryVector: this.#random.vector(), signal }), () => undefined],
       [() => index.listIds({ signal }), () => undefined],
       [() => index.compact({ signal }), () => undefined],
       [() => index.train({ nLists: 1, signal }), () => (this.#plain.trained = true)],
@@ -375,28 +381,27 @@ export class LibraryHistory {
       if (error === reason || (isEmpty && isRefusal(error, ["invalid_request"]))) return;
       throw error;
     });
-    for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (let passed = 0; passed < turns; passed++) await turn();
     controller.abort(reason);
     await settled;
     await this.#look();
   }
 
-  /** Calls of both clients at once that do not get in one another's way. */
+  /** Calls of all handles at once that do not get in one another's way. */
   async #together(): Promise<void> {
     const choice = this.#choice;
-    const own = (client: number) =>
-      this.#items().map((item) => ({ ...item, id: `${client} ${item.id}`.slice(0, 200) }));
-    const batches = this.#clients
+    const own = (handle: number) =>
+      this.#random.items().map((item) => ({ ...item, id: `${handle} ${item.id}`.slice(0, 200) }));
+    const batches: Item[][] = this.#handles
       .map((_, i) => own(i))
       .map((items) => items.filter(({ id }) => Buffer.byteLength(id) <= 512));
-    this.calls += 4;
     await Promise.all([
-      ...this.#clients.map(({ index }, i) => index.upsert(batches[i])),
-      ...this.#clients.map(({ index }) => (choice.chance(0.5) ? index.compact() : index.count())),
+      ...this.#handles.map(({ index }, i) => index.upsert(batches[i])),
+      ...this.#handles.map(({ index }) => (choice.chance(0.5) ? index.compact() : index.count())),
     ]);
     for (const items of batches) this.#plain.upsert(items);
     const before = this.#plain.items.size;
-    const counts = await Promise.all([...this.#clients, ...this.#clients].map(({ index }) => index.count()));
+    const counts = await Promise.all([...this.#handles, ...this.#handles].map(({ index }) => index.count()));
     if (counts.some((count) => count !== before)) throw new Error(`counts ${counts.join()} of ${before}`);
   }
 
@@ -406,10 +411,9 @@ export class LibraryHistory {
 
   async #invalid(): Promise<void> {
     const choice = this.#choice;
-    const wrong = invalidCall(choice, this.#vector(), () => this.#items());
-    await this.#refuse(wrong, ["invalid_request", "dimension_mismatch"]);
-    const { client } = choice.of(this.#clients);
-    this.calls++;
+    const wrong = invalidCall(choice, this.#random.vector(), () => this.#random.items());
+    const { client, index } = this.#here;
+    await expectRefusal(wrong(index), ["invalid_request", "dimension_mismatch"], String(wrong));
     await choice.of<() => Promise<void>>([
       () =>
         expectRefusal(client.loadIndex({ ...this.#address, indexKey: randomBytes(32) }), ["wrong_index_key"]),

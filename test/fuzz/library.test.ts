@@ -9,6 +9,7 @@ import { repeats } from "../tier.js";
 import { createChoice } from "./choice.js";
 import { heldBytes } from "./held-bytes.js";
 import { LibraryHistory } from "./library-history.js";
+import { OtherProcess } from "./other-process.js";
 
 const calls = repeats("SEALDEX_FUZZ_CALLS", { fast: 1000, all: 20_000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
@@ -29,12 +30,13 @@ test("random histories agree with a plain model", async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   process.on("unhandledRejection", note);
+  const other = new OtherProcess();
   try {
     const before = await kernelBytes();
     let made = 0;
     let held = Infinity;
     for (let seed = firstSeed; made < calls; seed++) {
-      const history = new LibraryHistory(createChoice(seed));
+      const history = await LibraryHistory.create(createChoice(seed), other);
       try {
         await history.run(stepsOfHistory);
       } catch (cause) {
@@ -48,6 +50,7 @@ test("random histories agree with a plain model", async () => {
     expect(unhandled).toEqual([]);
     expect(await kernelBytes()).toBe(before);
   } finally {
+    await other.kill();
     process.off("unhandledRejection", note);
   }
 });

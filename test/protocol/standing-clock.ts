@@ -17,7 +17,7 @@ export class StandingClock implements Clock {
 
   wall = () => 1_800_000_000_000 + this.ms;
   steady = () => this.ms;
-  pause = async () => {};
+  pause = async (_ms: number): Promise<void> => {};
 
   after(ms: number, run: () => void): () => void {
     const timer = { due: this.ms + ms, run };
