@@ -31,6 +31,7 @@ export type {
   S3Location,
   StorageLocation,
 } from "./storage/storage-location.js";
+export { openLocation } from "./storage/location.js";
 export { type RetryOptions, withRetries } from "./storage/retrying.js";
 export type {
   BatchQuery,

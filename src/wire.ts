@@ -61,6 +61,18 @@ export function decodeAddress(body: AddressBody): { indexName: string; indexKey:
   return { indexName: body.index_name, indexKey: body.index_key };
 }
 
+/** What a body says of the index that it is for, whatever request it is. */
+export function addressIn(body: unknown): { indexName: string | undefined; indexKey: string | undefined } {
+  const { index_name: indexName, index_key: indexKey } = (body ?? {}) as Partial<
+    Record<keyof AddressBody, unknown>
+  >;
+  return { indexName: textOf(indexName), indexKey: textOf(indexKey) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
 export interface RotateKeyBody extends AddressBody {
   readonly new_index_key: string;
 }

@@ -18,10 +18,11 @@ declare module "fastify" {
 const smallBytes = 64 * 1024;
 
 /** Holds the requests of `scope` back, before their bodies are read. Refuses those that say that they are too long. */
-export function limitRequests(scope: Server, { bodiesBytesMax, requestsMax, longRequestsMax }: Limits): void {
-  const bodies = new Gate(bodiesBytesMax);
-  const short = new Gate(requestsMax);
-  const long = new Gate(longRequestsMax);
+export function limitRequests(scope: Server, limits: Limits): void {
+  const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax } = limits;
+  const bodies = new Gate(bodiesBytesMax, waitingMax);
+  const short = new Gate(requestsMax, waitingMax);
+  const long = new Gate(longRequestsMax, waitingMax);
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredLength(request);
     const length = longestBody(request);

@@ -4,39 +4,56 @@
  */
 
 import type { FastifyInstance } from "fastify";
-import { type Client, SealdexError } from "sealdex/core";
+import type { BlobStore, Client, SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
 import { limitRequests } from "./admission.js";
-import { apiKeyCheck } from "./api-key.js";
+import { limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
 import { arrayRules, compileRest } from "./body/body-schema.js";
 import { readBody } from "./body/read-body.js";
 import { addDocumentation } from "./documentation.js";
 import { replyWithError, replyWithNoRoute } from "./error-reply.js";
 import { type Log, newServer, type Server } from "./http-server.js";
+import { FixedKeys } from "./keys/fixed-keys.js";
+import { IssuedKeys } from "./keys/issued-keys.js";
+import { KeyStore } from "./keys/key-store.js";
 import { defaultLimits, type Limits } from "./limits.js";
 import { OpenIndexes } from "./open-indexes.js";
+import { refuseUnderPressure } from "./pressure.js";
 import { addIndexRoutes } from "./routes/indexes.js";
+import { addKeyRoutes } from "./routes/keys.js";
+import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
 import * as schemas from "./schemas.js";
 import { closeSilentConnections } from "./silent-connections.js";
 
 export interface AppOptions {
   readonly client: Client;
-  /** Accepted in `X-API-Key`. */
+  /** Accepted in `X-API-Key`, for everything. */
   readonly apiKeys: readonly string[];
+  /** Default: no API keys can be issued. */
+  readonly issuing?: Issuing;
   /** What `/v1/health` reports. */
   readonly version: string;
   /** Default: those of `defaultLimits`. */
   readonly limits?: Partial<Limits>;
   /** Default: no log. */
   readonly log?: Log;
+  /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
+  readonly trustProxy?: string[];
+}
+
+export interface Issuing {
+  /** Accepted in `X-API-Key`, for everything; authenticates the records of issued keys. At least 32 characters. */
+  readonly rootKey: string;
+  /** Where the records are: the configuration location. The caller's to close. */
+  readonly store: BlobStore;
 }
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { client, apiKeys, version, log } = options;
+  const { client, apiKeys, issuing, version, log, trustProxy } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const app = newServer(limits, log);
+  const app = newServer({ limits, log, trustProxy });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", readBody);
   app.setValidatorCompiler(({ schema }) => compileRest(schema));
@@ -55,15 +72,17 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const indexes = new OpenIndexes(client);
   app.addHook("onClose", async () => indexes.close());
-  const isApiKey = apiKeyCheck(apiKeys);
+  const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
+  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
   await app.register(async (scope: Server) => {
-    scope.addHook("onRequest", async (request) => {
-      if (isApiKey(request.headers["x-api-key"])) return;
-      throw new SealdexError("unauthenticated", "X-API-Key: expected a valid API key");
-    });
+    await refuseUnderPressure(scope, limits);
+    requireApiKeys(scope, { fixed, issued }, limits);
     limitRequests(scope, limits);
+    limitWrongIndexKeys(scope, indexes, limits);
     addIndexRoutes(scope, client, indexes);
     addVectorRoutes(scope, indexes, limits);
+    addKeyRoutes(scope, issued);
+    addUserRoutes(scope, { client, indexes, issued });
   });
   return app;
 }

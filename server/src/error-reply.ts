@@ -6,8 +6,15 @@ import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from
 import { type ErrorCode, SealdexError } from "sealdex/core";
 import { encodeError, statusOfCode } from "sealdex/wire";
 
-/** Models load in seconds from disk, and in minutes from the network. */
-const retryAfterSeconds = 2;
+/**
+ * After how many seconds a request may succeed. Models load in seconds from disk, and in minutes from the network. What is
+ * refused by a rate says so itself.
+ */
+const retryAfterSeconds = new Map<ErrorCode, number>([
+  ["model_loading", 2],
+  ["overloaded", 1],
+  ["storage_unavailable", 1],
+]);
 
 type Thrown = FastifyError | SealdexError;
 
@@ -23,10 +30,11 @@ const serverFaults = new Map<ErrorCode, string>([
 export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply) {
   const [error, status] = translate(thrown);
   // Nobody reads the answer to a request that its client gave up; the log line of the request says so.
-  if (status >= 500 && !isGone(request, reply)) {
+  if (status >= 500 && error.code !== "overloaded" && !isGone(request, reply)) {
     request.log.error({ fault: faultOf(thrown) }, "request failed");
   }
-  if (error.code === "model_loading") reply.header("Retry-After", String(retryAfterSeconds));
+  const seconds = retryAfterSeconds.get(error.code);
+  if (seconds !== undefined) reply.header("Retry-After", String(seconds));
   return reply.code(status).send(encodeError(error, status));
 }
 
@@ -73,7 +81,7 @@ function parserFault(code: string): [number, string] {
 function translate(thrown: Thrown): [SealdexError, number] {
   if (thrown instanceof SealdexError) {
     const status = statusOfCode(thrown.code);
-    const isForClient = status < 500 || thrown.code === "model_loading";
+    const isForClient = status < 500 || thrown.code === "model_loading" || thrown.code === "overloaded";
     return [isForClient ? thrown : fault(thrown.code), status];
   }
   const { code, statusCode = 500, message } = thrown;

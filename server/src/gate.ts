@@ -1,5 +1,7 @@
 /** A limit on what is under way at once, in whatever unit: those that do not fit wait, first come, first served. */
 
+import { SealdexError } from "sealdex/core";
+
 interface Waiting {
   readonly weight: number;
   readonly admit: () => void;
@@ -7,16 +9,18 @@ interface Waiting {
 
 export class Gate {
   readonly #capacity: number;
+  readonly #waitingMax: number;
   #taken = 0;
   readonly #waiting: Waiting[] = [];
 
-  constructor(capacity: number) {
+  constructor(capacity: number, waitingMax: number) {
     this.#capacity = capacity;
+    this.#waitingMax = waitingMax;
   }
 
   /**
    * Resolves once `weight` fits, to a function that gives it back. More than the capacity counts as all of it. Rejects
-   * with the signal's reason if that aborts first.
+   * with the signal's reason if that aborts first, and with `overloaded` if too many wait already.
    */
   async enter(weight: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
@@ -32,6 +36,9 @@ export class Gate {
   }
 
   #wait(weight: number, signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length >= this.#waitingMax) {
+      return Promise.reject(new SealdexError("overloaded", "the service has too many requests to work on"));
+    }
     return new Promise((resolve, reject) => {
       const waiting = {
         weight,

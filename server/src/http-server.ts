@@ -24,10 +24,18 @@ const smallBodyBytesMax = 64 * 1024;
 /** How often the server looks for clients that take too long to send, at least. */
 const stalledCheckMs = 1000;
 
-export function newServer(limits: Limits, log: Log | undefined) {
+export interface ServerOptions {
+  readonly limits: Limits;
+  readonly log: Log | undefined;
+  /** Addresses of the proxies whose `X-Forwarded-For` names the client. */
+  readonly trustProxy: string[] | undefined;
+}
+
+export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
   const { headersMsMax, requestMsMax, stalledMsMax, connectionsMax } = limits;
   const options: FastifyHttpOptions<NodeServer> = {
     bodyLimit: smallBodyBytesMax,
+    trustProxy: trustProxy.length > 0 ? trustProxy : false,
     requestTimeout: requestMsMax,
     http: {
       headersTimeout: headersMsMax,

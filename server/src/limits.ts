@@ -25,11 +25,24 @@ export interface Limits {
   readonly headersMsMax: number;
   /** How long a client may take to send a request, its body included. */
   readonly requestMsMax: number;
+  /** Requests per minute with one API key, and from one address. */
+  readonly keyRequestsPerMinuteMax: number;
+  readonly addressRequestsPerMinuteMax: number;
+  /** Invalid API keys per minute from one address. */
+  readonly failedKeysPerMinuteMax: number;
+  /** Wrong index keys per minute that one client may send for one index. */
+  readonly wrongIndexKeysPerMinuteMax: number;
+  /** Requests that wait for others to be done. */
+  readonly waitingMax: number;
+  /** The mean delay of the event loop in the last second, beyond which requests are refused. */
+  readonly eventLoopDelayMsMax: number;
+  /** The heap in use, beyond which requests are refused, in bytes. */
+  readonly heapBytesMax: number;
   /** Connections open at a time; further ones are closed at once. */
   readonly connectionsMax: number;
 }
 
-const { ["heap_size_limit"]: heapBytesMax } = getHeapStatistics();
+const { ["heap_size_limit"]: heapSizeLimit } = getHeapStatistics();
 const resultBytesMax = 64 * 1024 * 1024;
 
 export const defaultLimits: Limits = {
@@ -40,10 +53,17 @@ export const defaultLimits: Limits = {
   longRequestsMax: 2,
   resultBytesMax,
   // Of the heap, since results are objects and texts there; the rest is for requests that are worked on.
-  resultsBytesMax: Math.max(resultBytesMax, heapBytesMax / 8),
+  resultsBytesMax: Math.max(resultBytesMax, heapSizeLimit / 8),
   workMsMax: 60_000,
   stalledMsMax: 30_000,
   headersMsMax: 10_000,
   requestMsMax: 60_000,
+  keyRequestsPerMinuteMax: Infinity,
+  addressRequestsPerMinuteMax: Infinity,
+  failedKeysPerMinuteMax: 60,
+  wrongIndexKeysPerMinuteMax: 60,
+  waitingMax: 1000,
+  eventLoopDelayMsMax: 2000,
+  heapBytesMax: 0.95 * heapSizeLimit,
   connectionsMax: 2000,
 };

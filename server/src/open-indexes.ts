@@ -51,6 +51,11 @@ export class OpenIndexes {
     return work(await this.#load(fingerprint, address));
   }
 
+  /** Whether the index is open under this key, or is being opened. */
+  isOpen(address: Address): boolean {
+    return this.#open.has(this.#fingerprint(address));
+  }
+
   /** Rotates the key and forgets the index under its old one. Throws as `VectorIndex.rotateKey` does. */
   async rotateKey(address: Address, newKey: string): Promise<void> {
     try {

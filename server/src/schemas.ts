@@ -9,15 +9,15 @@ import type { Metadata } from "sealdex/core";
 import { dimensionMax, itemsMax, queriesMax } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
 
-function optional<S extends TSchema>(schema: S, description?: string) {
+export function optional<S extends TSchema>(schema: S, description?: string) {
   return Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }));
 }
 
-function oneOf<T extends string>(...values: T[]) {
+export function oneOf<T extends string>(...values: T[]) {
   return Type.Unsafe<T>({ type: "string", enum: values });
 }
 
-function answers<S extends TSchema>(schema: S) {
+export function answers<S extends TSchema>(schema: S) {
   return { 200: schema, "4xx": failed, "5xx": failed };
 }
 
@@ -35,14 +35,14 @@ const queryBatch = Type.Array(vector, { maxItems: queriesMax });
 const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
 const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
 const filter = optional(metadata, "The same as `filters`; giving both is an error.");
-const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
+export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
 const failed = Type.Object({
   status_code: Type.Integer(),
   code: Type.String({ description: "What went wrong, for programs.", examples: ["not_found"] }),
   detail: Type.String({ description: "What was expected, what came, and where." }),
 });
 
-const indexKey = Type.String({
+export const indexKey = Type.String({
   pattern: "^[0-9a-fA-F]{64}$",
   description: "An encryption key: 32 bytes as 64 hexadecimal characters.",
 });

@@ -1,5 +1,6 @@
 /** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
 
+import { isIP } from "node:net";
 import { type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
 import { parseLocation } from "./location.js";
 
@@ -9,13 +10,20 @@ export interface Settings {
   readonly indexLocation: StorageLocation;
   readonly configLocation?: StorageLocation;
   readonly anchorLocation?: StorageLocation;
+  /** Accepted beside the keys that are issued, for everything. */
   readonly apiKeys: readonly string[];
+  /** Authenticates the records of issued API keys, and is itself accepted for everything. */
+  readonly rootKey?: string;
+  /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
+  readonly trustProxy: readonly string[];
   readonly automaticTraining: boolean;
   readonly models: ModelOptions;
 }
 
 /** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
 const apiKeyLengthMin = 16;
+/** Of the root key: what it authenticates can be attacked by trying out root keys, without asking the service. */
+const rootKeyLengthMin = 32;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -23,6 +31,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
+  const { SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -39,6 +48,8 @@ export function readSettings(environment: Environment): Settings {
       anchorLocation: parseLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION"),
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
+    ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
+    trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     models: readModels(environment),
   };
@@ -77,15 +88,41 @@ function parseSwitch(text: string, name: string): boolean {
   return text === "on";
 }
 
-/** Keys are required: without them, anyone who reaches the service could delete indexes and try index keys. */
+/**
+ * Throws `invalid_request` for a service that would accept no key. None can run without: anyone who reaches it could
+ * delete indexes and try index keys.
+ */
+export function requireKeys({ rootKey, apiKeys }: Settings): void {
+  if (rootKey !== undefined || apiKeys.length > 0) return;
+  throw invalid(
+    "SEALDEX_ROOT_KEY: expected a key with which API keys are issued; `sealdex-server generate-key` makes one. " +
+      "SEALDEX_API_KEYS, keys separated by commas, is accepted instead",
+  );
+}
+
+function parseRootKey(text: string): string {
+  if (/^[\x21-\x7e]+$/.test(text) && text.length >= rootKeyLengthMin) return text;
+  throw invalid(
+    `SEALDEX_ROOT_KEY: expected at least ${rootKeyLengthMin} printable ASCII characters without spaces; ` +
+      "`sealdex-server generate-key` makes one",
+  );
+}
+
+function parseProxies(text: string): string[] {
+  const proxies = parseList(text);
+  const isNetwork = (entry: string) => {
+    const [address, bits = "0", ...rest] = entry.split("/");
+    const bitsMax = isIP(address) === 6 ? 128 : 32;
+    return isIP(address) > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax && rest.length === 0;
+  };
+  if (proxies.every(isNetwork)) return proxies;
+  throw invalid(
+    "SEALDEX_TRUST_PROXY: expected addresses or networks such as 10.0.0.0/8, separated by commas",
+  );
+}
+
 function parseApiKeys(text: string): string[] {
   const keys = parseList(text);
-  if (keys.length === 0) {
-    throw invalid(
-      "SEALDEX_API_KEYS: expected one or more keys, separated by commas, for clients to send in X-API-Key; " +
-        "`sealdex-server generate-key` makes one",
-    );
-  }
   if (!keys.every((key) => /^[\x21-\x7e]+$/.test(key))) {
     throw invalid("SEALDEX_API_KEYS: expected keys of printable ASCII characters without spaces");
   }

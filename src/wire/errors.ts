@@ -14,6 +14,7 @@ export function statusOfCode(code: ErrorCode): number {
       return 422;
     case "unauthenticated":
       return 401;
+    case "forbidden":
     case "wrong_index_key":
       return 403;
     case "not_found":
@@ -22,7 +23,10 @@ export function statusOfCode(code: ErrorCode): number {
       return 409;
     case "too_large":
       return 413;
+    case "rate_limited":
+      return 429;
     case "storage_unavailable":
+    case "overloaded":
     case "model_loading":
     case "model_unavailable":
       return 503;
@@ -36,11 +40,13 @@ export function statusOfCode(code: ErrorCode): number {
 
 /** The code of an answer that carries none: another service's, or a proxy's. */
 export function codeOfStatus(status: number): ErrorCode {
-  if (status === 401 || status === 403 || status === 407) return "unauthenticated";
+  if (status === 401 || status === 407) return "unauthenticated";
+  if (status === 403) return "forbidden";
   if (status === 404) return "not_found";
   if (status === 409) return "already_exists";
   if (status === 413) return "too_large";
-  if (status === 408 || status === 429 || [502, 503, 504].includes(status)) return "storage_unavailable";
+  if (status === 429) return "rate_limited";
+  if (status === 408 || [502, 503, 504].includes(status)) return "storage_unavailable";
   return status >= 400 && status < 500 ? "invalid_request" : "internal";
 }
 

@@ -210,7 +210,7 @@ describe("a gate", () => {
   const never = new AbortController().signal;
 
   test("admits what fits, first come, first served, and passes over those that left", async () => {
-    const gate = new Gate(10);
+    const gate = new Gate(10, Infinity);
     const order: string[] = [];
     const first = await gate.enter(6, never);
     const leaving = new AbortController();

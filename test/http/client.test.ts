@@ -155,7 +155,7 @@ describe("failures", () => {
     [502, "<html>Bad gateway</html>", "storage_unavailable"],
     [503, '{"error":"Service Unavailable"}', "storage_unavailable"],
     [404, "<html>Not found</html>", "not_found"],
-    [403, "", "unauthenticated"],
+    [403, "", "forbidden"],
     [200, "<html>Welcome</html>", "internal"],
     [200, '{"hello":"world"}', "internal"],
     [204, "", "internal"],

@@ -87,7 +87,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
 );
 
 test.each<[string, Record<string, string>, RegExp]>([
-  ["API keys", { SEALDEX_INDEX_LOCATION: "memory:" }, /^error: SEALDEX_API_KEYS: expected .*generate-key/],
+  ["API keys", { SEALDEX_INDEX_LOCATION: "memory:" }, /^error: SEALDEX_ROOT_KEY: expected .*generate-key/],
   [
     "a location",
     { SEALDEX_API_KEYS: "x".repeat(16) },
@@ -153,13 +153,64 @@ test("serve says in one line that its port is taken", async () => {
   other.close();
 });
 
+test("keys are created, listed and revoked while a service runs", async () => {
+  const rootKey = generateKey();
+  const environment = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: rootKey };
+  const keys = (...args: string[]) =>
+    run(process.execPath, [program, "keys", ...args], { cwd: folder, env: environment });
+  const baseUrl = await serve(environment);
+  const list = async (apiKey: string) =>
+    (await fetch(`${baseUrl}/v1/indexes/list`, { headers: { "X-API-Key": apiKey } })).status;
+  expect(await list(rootKey)).toBe(200);
+
+  const options = ["--name", "reader", "--scope", "read", "--index", "a", "b", "--expires", "2999-12-31"];
+  const { stdout, stderr } = await keys("create", ...options);
+  const apiKey = stdout.trim();
+  const [, id] = /^id ([0-9a-f]{16})\n$/.exec(stderr) ?? [];
+  expect(await list(apiKey)).toBe(200);
+  const listed = (await keys("list")).stdout;
+  expect(JSON.parse(listed)).toMatchObject({ id, name: "reader", scopes: ["read"], indexes: ["a", "b"] });
+  expect(JSON.parse(listed)).toMatchObject({ expires: "2999-12-31T00:00:00.000Z" });
+  expect(listed).not.toContain(apiKey.slice(24, -8));
+
+  await keys("revoke", id);
+  expect((await keys("list")).stdout).toBe("");
+  await expect(keys("revoke", id)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^error: API key: there is no key/),
+  });
+  await stop("SIGTERM");
+  const restarted = await serve(environment);
+  const answer = await fetch(`${restarted}/v1/indexes/list`, { headers: { "X-API-Key": apiKey } });
+  expect(answer.status).toBe(401);
+});
+
+test.each<[string[], Record<string, string>, RegExp]>([
+  [["list"], { SEALDEX_INDEX_LOCATION: "file:./data" }, /^error: SEALDEX_ROOT_KEY: expected the root key/],
+  [["list"], { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_ROOT_KEY: "r".repeat(32) }, /^error: .*memory:/],
+  [
+    ["create", "--name", "a", "--scope", "read", "--expires", "soon"],
+    { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: "r".repeat(32) },
+    /^error: --expires: expected/,
+  ],
+  [["create", "--name", "a", "--scope", "root"], {}, /^error: .*Allowed choices are read, write, admin/],
+  [["create", "--scope", "read"], {}, /^error: required option '--name <text>'/],
+])("keys %j with %j says in one line what is wrong", async (args, env, message) => {
+  const attempt = run(process.execPath, [program, "keys", ...args], { cwd: folder, env });
+  await expect(attempt).rejects.toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(message),
+  });
+});
+
 test("the README's requests work, one after the other", async () => {
   const readme = await readFile(join(server, "README.md"), "utf8");
   const requests = [...readme.matchAll(/^curl -s localhost:8000(\S+) -H .*?(?: -d '(\{.*?\n\}))?'?$/gms)];
   expect(requests.length).toBeGreaterThan(5);
   const apiKey = generateKey();
   const indexKey = generateKey();
-  const baseUrl = await serve({ SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: apiKey });
+  const baseUrl = await serve({ SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_ROOT_KEY: apiKey });
   for (const [text, path, body] of requests) {
     const response = await fetch(baseUrl + path, {
       method: body === undefined ? "GET" : "POST",

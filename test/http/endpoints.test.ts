@@ -194,6 +194,8 @@ describe("all endpoints", () => {
     ...["query", "upsert", "get", "delete", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),
   ];
 
+  const keyPaths = ["/v1/keys", "/v1/indexes/{name}/users"].flatMap((path) => [path, `${path}/{id}`]);
+
   test.each([...paths, "/v1/indexes/list"])("%s needs an API key", async (path) => {
     const method = path.endsWith("list") ? "GET" : "POST";
     for (const headers of [{}, { "X-API-Key": `${service.apiKey}x` }, { Authorization: service.apiKey }]) {
@@ -268,7 +270,9 @@ describe("all endpoints", () => {
       paths: Record<string, { post?: { requestBody: object; responses: object }; get?: object }>;
     };
     expect(document.openapi).toMatch(/^3\.1/);
-    expect(Object.keys(document.paths).sort()).toEqual([...paths, "/v1/health", "/v1/indexes/list"].sort());
+    expect(Object.keys(document.paths).sort()).toEqual(
+      [...paths, ...keyPaths, "/v1/health", "/v1/indexes/list"].sort(),
+    );
     expect(document.paths["/v1/vectors/query"].post).toMatchObject({
       requestBody: { content: { "application/json": { schema: { required: ["index_name", "index_key"] } } } },
       responses: { "200": {}, "4XX": {}, "5XX": {} },

@@ -27,9 +27,9 @@ export interface RunningService {
 }
 
 export async function startService(
-  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits"> = {},
+  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits" | "issuing"> = {},
 ): Promise<RunningService> {
-  const { log, limits, ...locations } = options;
+  const { log, limits, issuing, ...locations } = options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -42,6 +42,7 @@ export async function startService(
     version: "1.2.3",
     ...(log && { log }),
     ...(limits && { limits }),
+    ...(issuing && { issuing }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
   let made = 0;

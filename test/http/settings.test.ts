@@ -1,7 +1,7 @@
 /** Settings from the environment: what each may be, and that no refusal repeats a value. */
 
 import { expect, test } from "vitest";
-import { readSettings } from "../../server/src/settings.js";
+import { readSettings, requireKeys } from "../../server/src/settings.js";
 
 const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
 const locationOf = (text: string) =>
@@ -13,6 +13,7 @@ test("two settings are needed, the others have defaults", () => {
     port: 8000,
     indexLocation: { location: "memory" },
     apiKeys: ["one-of-16-letters"],
+    trustProxy: [],
     automaticTraining: true,
     models: { allowed: [], offline: false, failWhileLoading: true },
   });
@@ -33,6 +34,7 @@ test("two settings are needed, the others have defaults", () => {
     indexLocation: { location: "local", path: "./data" },
     configLocation: { location: "local", path: "/var/lib/sealdex" },
     apiKeys: ["one-of-16-letters", "two-of-16-letters", "three-of-16-letters"],
+    trustProxy: [],
     anchorLocation: { location: "local", path: "./anchors" },
     automaticTraining: false,
     models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },
@@ -132,8 +134,6 @@ test.each([
 test.each([
   ["SEALDEX_INDEX_LOCATION", undefined],
   ["SEALDEX_INDEX_LOCATION", ""],
-  ["SEALDEX_API_KEYS", undefined],
-  ["SEALDEX_API_KEYS", " , "],
   ["SEALDEX_API_KEYS", "saf fron saf fron saf fron"],
   ["SEALDEX_API_KEYS", "säffron-säffron-säffron"],
   ["SEALDEX_API_KEYS", "saffronsaffrons"],
@@ -148,3 +148,34 @@ test.each([
   expect(attempt).toThrow(new RegExp(`^${name}: expected`));
   expect(attempt).not.toThrow(/fron/);
 });
+
+test("a root key has at least 32 printable characters, and one key of either kind is needed to serve", () => {
+  const rootKey = "r".repeat(32);
+  const settings = readSettings({ SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_ROOT_KEY: rootKey });
+  expect(settings).toMatchObject({ rootKey, apiKeys: [] });
+  requireKeys(settings);
+  requireKeys(readSettings(required));
+  const none = readSettings({ SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: " , " });
+  expect(() => requireKeys(none)).toThrow(/^SEALDEX_ROOT_KEY: expected a key/);
+  for (const wrong of ["saffron".padEnd(31, "x"), "saffron ".repeat(5), "säffron".repeat(5)]) {
+    const attempt = () => readSettings({ ...required, SEALDEX_ROOT_KEY: wrong });
+    expect(attempt).toThrow(/^SEALDEX_ROOT_KEY: expected at least 32/);
+    expect(attempt).not.toThrow(/fron/);
+  }
+});
+
+test.each([
+  ["10.0.0.1", ["10.0.0.1"]],
+  ["10.0.0.0/8, ::1, fd00::/8", ["10.0.0.0/8", "::1", "fd00::/8"]],
+])("the proxies %s are trusted", (text, proxies) => {
+  expect(readSettings({ ...required, SEALDEX_TRUST_PROXY: text }).trustProxy).toEqual(proxies);
+});
+
+test.each(["saffron", "10.0.0.0/x", "10.0.0.0/8/9", "10.0.0.0/33", "true"])(
+  "the proxy %s is refused",
+  (text) => {
+    const attempt = () => readSettings({ ...required, SEALDEX_TRUST_PROXY: text });
+    expect(attempt).toThrow(/^SEALDEX_TRUST_PROXY: expected/);
+    expect(attempt).not.toThrow(/saffron/);
+  },
+);

@@ -287,11 +287,11 @@ test("names inside a filter are the caller's and stay as they are", () => {
 
 test.each([
   [401, "unauthenticated"],
-  [403, "unauthenticated"],
+  [403, "forbidden"],
   [404, "not_found"],
   [409, "already_exists"],
   [413, "too_large"],
-  [429, "storage_unavailable"],
+  [429, "rate_limited"],
   [500, "internal"],
   [502, "storage_unavailable"],
   [301, "internal"],

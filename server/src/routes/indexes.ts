@@ -10,6 +10,7 @@ import {
   encodeDescription,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
+import { mayUseIndex } from "../keys/caller.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import * as schemas from "../schemas.js";
 
@@ -64,7 +65,8 @@ export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes
     return { status: "success", message: `Index '${address.indexName}' deleted successfully` };
   });
 
-  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async () => ({
-    indexes: await client.listIndexes(),
-  }));
+  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller }) => {
+    const names = await client.listIndexes();
+    return { indexes: caller === undefined ? [] : names.filter((name) => mayUseIndex(caller, name)) };
+  });
 }

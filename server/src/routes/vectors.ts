@@ -20,7 +20,7 @@ import * as schemas from "../schemas.js";
 
 export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limits): void {
   const bodyLimit = limits.queryBytesMax;
-  const large = new Gate(limits.resultsBytesMax);
+  const large = new Gate(limits.resultsBytesMax, limits.waitingMax);
   /** What limits a request that reads. */
   const reading = (reply: FastifyReply) => ({
     signal: untilTooLong(reply, limits.workMsMax),

@@ -1,0 +1,99 @@
+/** Which requests of a client are served: those with a valid API key, within its scopes, indexes and rates. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SealdexError } from "sealdex/core";
+import { addressIn } from "sealdex/wire";
+import type { Server } from "./http-server.js";
+import { type Caller, checkIndex, checkScope, type Scope } from "./keys/caller.js";
+import type { FixedKeys } from "./keys/fixed-keys.js";
+import type { IssuedKeys } from "./keys/issued-keys.js";
+import { routeAccess } from "./keys/route-access.js";
+import type { Limits } from "./limits.js";
+import type { OpenIndexes } from "./open-indexes.js";
+import { RateLimit } from "./rate-limit.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The scopes of which a caller needs one. */
+    access?: readonly Scope[];
+  }
+  interface FastifyRequest {
+    /** Undefined for endpoints that need no API key. */
+    caller?: Caller;
+  }
+}
+
+export interface Authentication {
+  readonly fixed: FixedKeys;
+  readonly issued: IssuedKeys | undefined;
+}
+
+/** Checks the requests of `scope` before their bodies are read, and the index that a body names before it is used. */
+export function requireApiKeys(scope: Server, keys: Authentication, limits: Limits): void {
+  const ofKey = new RateLimit(limits.keyRequestsPerMinuteMax);
+  const ofAddress = new RateLimit(limits.addressRequestsPerMinuteMax);
+  const identify = callerCheck(keys, new RateLimit(limits.failedKeysPerMinuteMax));
+  scope.addHook("onRoute", (route) => {
+    const [method] = [route.method].flat();
+    route.config = { ...route.config, access: routeAccess(method, route.url) };
+  });
+  scope.addHook("onRequest", async (request, reply) => {
+    await ofAddress.take(request.ip, reply, "requests of this address");
+    const caller = await identify(request, reply);
+    request.caller = caller;
+    await ofKey.take(caller.id, reply, "requests with this API key");
+    checkScope(caller, request.routeOptions.config.access ?? ["admin"]);
+  });
+  scope.addHook("preHandler", async ({ caller, body }) => {
+    const { indexName } = addressIn(body);
+    if (caller !== undefined && indexName !== undefined) checkIndex(caller, indexName);
+  });
+}
+
+/**
+ * An address that sends many invalid keys is refused with 429, and the storage is not asked for keys that it tries. Keys that
+ * are known to be valid go on working for others behind the same address.
+ */
+function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
+    const apiKey = request.headers["x-api-key"];
+    const checkMayRead = () => failures.check(request.ip, reply, "invalid API keys from this address");
+    if (typeof apiKey === "string") {
+      const caller = fixed.callerOf(apiKey) ?? (await issued?.callerOf(apiKey, checkMayRead));
+      if (caller !== undefined) return caller;
+    }
+    // A client that sends no key tries none.
+    if (apiKey !== undefined) {
+      if (await failures.count(request.ip)) {
+        request.log.warn({ address: request.ip }, "alarm: many invalid API keys from one address");
+      }
+      await checkMayRead();
+    }
+    throw new SealdexError("unauthenticated", "X-API-Key: expected a valid API key");
+  };
+}
+
+/**
+ * A client that tries many wrong keys on one index is refused with 429 and causes an alarm in the log. An index that is open
+ * under the key of a request was opened with the right one, so its other users go on working.
+ */
+export function limitWrongIndexKeys(scope: Server, indexes: OpenIndexes, limits: Limits): void {
+  const attempts = new RateLimit(limits.wrongIndexKeysPerMinuteMax);
+  const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) => `${caller?.id} ${ip} ${indexName}`;
+  scope.addHook("preHandler", async (request, reply) => {
+    const { indexName, indexKey } = addressIn(request.body);
+    if (indexName === undefined || indexKey === undefined) return;
+    const client = clientOf(request, indexName);
+    if (!(await attempts.isExceeded(client)) || indexes.isOpen({ indexName, indexKey })) return;
+    await attempts.check(client, reply, "wrong keys for this index");
+  });
+  scope.addHook("onError", async (request, _reply, error) => {
+    const { indexName } = addressIn(request.body);
+    if (!(error instanceof SealdexError && error.code === "wrong_index_key") || indexName === undefined)
+      return;
+    if (await attempts.count(clientOf(request, indexName))) {
+      const fields = { caller: request.caller?.id, address: request.ip, index: indexName };
+      request.log.warn(fields, "alarm: many wrong keys for one index");
+    }
+  });
+}

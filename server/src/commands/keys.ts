@@ -1,0 +1,106 @@
+/** `sealdex-server keys create|list|revoke`. The key that `create` prints is all that is written to standard output. */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import { openLocation, SealdexError } from "sealdex/core";
+import { isScope, type Scope, scopes } from "../keys/caller.js";
+import { checkDetails } from "../keys/key-details.js";
+import type { KeyDetails, KeyRecord } from "../keys/key-record.js";
+import { KeyStore } from "../keys/key-store.js";
+import { readSettings } from "../settings.js";
+
+interface CreateOptions {
+  readonly name: string;
+  readonly scope: readonly Scope[];
+  readonly index?: readonly string[];
+  readonly expires?: string;
+}
+
+const unitMs = { h: 3_600_000, d: 86_400_000 };
+
+export function addKeysCommand(program: Command): void {
+  const keys = program
+    .command("keys")
+    .description("Issue, list and revoke API keys. Needs SEALDEX_ROOT_KEY and the locations of the service.");
+
+  keys
+    .command("create")
+    .description("Issue an API key and print it. It cannot be shown again.")
+    .requiredOption("--name <text>", "what to call it in lists and logs")
+    .addOption(
+      new Option("--scope <scope...>", "what it permits; admin includes the others")
+        .choices(scopes)
+        .makeOptionMandatory(),
+    )
+    .option("--index <name...>", "the only indexes it may be used for (default: all)")
+    .option("--expires <when>", "after a time such as 12h or 90d, or at a date such as 2027-12-31")
+    .action((options: CreateOptions) => withStore((store) => create(store, options)));
+
+  keys
+    .command("list")
+    .description("List the API keys that were issued, oldest first, one JSON object per line.")
+    .action(() => withStore(list));
+
+  keys
+    .command("revoke <id>")
+    .description("Revoke an API key. Every process of the service refuses it after at most 10 seconds.")
+    .action((id: string) => withStore((store) => store.revoke(id)));
+}
+
+async function withStore(work: (store: KeyStore) => Promise<void>): Promise<void> {
+  const { rootKey, configLocation, indexLocation } = readSettings(process.env);
+  if (rootKey === undefined) {
+    throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service, which authenticates API keys");
+  }
+  const location = configLocation ?? indexLocation;
+  if (location.location === "memory") {
+    throw invalid("the configuration location is memory:, which other processes cannot read");
+  }
+  const store = openLocation(location);
+  try {
+    await work(new KeyStore(store, rootKey));
+  } finally {
+    await store.close();
+  }
+}
+
+async function create(store: KeyStore, { name, scope, index, expires }: CreateOptions): Promise<void> {
+  const details: KeyDetails = {
+    name,
+    scopes: scope.filter(isScope),
+    ...(index !== undefined && { indexes: index }),
+    ...(expires !== undefined && { expiresAt: parseExpiry(expires, store.now()) }),
+  };
+  const { apiKey, record } = await store.create(checkDetails(details, store.now()));
+  process.stdout.write(`${apiKey}\n`);
+  process.stderr.write(`id ${record.id}\n`);
+}
+
+async function list(store: KeyStore): Promise<void> {
+  const { records, unknown } = await store.list();
+  for (const record of records) process.stdout.write(`${JSON.stringify(shown(record))}\n`);
+  for (const id of unknown) {
+    process.stderr.write(
+      `${id}: not accepted; its record was created with another root key, or was modified\n`,
+    );
+  }
+}
+
+function shown({ id, name, scopes: granted, indexes, createdAt, expiresAt }: KeyRecord) {
+  const date = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  return { id, name, scopes: granted, indexes, created: date(createdAt), expires: date(expiresAt) };
+}
+
+/** Milliseconds since 1970. Throws `invalid_request`. */
+function parseExpiry(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
+  const at =
+    count === undefined ? Date.parse(text) : now + Number(count) * unitMs[unit as keyof typeof unitMs];
+  if (Number.isNaN(at))
+    throw invalid("--expires: expected a time such as 12h or 90d, or a date such as 2027-12-31");
+  return at;
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

@@ -1,0 +1,56 @@
+/** `sealdex-server serve`: starts the service, and stops it at a signal. */
+
+import { checkLocations, createClient, openLocation } from "sealdex/core";
+import { createApp } from "../app.js";
+import { readSettings, requireKeys } from "../settings.js";
+
+const signals = ["SIGINT", "SIGTERM"] as const;
+
+/** `version`: what `/v1/health` reports. */
+export async function serve(version: string): Promise<void> {
+  const settings = readSettings(process.env);
+  requireKeys(settings);
+  const { host, port, apiKeys, rootKey, trustProxy, indexLocation, configLocation, ...others } = settings;
+  // Opened here, since API keys are kept beside the configuration of indexes.
+  const configStore = openLocation(configLocation ?? indexLocation);
+  const client = createClient({
+    ...others,
+    indexLocation: configLocation === undefined ? configStore : indexLocation,
+    configLocation: configStore,
+  });
+  // A location that cannot hold indexes is found out now, not by the first request.
+  await checkLocations(client);
+  const app = await createApp({
+    client,
+    apiKeys,
+    version,
+    trustProxy: [...trustProxy],
+    log: process.stdout,
+    ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
+  });
+  const stop = async (signal: NodeJS.Signals) => {
+    // A second signal ends the process at once.
+    for (const name of signals) process.removeAllListeners(name);
+    app.log.info(`${signal}: stopping once the requests under way are answered`);
+    try {
+      await app.close();
+      await client.close();
+      await configStore.close();
+      app.log.info("stopped");
+    } catch {
+      app.log.error("stopping failed");
+      process.exitCode = 1;
+    }
+  };
+  for (const signal of signals) process.once(signal, (name) => void stop(name));
+  if (!isLoopback(host)) {
+    app.log.warn(
+      "API keys and index keys travel unencrypted to this address: put a proxy with TLS before it",
+    );
+  }
+  await app.listen({ host, port });
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
+}

@@ -1,0 +1,93 @@
+/**
+ * Issued API keys as the service checks them, for a request each: their records are kept in memory and read again so often
+ * that every process notices a revocation within `trustMs`.
+ */
+
+import type { Caller } from "./caller.js";
+import type { KeyRecord } from "./key-record.js";
+import type { KeyStore } from "./key-store.js";
+import { decodeKeyText, type KeyText } from "./key-text.js";
+
+/** For how long a record is trusted after it was read. From half of this time on it is read again, in the background. */
+export const trustMs = 10_000;
+/** A record takes about 1 KiB. */
+const knownMax = 10_000;
+
+interface Known {
+  readonly record: KeyRecord;
+  /** When the storage was asked for it. */
+  readonly readAt: number;
+}
+
+export class IssuedKeys {
+  readonly store: KeyStore;
+  /** By id, least recently used first. */
+  readonly #known = new Map<string, Known>();
+  readonly #reading = new Map<string, Promise<KeyRecord | undefined>>();
+
+  constructor(store: KeyStore) {
+    this.store = store;
+  }
+
+  /**
+   * `checkMayRead` is called before the storage is asked for an id that is not in memory, and may throw. Throws
+   * `storage_unavailable` if whether a key is still valid cannot be found out.
+   */
+  async callerOf(apiKey: string, checkMayRead: () => Promise<void>): Promise<Caller | undefined> {
+    const text = decodeKeyText(apiKey);
+    if (text === undefined) return undefined;
+    const record = await this.#record(text, checkMayRead);
+    if (record === undefined || !this.store.recordKeys.isSecretOf(record, text)) return undefined;
+    const { id, scopes, indexes, expiresAt = Infinity } = record;
+    return expiresAt <= this.store.now() ? undefined : { id, scopes, indexes };
+  }
+
+  /** Revokes a key, at once in this process. Throws `not_found`. */
+  async revoke(id: string): Promise<void> {
+    await this.store.revoke(id);
+    this.#known.delete(id);
+    this.#reading.delete(id);
+  }
+
+  async #record({ id }: KeyText, checkMayRead: () => Promise<void>): Promise<KeyRecord | undefined> {
+    const known = this.#known.get(id);
+    if (known === undefined) {
+      if (!this.#reading.has(id)) await checkMayRead();
+      return this.#read(id);
+    }
+    const age = this.store.now() - known.readAt;
+    // A clock that was set back says nothing about the age.
+    if (age < 0 || age >= trustMs) return this.#read(id);
+    // A failure is reported once the record can be trusted no longer.
+    if (age >= trustMs / 2) this.#read(id).catch(() => undefined);
+    this.#known.delete(id);
+    this.#known.set(id, known);
+    return known.record;
+  }
+
+  #read(id: string): Promise<KeyRecord | undefined> {
+    const underWay = this.#reading.get(id);
+    if (underWay !== undefined) return underWay;
+    const reading: Promise<KeyRecord | undefined> = this.#readAndKeep(
+      id,
+      () => this.#reading.get(id) === reading,
+    ).finally(() => {
+      if (this.#reading.get(id) === reading) this.#reading.delete(id);
+    });
+    this.#reading.set(id, reading);
+    return reading;
+  }
+
+  /** `isWanted`: whether the key was not revoked here in the meantime. */
+  async #readAndKeep(id: string, isWanted: () => boolean): Promise<KeyRecord | undefined> {
+    const readAt = this.store.now();
+    const record = await this.store.read(id);
+    if (!isWanted()) return undefined;
+    this.#known.delete(id);
+    if (record === undefined) return undefined;
+    this.#known.set(id, { record, readAt });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > knownMax) this.#known.delete(oldest);
+    return record;
+  }
+}

@@ -1,0 +1,75 @@
+/** The API keys that were issued: one record per key in the configuration location, which several processes may share. */
+
+import { type BlobStore, SealdexError } from "sealdex/core";
+import { encodeKeyText, isKeyId, newKeyText } from "./key-text.js";
+import { type KeyDetails, type KeyRecord, RecordKeys, recordKey, recordsPrefix } from "./key-record.js";
+
+/** How many records are read at once. */
+const readsMax = 16;
+
+export class KeyStore {
+  readonly #store: BlobStore;
+  /** What digests and authenticates records. */
+  readonly recordKeys: RecordKeys;
+  readonly #now: () => number;
+
+  /** `store`: of the configuration location, the caller's to close. `now`: milliseconds since 1970. */
+  constructor(store: BlobStore, rootKey: string, now: () => number = Date.now) {
+    this.#store = store;
+    this.recordKeys = new RecordKeys(rootKey);
+    this.#now = now;
+  }
+
+  /** The key, which cannot be shown again, and its record. */
+  async create(details: KeyDetails): Promise<{ readonly apiKey: string; readonly record: KeyRecord }> {
+    const text = newKeyText();
+    const digest = this.recordKeys.digest(text);
+    const record = { id: text.id, ...details, createdAt: this.#now(), digest };
+    if (!(await this.#store.create(recordKey(text.id), this.recordKeys.seal(record)))) {
+      throw new SealdexError("internal", `API key ${text.id}: the id is taken`);
+    }
+    return { apiKey: encodeKeyText(text), record };
+  }
+
+  /** Undefined if there is no such key, or its record does not authenticate. */
+  async read(id: string): Promise<KeyRecord | undefined> {
+    const bytes = await this.#store.read(recordKey(id));
+    return bytes === null ? undefined : this.recordKeys.open(id, bytes);
+  }
+
+  /**
+   * All keys, oldest first, and the ids of records that do not authenticate: those were created with another root key, or
+   * were modified.
+   */
+  async list(): Promise<{ readonly records: KeyRecord[]; readonly unknown: string[] }> {
+    const ids = (await this.#store.list(recordsPrefix)).map((key) => key.slice(recordsPrefix.length));
+    const records: KeyRecord[] = [];
+    const unknown: string[] = [];
+    for (let start = 0; start < ids.length; start += readsMax) {
+      await Promise.all(
+        ids.slice(start, start + readsMax).map(async (id) => {
+          const bytes = await this.#store.read(recordKey(id));
+          if (bytes === null) return;
+          const record = this.recordKeys.open(id, bytes);
+          if (record === undefined) unknown.push(id);
+          else records.push(record);
+        }),
+      );
+    }
+    records.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+    return { records, unknown: unknown.sort() };
+  }
+
+  /** Deletes the record. Throws `not_found` if there is none. */
+  async revoke(id: string): Promise<void> {
+    if (!isKeyId(id) || (await this.#store.read(recordKey(id))) === null) {
+      throw new SealdexError("not_found", "API key: there is no key with this id");
+    }
+    await this.#store.delete([recordKey(id)]);
+  }
+
+  /** Milliseconds since 1970. */
+  now(): number {
+    return this.#now();
+  }
+}

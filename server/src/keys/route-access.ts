@@ -1,0 +1,35 @@
+/** Which scope each endpoint needs. An endpoint that is not listed here is refused when the service starts. */
+
+import type { Scope } from "./caller.js";
+
+const readOrWrite = ["read", "write"] as const;
+
+const table: Readonly<Record<string, readonly Scope[]>> = {
+  "GET /v1/indexes/list": readOrWrite,
+  "POST /v1/indexes/describe": readOrWrite,
+  "POST /v1/indexes/anchor": readOrWrite,
+  "POST /v1/indexes/create": ["write"],
+  "POST /v1/indexes/train": ["write"],
+  "POST /v1/indexes/compact": ["write"],
+  "POST /v1/indexes/rotate_key": ["admin"],
+  "POST /v1/indexes/delete": ["admin"],
+  "POST /v1/vectors/query": ["read"],
+  "POST /v1/vectors/get": ["read"],
+  "POST /v1/vectors/list_ids": ["read"],
+  "POST /v1/vectors/num_vectors": ["read"],
+  "POST /v1/vectors/upsert": ["write"],
+  "POST /v1/vectors/delete": ["write"],
+  "POST /v1/keys": ["admin"],
+  "GET /v1/keys": ["admin"],
+  "DELETE /v1/keys/:id": ["admin"],
+  "POST /v1/indexes/:name/users": ["admin"],
+  "GET /v1/indexes/:name/users": ["admin"],
+  "DELETE /v1/indexes/:name/users/:id": ["admin"],
+};
+
+/** The scopes of which a caller needs one. HEAD needs what GET does. */
+export function routeAccess(method: string, url: string): readonly Scope[] {
+  const route = `${method === "HEAD" ? "GET" : method} ${url}`;
+  if (!Object.hasOwn(table, route)) throw new Error(`${route}: its scope is not listed`);
+  return table[route];
+}

@@ -1,0 +1,17 @@
+/** Refuses requests while the process cannot keep up, so that those that it works on are done. */
+
+import underPressure from "@fastify/under-pressure";
+import { SealdexError } from "sealdex/core";
+import type { Server } from "./http-server.js";
+import type { Limits } from "./limits.js";
+
+/** Requests of `scope` are refused with `overloaded` while the event loop is late or the heap is nearly full. */
+export async function refuseUnderPressure(scope: Server, limits: Limits): Promise<void> {
+  await scope.register(underPressure, {
+    maxEventLoopDelay: limits.eventLoopDelayMsMax,
+    maxHeapUsedBytes: limits.heapBytesMax,
+    pressureHandler: async () => {
+      throw new SealdexError("overloaded", "the service is overloaded; try again later");
+    },
+  });
+}

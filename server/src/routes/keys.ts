@@ -1,0 +1,33 @@
+/** `/v1/keys`: issuing, listing and revoking API keys. For admin keys that are not limited to some indexes. */
+
+import { SealdexError } from "sealdex/core";
+import type { Server } from "../http-server.js";
+import { type Caller, checkUnlimited } from "../keys/caller.js";
+import type { IssuedKeys } from "../keys/issued-keys.js";
+import { checkDetails } from "../keys/key-details.js";
+import * as schemas from "../schemas/keys.js";
+
+export function addKeyRoutes(app: Server, issued: IssuedKeys | undefined): void {
+  app.post("/v1/keys", { schema: schemas.createKey }, async ({ body, caller }) => {
+    const { store } = issuedBy(issued, caller);
+    const { apiKey, record } = await store.create(checkDetails(schemas.decodeKey(body), store.now()));
+    return schemas.encodeNewKey(apiKey, record);
+  });
+
+  app.get("/v1/keys", { schema: schemas.listKeys }, async ({ caller }) => {
+    const { records } = await issuedBy(issued, caller).store.list();
+    return { keys: records.map(schemas.encodeKey) };
+  });
+
+  app.delete("/v1/keys/:id", { schema: schemas.revokeKey }, async ({ params, caller }) => {
+    await issuedBy(issued, caller).revoke(params.id);
+    return { status: "success", message: `API key ${params.id} revoked successfully` };
+  });
+}
+
+/** Throws `not_supported` if the service issues no keys, and `forbidden` for a caller that may not manage them. */
+export function issuedBy(issued: IssuedKeys | undefined, caller: Caller | undefined): IssuedKeys {
+  if (caller !== undefined) checkUnlimited(caller);
+  if (issued !== undefined) return issued;
+  throw new SealdexError("not_supported", "API keys: this service issues none; set SEALDEX_ROOT_KEY");
+}

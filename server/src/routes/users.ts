@@ -1,0 +1,61 @@
+/** `/v1/indexes/{name}/users`: API keys for one index, as clients of the specification's interface manage them. */
+
+import { type Client, SealdexError } from "sealdex/core";
+import type { Server } from "../http-server.js";
+import type { IssuedKeys } from "../keys/issued-keys.js";
+import { checkDetails } from "../keys/key-details.js";
+import type { KeyRecord } from "../keys/key-record.js";
+import type { OpenIndexes } from "../open-indexes.js";
+import * as schemas from "../schemas/keys.js";
+import { issuedBy } from "./keys.js";
+
+interface Services {
+  readonly client: Client;
+  readonly indexes: OpenIndexes;
+  readonly issued: IssuedKeys | undefined;
+}
+
+const path = "/v1/indexes/:name/users";
+
+export function addUserRoutes(app: Server, { client, indexes, issued }: Services): void {
+  /** Throws `not_found`, or `wrong_index_key` for a key that does not open the index. */
+  async function checkIndex(indexName: string, indexKey: string | null | undefined): Promise<void> {
+    if (typeof indexKey === "string") {
+      await indexes.use({ indexName, indexKey }, async () => undefined);
+    } else if (!(await client.listIndexes()).includes(indexName)) {
+      throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
+    }
+  }
+
+  app.post(path, { schema: schemas.createUser }, async ({ params: { name }, body, caller }) => {
+    const { store } = issuedBy(issued, caller);
+    const { scopes, indexKey } = schemas.decodeUser(body);
+    await checkIndex(name, indexKey);
+    const details = { name: `user of ${name}`, scopes, indexes: [name] };
+    const { apiKey, record } = await store.create(checkDetails(details, store.now()));
+    return schemas.encodeNewUser(apiKey, record);
+  });
+
+  app.get(path, { schema: schemas.listUsers }, async ({ params: { name }, headers, caller }) => {
+    const { store } = issuedBy(issued, caller);
+    await checkIndex(name, headers["x-index-key"]);
+    const { records } = await store.list();
+    return { users: records.filter((record) => isUserOf(record, name)).map(schemas.encodeUser) };
+  });
+
+  app.delete(`${path}/:id`, { schema: schemas.deleteUser }, async ({ params, headers, caller }, reply) => {
+    const keys = issuedBy(issued, caller);
+    await checkIndex(params.name, headers["x-index-key"]);
+    const record = await keys.store.read(params.id);
+    if (record === undefined || !isUserOf(record, params.name)) {
+      throw new SealdexError("not_found", `index "${params.name}": there is no user with this id`);
+    }
+    await keys.revoke(params.id);
+    return reply.code(204).send(null);
+  });
+}
+
+/** Whether the key is for this index alone, and no admin key. */
+function isUserOf({ indexes, scopes }: KeyRecord, indexName: string): boolean {
+  return indexes?.length === 1 && indexes[0] === indexName && !scopes.includes("admin");
+}

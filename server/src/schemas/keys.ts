@@ -1,0 +1,121 @@
+/** The shapes of what issues, lists and revokes API keys, and their answers from records. */
+
+import { type Static, Type } from "typebox";
+import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
+import { scopes } from "../keys/caller.js";
+import { answers, done, indexKey, oneOf, optional } from "../schemas.js";
+
+const indexesMax = 1000;
+const permission = oneOf("read", "write");
+const shownOnce = "Cannot be shown again.";
+
+const keyFields = {
+  id: Type.String({ examples: ["6f1c0d9be0a4c3d2"] }),
+  name: Type.String(),
+  scopes: Type.Array(oneOf(...scopes)),
+  indexes: Type.Optional(Type.Array(Type.String(), { description: "The only indexes it may be used for." })),
+  created_at: Type.Integer({ description: "Milliseconds since 1970." }),
+  expires_at: Type.Optional(Type.Integer({ description: "Milliseconds since 1970." })),
+};
+
+export const createKey = {
+  tags: ["keys"],
+  summary: "Issues an API key.",
+  body: Type.Object({
+    name: Type.String({ minLength: 1, maxLength: keyNameLengthMax }),
+    scopes: Type.Array(oneOf(...scopes), { maxItems: scopes.length }),
+    indexes: optional(
+      Type.Array(Type.String(), { maxItems: indexesMax }),
+      "The only indexes it may be used for. Default: all.",
+    ),
+    expires_at: optional(Type.Integer(), "Milliseconds since 1970. Default: it does not expire."),
+  }),
+  response: answers(Type.Object({ api_key: Type.String({ description: shownOnce }), ...keyFields })),
+};
+
+export const listKeys = {
+  tags: ["keys"],
+  summary: "The API keys that were issued, without their secrets.",
+  response: answers(Type.Object({ keys: Type.Array(Type.Object(keyFields)) })),
+};
+
+export const revokeKey = {
+  tags: ["keys"],
+  summary: "Revokes an API key. Every process of the service refuses it after at most 10 seconds.",
+  params: Type.Object({ id: Type.String() }),
+  response: answers(done),
+};
+
+const userParams = Type.Object({ name: Type.String({ description: "The index." }) });
+const userHeaders = Type.Object({ "x-index-key": Type.Optional(indexKey) });
+
+export const createUser = {
+  tags: ["users"],
+  summary: "Issues an API key for one index.",
+  params: userParams,
+  body: Type.Object({
+    permissions: Type.Array(permission, { maxItems: 2 }),
+    index_key: optional(indexKey, "If given, it must open the index."),
+  }),
+  response: answers(
+    Type.Object({ user_id: Type.String(), api_key: Type.String({ description: shownOnce }) }),
+  ),
+};
+
+export const listUsers = {
+  tags: ["users"],
+  summary: "The API keys that were issued for this index alone.",
+  params: userParams,
+  headers: userHeaders,
+  response: answers(
+    Type.Object({
+      users: Type.Array(Type.Object({ user_id: Type.String(), permissions: Type.Array(permission) })),
+    }),
+  ),
+};
+
+export const deleteUser = {
+  tags: ["users"],
+  summary: "Revokes an API key that was issued for this index alone.",
+  params: Type.Object({ ...userParams.properties, id: Type.String() }),
+  headers: userHeaders,
+  response: { ...answers(done), 204: Type.Null() },
+};
+
+export function decodeKey({ name, scopes: granted, indexes, expires_at: expiresAt }: KeyBody): KeyDetails {
+  return {
+    name,
+    scopes: granted,
+    ...(indexes && { indexes }),
+    ...(typeof expiresAt === "number" && { expiresAt }),
+  };
+}
+
+type KeyBody = Static<typeof createKey.body>;
+
+export function encodeKey({ id, name, scopes: granted, indexes, createdAt, expiresAt }: KeyRecord) {
+  return {
+    id,
+    name,
+    scopes: [...granted],
+    ...(indexes && { indexes: [...indexes] }),
+    created_at: createdAt,
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+  };
+}
+
+export function encodeNewKey(apiKey: string, record: KeyRecord) {
+  return { api_key: apiKey, ...encodeKey(record) };
+}
+
+export function encodeNewUser(apiKey: string, { id }: KeyRecord) {
+  return { user_id: id, api_key: apiKey };
+}
+
+export function decodeUser(body: Static<typeof createUser.body>) {
+  return { scopes: body.permissions, indexKey: body.index_key };
+}
+
+export function encodeUser({ id, scopes: granted }: KeyRecord) {
+  return { user_id: id, permissions: granted.filter((scope) => scope !== "admin") };
+}

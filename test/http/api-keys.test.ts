@@ -1,0 +1,334 @@
+/** What an API key permits, over HTTP: scopes, indexes, rates, and who may issue keys. */
+
+import { connect } from "node:net";
+import { once } from "node:events";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type BlobStore, createClient, generateKey, openLocation } from "../../src/core.js";
+import type { Limits } from "../../server/src/limits.js";
+import { type Answer, type RunningService, startService } from "./service.js";
+
+const rootKey = generateKey();
+let store: BlobStore;
+let service: RunningService;
+let lines: string[];
+
+async function start(limits: Partial<Limits> = {}): Promise<void> {
+  service = await startService({
+    indexLocation: store,
+    issuing: { rootKey, store },
+    limits,
+    log: { write: (line) => void lines.push(line) },
+  });
+}
+
+beforeEach(async () => {
+  store = openLocation({ location: "memory" });
+  lines = [];
+  await start();
+});
+afterEach(() => service.close());
+
+/** Issues a key and returns the headers of a request with it. */
+async function issue(details: object): Promise<{ "X-API-Key": string; id: string }> {
+  const { status, body } = await service.post(
+    "/v1/keys",
+    { name: "test", ...details },
+    { "X-API-Key": rootKey },
+  );
+  expect(status, JSON.stringify(body)).toBe(200);
+  return { "X-API-Key": body.api_key as string, id: body.id as string };
+}
+
+async function send(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: object,
+): Promise<Answer> {
+  const response = await fetch(service.baseUrl + path, {
+    method,
+    headers: { "Content-Type": "application/json", ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
+}
+
+const item = { id: "a", vector: [1, 2] };
+/** Every endpoint below the API keys: a request that succeeds, and the scopes that suffice. */
+const endpoints: readonly (readonly [string, object | undefined, readonly string[]])[] = [
+  ["GET /v1/indexes/list", undefined, ["read", "write", "admin"]],
+  ["POST /v1/indexes/describe", {}, ["read", "write", "admin"]],
+  ["POST /v1/indexes/anchor", {}, ["read", "write", "admin"]],
+  ["POST /v1/vectors/upsert", { items: [item] }, ["write", "admin"]],
+  ["POST /v1/vectors/query", { query_vectors: [1, 2] }, ["read", "admin"]],
+  ["POST /v1/vectors/get", { ids: ["a"] }, ["read", "admin"]],
+  ["POST /v1/vectors/list_ids", {}, ["read", "admin"]],
+  ["POST /v1/vectors/num_vectors", {}, ["read", "admin"]],
+  ["POST /v1/indexes/train", {}, ["write", "admin"]],
+  ["POST /v1/indexes/compact", {}, ["write", "admin"]],
+  ["POST /v1/vectors/delete", { ids: ["a"] }, ["write", "admin"]],
+  ["GET /v1/keys", undefined, ["admin"]],
+  ["POST /v1/keys", { name: "x", scopes: ["read"] }, ["admin"]],
+  ["POST /v1/indexes/rotate_key", {}, ["admin"]],
+  ["POST /v1/indexes/delete", {}, ["admin"]],
+];
+
+test.each(["read", "write", "admin"])("the scope %s opens its endpoints and no other", async (scope) => {
+  const { id: _id, ...headers } = await issue({ scopes: [scope] });
+  const address = await service.newIndex({ index_config: { type: "ivfflat", dimension: 2 } });
+  const newKey = generateKey();
+  for (const [route, body, accepted] of endpoints) {
+    const [method, path] = route.split(" ");
+    const isRotation = path.endsWith("rotate_key");
+    // Items have to be there to be trained, queried and deleted.
+    await service.post("/v1/vectors/upsert", { ...address, items: [item] });
+    const sent = body && { ...address, ...body, ...(isRotation && { new_index_key: newKey }) };
+    const answer = await send(method, path, headers, sent);
+    if (accepted.includes(scope)) {
+      expect(answer.status, `${route}: ${JSON.stringify(answer.body)}`).toBe(200);
+      if (isRotation) address.index_key = newKey;
+    } else {
+      expect(answer, route).toMatchObject({ status: 403, body: { code: "forbidden" } });
+      expect(answer.body.detail).toMatch(/^X-API-Key: expected a key with the scope /);
+    }
+  }
+});
+
+test("every endpoint of the service is in the list of scopes, but those that need no key", async () => {
+  const { body } = await service.get("/v1/openapi.json");
+  const routes = Object.entries(body.paths as Record<string, Record<string, { security?: [] }>>).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { security }]) => [`${method.toUpperCase()} ${path}`, security] as const,
+      ),
+  );
+  const open = routes.filter(([, security]) => security?.length === 0).map(([route]) => route);
+  expect(open).toEqual(["GET /v1/health"]);
+  for (const [route] of routes.filter(([, security]) => security === undefined)) {
+    const [method, path] = route.split(" ");
+    const answer = await send(method, path.replace(/\{\w+\}/g, "x"), {}, method === "POST" ? {} : undefined);
+    expect(answer.status, route).toBe(401);
+  }
+});
+
+test("a key for some indexes is refused for all others, whether they exist or not", async () => {
+  const mine = await service.newIndex();
+  const other = await service.newIndex();
+  const { id: _id, ...headers } = await issue({ scopes: ["admin"], indexes: [mine.index_name, "new"] });
+  expect((await send("POST", "/v1/indexes/describe", headers, mine)).status).toBe(200);
+  for (const address of [other, { ...other, index_name: "unknown" }]) {
+    const answer = await send("POST", "/v1/indexes/describe", headers, address);
+    expect(answer).toMatchObject({ status: 403, body: { code: "forbidden" } });
+  }
+  const create = (name: string) =>
+    send("POST", "/v1/indexes/create", headers, { index_name: name, index_key: generateKey() });
+  expect((await create("new")).status).toBe(200);
+  expect((await create("another")).status).toBe(403);
+  expect((await send("GET", "/v1/indexes/list", headers)).body).toEqual({
+    indexes: [mine.index_name, "new"],
+  });
+  // It manages no keys, or it could issue one for all indexes.
+  expect((await send("GET", "/v1/keys", headers)).status).toBe(403);
+  expect((await send("POST", "/v1/keys", headers, { name: "x", scopes: ["admin"] })).status).toBe(403);
+  expect(
+    (await send("POST", `/v1/indexes/${mine.index_name}/users`, headers, { permissions: ["read"] })).status,
+  ).toBe(403);
+});
+
+test("a revoked key is refused at once by the process that revoked it", async () => {
+  const { id, ...headers } = await issue({ scopes: ["read"] });
+  expect((await send("GET", "/v1/indexes/list", headers)).status).toBe(200);
+  expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(200);
+  expect((await send("GET", "/v1/indexes/list", headers)).status).toBe(401);
+  expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(404);
+});
+
+test("keys are listed with what they permit, without their secrets", async () => {
+  const expires = Date.now() + 3_600_000;
+  const { id, ...headers } = await issue({ scopes: ["read", "read"], indexes: ["x"], expires_at: expires });
+  const { body } = await send("GET", "/v1/keys", { "X-API-Key": rootKey });
+  expect(body).toEqual({
+    keys: [
+      {
+        id,
+        name: "test",
+        scopes: ["read"],
+        indexes: ["x"],
+        created_at: expect.any(Number),
+        expires_at: expires,
+      },
+    ],
+  });
+  expect(JSON.stringify(body)).not.toContain(headers["X-API-Key"].slice(24, -8));
+});
+
+test.each([
+  [{ scopes: [] }, /^scopes: expected/],
+  [{ scopes: ["root"] }, /^scopes\[0\]: expected one of read, write, admin/],
+  [{ scopes: ["read"], indexes: [] }, /^indexes: expected/],
+  [{ scopes: ["read"], indexes: [""] }, /^indexes: expected names/],
+  [{ scopes: ["read"], expires_at: 5 }, /^expires_at: expected a time in the future/],
+  [{ scopes: ["read"], expires_at: 0 }, /^expires_at: expected a time in the future/],
+  [{ scopes: ["read"], name: "" }, /^name: /],
+  [{ scopes: ["read"], name: "a\nb" }, /^name: expected/],
+])("a key with %j is refused", async (details, message) => {
+  const answer = await send("POST", "/v1/keys", { "X-API-Key": rootKey }, { name: "a", ...details });
+  expect(answer).toMatchObject({ status: 422, body: { detail: expect.stringMatching(message) } });
+});
+
+test("users of an index are keys for it alone", async () => {
+  const address = await service.newIndex();
+  const other = await service.newIndex();
+  const path = `/v1/indexes/${encodeURIComponent(address.index_name)}/users`;
+  const root = { "X-API-Key": rootKey };
+  const created = await send("POST", path, root, { permissions: ["read"], index_key: address.index_key });
+  expect(created).toMatchObject({ status: 200, body: { user_id: expect.stringMatching(/^[0-9a-f]{16}$/) } });
+  const { user_id: userId, api_key: apiKey } = created.body as Record<string, string>;
+  await issue({ scopes: ["read"] });
+
+  const user = { "X-API-Key": apiKey };
+  expect((await send("POST", "/v1/indexes/describe", user, address)).status).toBe(200);
+  expect((await send("POST", "/v1/indexes/describe", user, other)).status).toBe(403);
+  expect((await send("POST", "/v1/vectors/upsert", user, { ...address, items: [item] })).status).toBe(403);
+
+  const listed = await send("GET", path, { ...root, "X-Index-Key": address.index_key });
+  expect(listed.body).toEqual({ users: [{ user_id: userId, permissions: ["read"] }] });
+  const wrong = { ...root, "X-Index-Key": generateKey() };
+  expect(await send("GET", path, wrong)).toMatchObject({ status: 403, body: { code: "wrong_index_key" } });
+  expect((await send("GET", "/v1/indexes/unknown/users", root)).status).toBe(404);
+  expect((await send("POST", path, root, { permissions: [] })).status).toBe(422);
+  expect((await send("POST", path, root, { permissions: ["admin"] })).status).toBe(422);
+
+  const otherPath = `/v1/indexes/${encodeURIComponent(other.index_name)}/users/${userId}`;
+  expect((await send("DELETE", otherPath, root)).status).toBe(404);
+  expect((await send("DELETE", `${path}/${userId}`, root)).status).toBe(204);
+  expect((await send("POST", "/v1/indexes/describe", user, address)).status).toBe(401);
+});
+
+test("a service without a root key issues no keys and says so", async () => {
+  await service.close();
+  service = await startService();
+  const answer = await service.post("/v1/keys", { name: "a", scopes: ["read"] });
+  expect(answer).toMatchObject({ status: 422, body: { code: "not_supported", detail: /SEALDEX_ROOT_KEY/ } });
+});
+
+test("the library's client reports a forbidden call as such", async () => {
+  const { "X-API-Key": apiKey } = await issue({ scopes: ["read"] });
+  const client = createClient({ baseUrl: service.baseUrl, apiKey });
+  const attempt = client.createIndex({ indexName: "a", indexKey: generateKey() });
+  await expect(attempt).rejects.toMatchObject({ code: "forbidden", message: /scope write/ });
+});
+
+async function raw(headers: Record<string, string>, path = "/v1/indexes/list"): Promise<Response> {
+  return fetch(service.baseUrl + path, { headers });
+}
+
+test("a key, and an address, may send so many requests per minute", async () => {
+  await service.close();
+  await start({ keyRequestsPerMinuteMax: 3, addressRequestsPerMinuteMax: 6 });
+  const one = { "X-API-Key": rootKey };
+  const two = { "X-API-Key": service.apiKey };
+  for (let i = 0; i < 3; i++) expect((await raw(one)).status).toBe(200);
+  const refused = await raw(one);
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(0);
+  expect(await refused.json()).toMatchObject({
+    code: "rate_limited",
+    detail: /^requests with this API key: .*3 per/,
+  });
+  for (let i = 0; i < 2; i++) expect((await raw(two)).status).toBe(200);
+  expect(await (await raw(two)).json()).toMatchObject({
+    code: "rate_limited",
+    detail: /^requests of this address: .*6/,
+  });
+  expect((await raw({}, "/v1/health")).status).toBe(200);
+});
+
+test("an address that tries many API keys is refused and raises one alarm; valid keys go on working", async () => {
+  await service.close();
+  await start({ failedKeysPerMinuteMax: 5 });
+  const { id: _id, ...headers } = await issue({ scopes: ["read"] });
+  expect((await raw(headers)).status).toBe(200);
+  const wrong = { "X-API-Key": `sealdex_${"0".repeat(88)}` };
+  for (let i = 0; i < 5; i++) expect((await raw(wrong)).status).toBe(401);
+  for (let i = 0; i < 5; i++) expect((await raw(wrong)).status).toBe(429);
+  expect((await raw(wrong)).headers.get("Retry-After")).toMatch(/^\d+$/);
+  expect((await raw({})).status).toBe(401);
+  expect((await raw(headers)).status).toBe(200);
+  expect((await raw({ "X-API-Key": rootKey })).status).toBe(200);
+  expect(lines.filter((line) => line.includes("alarm: many invalid API keys"))).toHaveLength(1);
+});
+
+test("a client that tries many index keys is refused and raises one alarm; users of the open index go on", async () => {
+  await service.close();
+  await start({ wrongIndexKeysPerMinuteMax: 5 });
+  const address = await service.newIndex();
+  const wrong = () => ({ ...address, index_key: generateKey() });
+  const describe = (sent: object) => service.post("/v1/indexes/describe", sent);
+  expect((await describe(address)).status).toBe(200);
+  for (let i = 0; i < 6; i++) expect((await describe(wrong())).status).toBe(403);
+  for (let i = 0; i < 3; i++) {
+    expect(await describe(wrong())).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+  }
+  expect((await describe(address)).status).toBe(200);
+  const other = await service.newIndex();
+  expect((await describe(other)).status).toBe(200);
+  const alarms = lines.filter((line) => line.includes("alarm: many wrong keys for one index"));
+  expect(alarms).toHaveLength(1);
+  expect(JSON.parse(alarms[0])).toMatchObject({ level: 40, caller: "operator-2", index: address.index_name });
+});
+
+test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
+  await service.close();
+  await start({ requestsMax: 1, waitingMax: 0 });
+  const address = await service.newIndex();
+  const { port, hostname } = new URL(service.baseUrl);
+  const slow = connect(Number(port), hostname);
+  const body = JSON.stringify(address);
+  const head = `POST /v1/indexes/describe HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\nContent-Type: application/json\r\n`;
+  slow.write(`${head}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`);
+  // The server has read the headers, and waits for the body.
+  await once(slow, "data");
+  const list = () => raw({ "X-API-Key": service.apiKey });
+  let refused = await list();
+  while (refused.status === 200) refused = await list();
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get("Retry-After")).toBe("1");
+  expect(await refused.json()).toMatchObject({ code: "overloaded" });
+  slow.write(body);
+  await once(slow, "data");
+  slow.destroy();
+  let served = await list();
+  while (served.status === 503) served = await list();
+  expect(served.status).toBe(200);
+});
+
+test("while the heap is nearly full, requests are refused with 503 and health is still answered", async () => {
+  await service.close();
+  await start({ heapBytesMax: 1 });
+  let answer = await raw({ "X-API-Key": rootKey });
+  // The heap is looked at every second.
+  while (answer.status === 200) answer = await raw({ "X-API-Key": rootKey });
+  expect(answer.status).toBe(503);
+  expect(answer.headers.get("Retry-After")).toBe("1");
+  expect(await answer.json()).toMatchObject({ code: "overloaded" });
+  expect((await raw({}, "/v1/health")).status).toBe(200);
+});
+
+test("no API key is in the log or in an error", async () => {
+  const { id, ...headers } = await issue({ scopes: ["read"] });
+  const secret = headers["X-API-Key"].slice(24, -8);
+  const answers = [
+    await send("POST", "/v1/keys", headers, { name: "x", scopes: ["admin"] }),
+    await send("GET", "/v1/indexes/list", { "X-API-Key": `${headers["X-API-Key"]}0` }),
+    await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey }),
+    await send("GET", "/v1/indexes/list", headers),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([403, 401, 200, 401]);
+  expect(lines.length).toBeGreaterThan(3);
+  for (const text of [...lines, JSON.stringify(answers)]) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(rootKey);
+  }
+});

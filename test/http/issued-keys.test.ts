@@ -1,0 +1,171 @@
+/** Issued API keys: their text, their records in storage, and when a process notices that one was revoked. */
+
+import { beforeEach, expect, test } from "vitest";
+import { type BlobStore, openLocation } from "../../src/core.js";
+import { decodeKeyText } from "../../server/src/keys/key-text.js";
+import { IssuedKeys, trustMs } from "../../server/src/keys/issued-keys.js";
+import { KeyStore } from "../../server/src/keys/key-store.js";
+
+const rootKey = "a root key of more than 32 letters".replaceAll(" ", "-");
+const mayRead = async () => undefined;
+
+let now: number;
+let reads: string[];
+let storage: BlobStore;
+let keys: KeyStore;
+let issued: IssuedKeys;
+beforeEach(() => {
+  now = Date.UTC(2026, 0, 1);
+  reads = [];
+  const memory = openLocation({ location: "memory" });
+  storage = {
+    ...memory,
+    async read(key, range, options) {
+      reads.push(key);
+      return memory.read(key, range, options);
+    },
+  };
+  keys = new KeyStore(storage, rootKey, () => now);
+  issued = new IssuedKeys(keys);
+});
+
+/** Replaces a stored record: blobs cannot be overwritten. */
+async function replace(key: string, bytes: Uint8Array): Promise<void> {
+  await storage.delete([key]);
+  await storage.create(key, bytes);
+}
+
+test("a key has a recognisable prefix, 256 random bits, and a checksum that finds every typing error", async () => {
+  const { apiKey } = await keys.create({ name: "a", scopes: ["read"] });
+  expect(apiKey).toMatch(/^sealdex_[0-9a-f]{88}$/);
+  expect(decodeKeyText(apiKey)?.secret).toHaveLength(32);
+  for (let i = 0; i < apiKey.length; i++) {
+    const other = apiKey[i] === "0" ? "1" : "0";
+    expect(decodeKeyText(apiKey.slice(0, i) + other + apiKey.slice(i + 1))).toBeUndefined();
+  }
+  const { apiKey: second } = await keys.create({ name: "a", scopes: ["read"] });
+  expect(second).not.toBe(apiKey);
+});
+
+test("the storage has neither the key nor its secret", async () => {
+  const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
+  const [name] = await storage.list("");
+  expect(name).toBe(`apikeys/${record.id}`);
+  const bytes = Buffer.from((await storage.read(name)) as Uint8Array);
+  const { secret } = decodeKeyText(apiKey) as { secret: Buffer };
+  expect(bytes.includes(secret)).toBe(false);
+  expect(bytes.includes(secret.toString("hex"))).toBe(false);
+  expect(bytes.includes(rootKey)).toBe(false);
+});
+
+test("a key identifies its caller with its scopes and indexes", async () => {
+  const { apiKey, record } = await keys.create({ name: "a", scopes: ["read", "write"], indexes: ["x", "y"] });
+  const caller = { id: record.id, scopes: ["read", "write"], indexes: ["x", "y"] };
+  expect(await issued.callerOf(apiKey, mayRead)).toEqual(caller);
+});
+
+test("the right id with another secret is refused", async () => {
+  const first = await keys.create({ name: "a", scopes: ["read"] });
+  const { encodeKeyText } = await import("../../server/src/keys/key-text.js");
+  const forged = encodeKeyText({ id: first.record.id, secret: Buffer.alloc(32) });
+  expect(await issued.callerOf(first.apiKey, mayRead)).toBeDefined();
+  expect(await issued.callerOf(forged, mayRead)).toBeUndefined();
+});
+
+test("a key is refused from the moment of its expiry", async () => {
+  const { apiKey } = await keys.create({ name: "a", scopes: ["read"], expiresAt: now + 5000 });
+  expect(await issued.callerOf(apiKey, mayRead)).toBeDefined();
+  now += 4999;
+  expect(await issued.callerOf(apiKey, mayRead)).toBeDefined();
+  now += 1;
+  expect(await issued.callerOf(apiKey, mayRead)).toBeUndefined();
+});
+
+test("a revocation by another process is noticed when the record is older than it is trusted for", async () => {
+  const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
+  const other = new IssuedKeys(new KeyStore(storage, rootKey, () => now));
+  expect(await other.callerOf(apiKey, mayRead)).toBeDefined();
+  await issued.revoke(record.id);
+  expect(await issued.callerOf(apiKey, mayRead)).toBeUndefined();
+  now += trustMs;
+  expect(await other.callerOf(apiKey, mayRead)).toBeUndefined();
+  await expect(issued.revoke(record.id)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a key in use is read again in the background, once for many requests", async () => {
+  const { apiKey } = await keys.create({ name: "a", scopes: ["read"] });
+  await Promise.all(Array.from({ length: 50 }, () => issued.callerOf(apiKey, mayRead)));
+  expect(reads).toHaveLength(1);
+  now += trustMs / 2;
+  await Promise.all(Array.from({ length: 50 }, () => issued.callerOf(apiKey, mayRead)));
+  expect(reads).toHaveLength(2);
+});
+
+test("a storage that does not respond is waited for only when the record can be trusted no longer", async () => {
+  const { apiKey } = await keys.create({ name: "a", scopes: ["read"] });
+  const failing = { ...storage, read: async () => Promise.reject(new Error("no answer")) };
+  let current: BlobStore = storage;
+  const switched = { ...storage, read: async (key: string) => current.read(key) };
+  const process = new IssuedKeys(new KeyStore(switched, rootKey, () => now));
+  expect(await process.callerOf(apiKey, mayRead)).toBeDefined();
+  current = failing;
+  now += trustMs - 1;
+  expect(await process.callerOf(apiKey, mayRead)).toBeDefined();
+  now += 1;
+  await expect(process.callerOf(apiKey, mayRead)).rejects.toThrow("no answer");
+  current = storage;
+  expect(await process.callerOf(apiKey, mayRead)).toBeDefined();
+});
+
+test("a clock that is set back does not prolong a revoked key", async () => {
+  const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
+  const other = new IssuedKeys(new KeyStore(storage, rootKey, () => now));
+  expect(await other.callerOf(apiKey, mayRead)).toBeDefined();
+  await issued.revoke(record.id);
+  now -= 3_600_000;
+  expect(await other.callerOf(apiKey, mayRead)).toBeUndefined();
+});
+
+test("a record that the storage changed, moved or invented is not accepted", async () => {
+  const a = await keys.create({ name: "a", scopes: ["read"], indexes: ["x"] });
+  const b = await keys.create({ name: "b", scopes: ["admin"] });
+  const [nameA, nameB] = [a, b].map(({ record }) => `apikeys/${record.id}`);
+  const bytes = Buffer.from((await storage.read(nameA)) as Uint8Array);
+  const isAccepted = async (apiKey: string) =>
+    (await new IssuedKeys(keys).callerOf(apiKey, mayRead)) !== undefined;
+
+  const changed = Buffer.from(bytes.toString("latin1").replace('["read"]', '["admin"]'), "latin1");
+  expect(changed.equals(bytes)).toBe(false);
+  for (let i = 0; i < bytes.length; i++) {
+    const flipped = Buffer.from(bytes);
+    flipped[i] ^= 1;
+    await replace(nameA, flipped);
+    expect(await isAccepted(a.apiKey), `byte ${i}`).toBe(false);
+  }
+  for (const wrong of [changed, bytes.subarray(0, 31), bytes.subarray(0, -1), Buffer.alloc(0)]) {
+    await replace(nameA, wrong);
+    expect(await isAccepted(a.apiKey)).toBe(false);
+  }
+  await replace(nameA, (await storage.read(nameB)) as Uint8Array);
+  expect(await isAccepted(a.apiKey)).toBe(false);
+  await replace(nameA, bytes);
+  expect(await isAccepted(a.apiKey)).toBe(true);
+});
+
+test("another root key accepts none of the keys, and lists what it cannot authenticate", async () => {
+  const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
+  const others = new KeyStore(storage, `${rootKey}x`, () => now);
+  expect(await new IssuedKeys(others).callerOf(apiKey, mayRead)).toBeUndefined();
+  expect(await others.list()).toEqual({ records: [], unknown: [record.id] });
+});
+
+test("keys are listed oldest first", async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 40; i++) {
+    now += 1;
+    ids.push((await keys.create({ name: `${i}`, scopes: ["read"] })).record.id);
+  }
+  const { records, unknown } = await keys.list();
+  expect(records.map(({ id }) => id)).toEqual(ids);
+  expect(unknown).toEqual([]);
+});
