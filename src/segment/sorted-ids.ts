@@ -22,10 +22,21 @@ export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
     fingerprints.set(recordId(record), fingerprint);
     if (i % together === together - 1) yield;
   }
+  const ids = yield* sort([...fingerprints.keys()]);
+  let bytes = 0;
+  for (const [i, id] of ids.entries()) {
+    bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");
+    if (i % together === together - 1) yield;
+  }
+  // One buffer for all parts: a buffer per id costs more than the sorting.
+  const stored = Buffer.alloc(bytes);
   const sorted: SortedId[] = [];
-  for (const id of yield* sort([...fingerprints.keys()])) {
-    const part = Buffer.concat([fingerprints.get(id) as Uint8Array, Buffer.from(id, "utf8")]);
-    if (sorted.push({ id, part }) % together === 0) yield;
+  let start = 0;
+  for (const id of ids) {
+    stored.set(fingerprints.get(id) as Uint8Array, start);
+    const end = start + fingerprintBytes + stored.write(id, start + fingerprintBytes, "utf8");
+    if (sorted.push({ id, part: stored.subarray(start, end) }) % together === 0) yield;
+    start = end;
   }
   return sorted;
 }
