@@ -25,8 +25,9 @@ export function checkVectorShape(
 /** The component `i` of a vector. Throws `invalid_request` unless it is finite as float32. */
 export function checkFloat32(value: unknown, where: string, i: number): number {
   if (typeof value === "number" && Number.isFinite(Math.fround(value))) return value;
-  const came = typeof value === "number" && Number.isFinite(value) ? "a number too large" : typeName(value);
-  throw invalid(`${where}[${i}]: expected a number that is finite as float32, got ${came}`);
+  const received =
+    typeof value === "number" && Number.isFinite(value) ? "a number too large" : typeName(value);
+  throw invalid(`${where}[${i}]: expected a number that is finite as float32, got ${received}`);
 }
 
 /**
@@ -35,9 +36,9 @@ export function checkFloat32(value: unknown, where: string, i: number): number {
  */
 export function losslessJson(value: unknown, where: string): string {
   const check = function check(this: unknown, key: string, part: unknown): unknown {
-    const given = (this as Readonly<Record<string, unknown>>)[key];
-    if (typeof given === "object" && given !== null && !isPlain(given)) {
-      throw invalid(`${where}: expected JSON values, got ${instanceName(given)}${under(key)}`);
+    const original = (this as Readonly<Record<string, unknown>>)[key];
+    if (typeof original === "object" && original !== null && !isPlain(original)) {
+      throw invalid(`${where}: expected JSON values, got ${instanceName(original)}${under(key)}`);
     }
     const lost =
       (part === undefined && Array.isArray(this)) ||
@@ -83,12 +84,38 @@ function under(key: string): string {
   return key === "" ? "" : ` under ${JSON.stringify(key.slice(0, 100))}`;
 }
 
-/** What a value is, for messages. */
 /** As `Array.isArray`, which takes the elements of a readonly array for `any`. */
 export function isArray(value: unknown): boolean {
   return Array.isArray(value);
 }
 
+/**
+ * The one of `names` that has a value. Throws `invalid_request` if none has, or several. `expected`: the beginning of the message.
+ */
+export function onlyOneOf<K extends string>(
+  values: Readonly<Partial<Record<K, unknown>>>,
+  names: readonly K[],
+  expected: string,
+): K {
+  const present = names.filter((name) => (values[name] ?? undefined) !== undefined);
+  if (present.length === 1) return present[0];
+  throw invalid(`${expected}, got ${present.length === 0 ? "none" : present.join(" and ")}`);
+}
+
+const querySubjects = ["queryVector", "queryVectors", "queryContents"] as const;
+
+/** What a query is about. Throws `invalid_request` unless it is exactly one of the three. */
+export function onlySubjectOf(
+  query: Readonly<Partial<Record<(typeof querySubjects)[number], unknown>>>,
+): (typeof querySubjects)[number] {
+  return onlyOneOf(
+    query,
+    querySubjects,
+    "query: expected one of queryVector, queryVectors and queryContents",
+  );
+}
+
+/** What a value is, for messages. */
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";

@@ -93,7 +93,7 @@ export type Predicate = (metadata: JsonObject) => boolean;
 
 /** A checked filter as a tree, for evaluation over something other than one item's metadata. */
 export type FilterNode =
-  | { readonly kind: "and" | "or"; readonly parts: readonly FilterNode[] }
+  | { readonly kind: "and" | "or"; readonly children: readonly FilterNode[] }
   | FieldCondition;
 
 export interface FieldCondition {
@@ -139,7 +139,7 @@ export function compileFilter(filter: unknown): CompiledFilter {
 /** Whether every item matches, whatever its metadata. */
 export function matchesEverything(node: FilterNode): boolean {
   if (node.kind === "field") return node.negated && node.impossible;
-  return node.kind === "and" ? node.parts.every(matchesEverything) : node.parts.some(matchesEverything);
+  return node.kind === "and" ? node.children.every(matchesEverything) : node.children.some(matchesEverything);
 }
 
 function predicateOf(node: FilterNode): Predicate {
@@ -147,11 +147,11 @@ function predicateOf(node: FilterNode): Predicate {
     const { path, test, negated } = node;
     return (metadata) => someValue(metadata, path, 0, test) !== negated;
   }
-  const parts = node.parts.map(predicateOf);
-  if (parts.length === 1) return parts[0];
+  const children = node.children.map(predicateOf);
+  if (children.length === 1) return children[0];
   return node.kind === "and"
-    ? (metadata) => parts.every((part) => part(metadata))
-    : (metadata) => parts.some((part) => part(metadata));
+    ? (metadata) => children.every((child) => child(metadata))
+    : (metadata) => children.some((child) => child(metadata));
 }
 
 interface Tally extends ValueCount {
@@ -175,8 +175,10 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
     if (!Array.isArray(value) || value.length === 0) {
       throw invalid(where, `expected an array of at least one filter, got ${typeName(value)}`);
     }
-    const parts = Array.from(value, (part, i) => compileObject(part, `${where}[${i}]`, depth + 1, tally));
-    return { kind: key === "$and" ? "and" : "or", parts };
+    const children = Array.from(value, (child, i) =>
+      compileObject(child, `${where}[${i}]`, depth + 1, tally),
+    );
+    return { kind: key === "$and" ? "and" : "or", children };
   }
   if (key.startsWith("$")) {
     throw invalid(where, "unknown operator; expected $and, $or or the path of a field");
@@ -252,8 +254,8 @@ function count(tally: Tally, where: string): void {
   if (++tally.nodes > nodesMax) throw invalid(where, `expected at most ${nodesMax} conditions in all`);
 }
 
-function allOf(parts: readonly FilterNode[]): FilterNode {
-  return parts.length === 1 ? parts[0] : { kind: "and", parts };
+function allOf(children: readonly FilterNode[]): FilterNode {
+  return children.length === 1 ? children[0] : { kind: "and", children };
 }
 
 function isOperator(name: string): name is Operator {

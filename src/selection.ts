@@ -1,6 +1,6 @@
 /** Which items a call is about, as callers of the embedded index and of the HTTP client say it. */
 
-import { invalid } from "./check-input.js";
+import { invalid, onlyOneOf } from "./check-input.js";
 import { compileFilter, type Filter, matchesEverything } from "./filter.js";
 import { selectionOptions } from "./method-options.js";
 import { checkOptions } from "./option-names.js";
@@ -26,13 +26,11 @@ export function filterOf({ filter, filters }: FilterOption, where: string): Filt
 export function checkSelection(selection: Selection): Selection {
   checkOptions(selection, selectionOptions);
   const { ids, filter, deleteAll } = selection;
-  const given = Object.entries({ ids, filter, deleteAll })
-    .filter(([, value]) => (value ?? undefined) !== undefined)
-    .map(([name]) => name);
-  if (given.length !== 1) {
-    const received = given.length === 0 ? "none" : given.join(" and ");
-    throw invalid(`delete: expected either ids, or a filter, or all items, got ${received}`);
-  }
+  onlyOneOf(
+    selection,
+    ["ids", "filter", "deleteAll"],
+    "delete: expected either ids, or a filter, or all items",
+  );
   if (ids !== undefined && ids !== null) return { ids };
   if (deleteAll !== undefined && deleteAll !== null) {
     if (deleteAll !== true) throw invalid(`deleteAll: expected true, got ${JSON.stringify(deleteAll)}`);

@@ -13,7 +13,7 @@ import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { compileFilter, type Filter } from "./filter.js";
-import { invalid, isArray } from "./check-input.js";
+import { invalid, isArray, onlySubjectOf } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
@@ -174,19 +174,13 @@ type Query = SingleQuery | TextQuery | BatchQuery;
 /** `query.include` may hold what the HTTP interface can include: `distance` and `metadata`. */
 export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
   const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
-  const given = Object.entries({ queryVector, queryVectors, queryContents })
-    .filter(([, value]) => (value ?? undefined) !== undefined)
-    .map(([name]) => name);
-  if (given.length !== 1) {
-    const came = given.length === 0 ? "none" : given.join(" and ");
-    throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${came}`);
-  }
+  const subject = onlySubjectOf({ queryVector, queryVectors, queryContents });
   const { topK = 100, nProbes = 1, greedy = false, include = ["distance"] } = query;
   return {
     ...encodeAddress(address),
     query_vectors: queryVectors
       ? encodeBatch(queryVectors)
-      : queryVector && encodeVector(queryVector, given[0]),
+      : queryVector && encodeVector(queryVector, subject),
     query_contents: queryContents,
     top_k: integer(topK, "topK"),
     n_probes: integer(nProbes, "nProbes"),
@@ -231,8 +225,8 @@ export function decodeQuery(body: QueryBody): Query {
   const vectors: readonly unknown[] = body.query_vectors ?? [];
   const queryContents = body.query_contents ?? undefined;
   if (vectors.length > 0 === (queryContents !== undefined)) {
-    const came = vectors.length > 0 ? "both" : "neither";
-    throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${came}`);
+    const received = vectors.length > 0 ? "both" : "neither";
+    throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${received}`);
   }
   if (queryContents !== undefined) return { ...options, queryContents };
   if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
@@ -315,8 +309,8 @@ export function decodeError(status: number, body: unknown): SealdexError {
   const { code, detail } = (body ?? {}) as Partial<ErrorBody>;
   if (isErrorCode(code) && typeof detail === "string")
     return new SealdexError(code, toLibraryMessage(detail));
-  const came = typeof detail === "string" ? `status ${status}: ${detail}` : `status ${status}`;
-  return new SealdexError(codeOfStatus(status), `service: expected a result, got ${came}`);
+  const received = typeof detail === "string" ? `status ${status}: ${detail}` : `status ${status}`;
+  return new SealdexError(codeOfStatus(status), `service: expected a result, got ${received}`);
 }
 
 export function encodeHealth(version: string) {

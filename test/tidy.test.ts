@@ -46,11 +46,11 @@ const serverTable: Record<string, string> = {
   "shape-error.ts": "fastify sealdex/core",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
   "limits.ts": "sealdex/wire node:v8",
-  "turn.ts": "",
-  "gate.ts": "sealdex/core",
-  "body/": "shape-error.ts turn.ts ajv fastify sealdex/core sealdex/wire node:stream",
-  "results.ts": "request-end.ts gate.ts turn.ts fastify sealdex/core node:stream",
-  "admission.ts": "http-server.ts limits.ts gate.ts body/ request-end.ts fastify",
+  "time-slice.ts": "",
+  "semaphore.ts": "sealdex/core",
+  "body/": "shape-error.ts time-slice.ts ajv fastify sealdex/core sealdex/wire node:stream",
+  "results.ts": "request-end.ts semaphore.ts time-slice.ts fastify sealdex/core node:stream",
+  "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "schemas/": "schemas.ts keys/ typebox",
   "http-server.ts": `error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/wire node:crypto
@@ -62,7 +62,7 @@ const serverTable: Record<string, string> = {
   "authentication.ts":
     "http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts gate.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
+    "keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
   "app.ts": `routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     keys/ pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",

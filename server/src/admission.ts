@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { checkDeclaredLength } from "./body/read-body.js";
-import { Gate } from "./gate.js";
+import { Semaphore } from "./semaphore.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";
 import { untilDisconnected, whenEnded } from "./request-end.js";
@@ -20,9 +20,9 @@ const smallBytes = 64 * 1024;
 /** Holds the requests of `scope` back, before their bodies are read. Refuses those that say that they are too long. */
 export function limitRequests(scope: Server, limits: Limits): void {
   const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax } = limits;
-  const bodies = new Gate(bodiesBytesMax, waitingMax);
-  const short = new Gate(requestsMax, waitingMax);
-  const long = new Gate(longRequestsMax, waitingMax);
+  const bodies = new Semaphore(bodiesBytesMax, waitingMax);
+  const short = new Semaphore(requestsMax, waitingMax);
+  const long = new Semaphore(longRequestsMax, waitingMax);
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredLength(request);
     const length = longestBody(request);
@@ -34,8 +34,8 @@ export function limitRequests(scope: Server, limits: Limits): void {
 }
 
 /** Gives back what was taken once the request is answered, or its client has left. */
-async function enter(gate: Gate, weight: number, reply: FastifyReply): Promise<void> {
-  whenEnded(reply, await gate.enter(weight, untilDisconnected(reply)));
+async function enter(semaphore: Semaphore, weight: number, reply: FastifyReply): Promise<void> {
+  whenEnded(reply, await semaphore.acquire(weight, untilDisconnected(reply)));
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

@@ -3,9 +3,9 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
-import type { Gate } from "./gate.js";
+import type { Semaphore } from "./semaphore.js";
 import { untilDisconnected, whenEnded } from "./request-end.js";
-import { Turn } from "./turn.js";
+import { TimeSlice } from "./time-slice.js";
 
 /** Results up to this size do not wait for others to be sent. */
 const smallBytes = 256 * 1024;
@@ -14,9 +14,9 @@ const pieceCharacters = 64 * 1024;
 
 /**
  * What counts the bytes of one request's results before they are made: it waits until there is room for large ones, and
- * throws `too_large` beyond `bytesMax`. `gate`: of the bytes of all large results.
+ * throws `too_large` beyond `bytesMax`. `semaphore`: of the bytes of all large results.
  */
-export function resultBudget(reply: FastifyReply, gate: Gate, bytesMax: number) {
+export function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {
   let total = 0;
   let isLarge = false;
   return async (bytes: number): Promise<void> => {
@@ -30,7 +30,7 @@ export function resultBudget(reply: FastifyReply, gate: Gate, bytesMax: number) 
     }
     if (isLarge || total <= smallBytes) return;
     isLarge = true;
-    whenEnded(reply, await gate.enter(bytesMax, untilDisconnected(reply)));
+    whenEnded(reply, await semaphore.acquire(bytesMax, untilDisconnected(reply)));
   };
 }
 
@@ -48,10 +48,10 @@ export function sendJson(reply: FastifyReply, texts: Iterable<string>): FastifyR
 
 async function* withTurns(begin: readonly string[], pieces: Iterator<string>): AsyncGenerator<string> {
   yield* begin;
-  const turn = new Turn();
+  const slice = new TimeSlice();
   for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
     yield next.value;
-    await turn.yieldIfDue();
+    await slice.yieldIfDue();
   }
 }
 

@@ -50,7 +50,7 @@ import {
   type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
-import { inParts, isTooLarge } from "./in-parts.js";
+import { inBatches, isTooLarge } from "./in-batches.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
 const idsPerPage = 50_000;
@@ -161,7 +161,7 @@ export class RemoteIndex implements VectorIndex {
 
   #queryBatch(body: QueryBody, signal: AbortSignal | undefined): Promise<Match[][]> {
     const { vectors, together, bodyOf } = cutQuery(body);
-    return inParts(vectors, together, async (part) =>
+    return inBatches(vectors, together, async (part) =>
       decodeResults(await this.#connection.post("/v1/vectors/query", bodyOf(part), signal), true),
     );
   }
@@ -194,7 +194,7 @@ export class RemoteIndex implements VectorIndex {
 
   async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
     if (!isArray(ids)) throw invalid("ids: expected an array of ids");
-    return inParts(ids, idsTogether, async (part) => {
+    return inBatches(ids, idsTogether, async (part) => {
       const body = { ...encodeAddress(this.#address), ids: part, include };
       return decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal));
     });
@@ -216,7 +216,7 @@ export class RemoteIndex implements VectorIndex {
     };
     if (ids === undefined) await send(selection);
     else if (!isArray(ids)) throw invalid("ids: expected an array of ids");
-    else await inParts(ids, idsTogether, (part) => send({ ids: part }));
+    else await inBatches(ids, idsTogether, (part) => send({ ids: part }));
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {

@@ -13,7 +13,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import type { Anchor } from "./anchor.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { anchorName, anchorPlace, anchorPrefix, deletedIndexId } from "./object-names.js";
+import { anchorName, parseAnchorName, anchorPrefix, deletedIndexId } from "./object-names.js";
 
 /** Anchors of older versions that stay: a writer that was suspended finds out what became of its version. */
 const keptVersions = 64;
@@ -40,7 +40,7 @@ export class AnchorStore {
     for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
       const [name] = await this.#store.list(anchorPrefix(this.#identity.indexName), { limit: 1 });
       if (name === undefined) return undefined;
-      const { indexId, generation, version } = anchorPlace(name);
+      const { indexId, generation, version } = parseAnchorName(name);
       if (!this.#isOurs(indexId)) return this.#notOurs(indexId);
       this.#generation = generation;
       if (this.#newest !== undefined && this.#newest.version >= version) return this.#newest;
@@ -90,7 +90,7 @@ export class AnchorStore {
   async #notOurs(newestId: Uint8Array): Promise<undefined> {
     const { indexName } = this.#identity;
     const names = await this.#store.list(anchorPrefix(indexName));
-    const wasHere = names.some((name) => this.#isOurs(anchorPlace(name).indexId));
+    const wasHere = names.some((name) => this.#isOurs(parseAnchorName(name).indexId));
     if (!wasHere && Buffer.compare(newestId, deletedIndexId) === 0) return undefined;
     throw new SealdexError(
       "rollback_detected",
@@ -100,7 +100,7 @@ export class AnchorStore {
 
   async #latestGeneration(): Promise<number> {
     const [name] = await this.#store.list(anchorPrefix(this.#identity.indexName), { limit: 1 });
-    return name === undefined ? 0 : anchorPlace(name).generation;
+    return name === undefined ? 0 : parseAnchorName(name).generation;
   }
 
   async #prune(version: number): Promise<void> {
@@ -109,7 +109,7 @@ export class AnchorStore {
     const generation = this.#generation;
     const after = anchorName(indexName, { generation, indexId, version });
     const older = await this.#store.list(anchorPrefix(indexName), { after });
-    await this.#store.delete(older.filter((name) => this.#isOurs(anchorPlace(name).indexId)).reverse());
+    await this.#store.delete(older.filter((name) => this.#isOurs(parseAnchorName(name).indexId)).reverse());
   }
 
   async #read(name: string): Promise<string | undefined> {

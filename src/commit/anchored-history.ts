@@ -17,20 +17,20 @@ const keptDigests = 256;
 export class AnchoredHistory {
   readonly #indexName: string;
   readonly #store: AnchorStore | undefined;
-  readonly #given: Anchor | undefined;
+  readonly #expected: Anchor | undefined;
   /** Digests by version, without gaps, of manifests that descend from every anchor seen so far. */
   readonly #proven = new Map<number, string>();
 
-  /** `store` keeps the newest anchor; `given` is the caller's own. */
+  /** `store` keeps the newest anchor; `expected` is the caller's own. */
   constructor(
     { indexName, indexId }: IndexIdentity,
     store: AnchorStore | undefined,
-    given: Anchor | undefined,
+    expected: Anchor | undefined,
   ) {
     this.#indexName = indexName;
     this.#store = store;
-    this.#given = given;
-    if (given !== undefined && Buffer.compare(given.indexId, indexId) !== 0) {
+    this.#expected = expected;
+    if (expected !== undefined && Buffer.compare(expected.indexId, indexId) !== 0) {
       throw this.#rolledBack("the anchor is of another index");
     }
   }
@@ -38,7 +38,7 @@ export class AnchoredHistory {
   /** The newest anchor that is known now. Throws as `AnchorStore.newest` does. */
   async anchor(): Promise<Anchor | undefined> {
     const kept = await this.#store?.newest();
-    return kept === undefined || this.#isNewer(this.#given, kept) ? this.#given : kept;
+    return kept === undefined || this.#isNewer(this.#expected, kept) ? this.#expected : kept;
   }
 
   /**
@@ -114,8 +114,8 @@ export class AnchoredHistory {
     if (this.#proven.size > keptDigests) this.#proven.delete(oldest);
   }
 
-  #isNewer(given: Anchor | undefined, kept: Anchor): boolean {
-    return given !== undefined && given.version > kept.version;
+  #isNewer(expected: Anchor | undefined, kept: Anchor): boolean {
+    return expected !== undefined && expected.version > kept.version;
   }
 
   #rolledBack(what: string): SealdexError {

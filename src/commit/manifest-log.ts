@@ -14,7 +14,7 @@ import { createConfirmed } from "./create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest, type SealedManifest, sealManifest } from "./manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { ManifestReader, type Sighting } from "./manifest-reader.js";
+import { ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
 import { advanceWatermark, historyMs, uploadMs } from "./retention.js";
 
@@ -156,7 +156,7 @@ export class ManifestLog {
 
   /** Commits, or rejects, what waits. Returns false if another writer was first: then it waits still. */
   async #commitGroup(isOptimistic: boolean): Promise<boolean> {
-    let base: Sighting;
+    let base: SeenManifest;
     let latest: Manifest;
     try {
       const { known } = this.#reader;
@@ -190,7 +190,7 @@ export class ManifestLog {
   }
 
   /** Waits while the next commit is promised to a change that does not wait here. Returns the newest manifest. */
-  async #giveWay(base: Sighting): Promise<Sighting> {
+  async #giveWay(base: SeenManifest): Promise<SeenManifest> {
     let since = instant(this.#clock);
     for (let pauseMs = 2; ; pauseMs *= 2) {
       const { turn, version } = base.sealed.manifest;
@@ -225,7 +225,7 @@ export class ManifestLog {
   }
 
   /** Whether `next` is now the manifest after `base`, also if the acknowledgement was lost. */
-  async #append(next: SealedManifest, base: Sighting): Promise<boolean> {
+  async #append(next: SealedManifest, base: SeenManifest): Promise<boolean> {
     const { version } = next.manifest;
     const created = await createConfirmed(this.store, manifestName(this.#index.indexId, version), next.bytes);
     if (this.#reader.isFresh(base) || (await this.#reader.stands(base.sealed))) return created;
@@ -241,7 +241,7 @@ export class ManifestLog {
     );
   }
 
-  #live({ sealed: { manifest } }: Sighting): Manifest {
+  #live({ sealed: { manifest } }: SeenManifest): Manifest {
     const { indexName } = this.#index;
     if (manifest.dropped) throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
     if (manifest.keyGeneration > this.keyGeneration) {

@@ -22,7 +22,7 @@ const locateAttemptsMax = 3;
 const freshMs = historyMs / 4;
 
 /** A manifest that was the newest. */
-export interface Sighting {
+export interface SeenManifest {
   readonly sealed: SealedManifest;
   /** When it was. */
   readonly at: Instant;
@@ -33,7 +33,7 @@ export class ManifestReader {
   readonly #index: IndexIdentity;
   readonly #clock: Clock;
   readonly #history: AnchoredHistory | undefined;
-  #known: Sighting | undefined;
+  #known: SeenManifest | undefined;
 
   /** `history`: what storage shows must descend from its anchors. */
   constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
@@ -44,12 +44,12 @@ export class ManifestReader {
   }
 
   /** The newest manifest that was seen here. */
-  get known(): Sighting | undefined {
+  get known(): SeenManifest | undefined {
     return this.#known;
   }
 
   /** The newest manifest, asked of storage. Throws `rollback_detected` if it is not a successor of the known one. */
-  async newest(): Promise<Sighting> {
+  async newest(): Promise<SeenManifest> {
     const history = this.#history;
     if (history === undefined) return this.remember(await this.#catchUp());
     const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp()]);
@@ -60,7 +60,7 @@ export class ManifestReader {
     return this.remember(seen);
   }
 
-  async #catchUp(): Promise<Sighting> {
+  async #catchUp(): Promise<SeenManifest> {
     const base = this.#known;
     if (base === undefined) return this.locate();
     let { sealed } = base;
@@ -88,7 +88,7 @@ export class ManifestReader {
   }
 
   /** Remembers a manifest that is the newest. Returns the known one, which another call may have brought further. */
-  remember(seen: Sighting): Sighting {
+  remember(seen: SeenManifest): SeenManifest {
     const known = this.#known;
     if (known !== undefined && seen.sealed.manifest.version < known.sealed.manifest.version) return known;
     this.#known = seen;
@@ -96,7 +96,7 @@ export class ManifestReader {
   }
 
   /** Whether no manifest after this one can have been deleted yet. */
-  isFresh({ at }: Sighting): boolean {
+  isFresh({ at }: SeenManifest): boolean {
     return elapsedMs(this.#clock, at) < freshMs;
   }
 
@@ -106,7 +106,7 @@ export class ManifestReader {
   }
 
   /** The first of the list, which is the newest. It cannot be older than what was the newest before. */
-  async locate(before?: Sighting): Promise<Sighting> {
+  async locate(before?: SeenManifest): Promise<SeenManifest> {
     for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
       const at = instant(this.#clock);
       const name = await this.#newestName();

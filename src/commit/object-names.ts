@@ -101,7 +101,7 @@ export function manifestName(indexId: Uint8Array, version: number): string {
 export const deletedIndexId = new Uint8Array(16);
 
 /** What the name of an anchor says. */
-export interface AnchorPlace {
+export interface AnchorNameParts {
   readonly generation: number;
   readonly indexId: Uint8Array;
   readonly version: number;
@@ -111,12 +111,12 @@ export function anchorPrefix(indexName: string): string {
   return `anchors/${encodeBase32(Buffer.from(indexName, "utf8"))}/`;
 }
 
-export function anchorName(indexName: string, { generation, indexId, version }: AnchorPlace): string {
+export function anchorName(indexName: string, { generation, indexId, version }: AnchorNameParts): string {
   const id = Buffer.from(indexId).toString("hex");
   return `${anchorPrefix(indexName)}${countDown(generation)}/${id}/${countDown(version)}`;
 }
 
-export function anchorPlace(name: string): AnchorPlace {
+export function parseAnchorName(name: string): AnchorNameParts {
   const [, , generation, id, version] = name.split("/");
   return {
     generation: numberMax - Number(generation),
@@ -125,15 +125,15 @@ export function anchorPlace(name: string): AnchorPlace {
   };
 }
 
-export const objectKinds = ["segment", "model"] as const;
-export type ObjectKind = (typeof objectKinds)[number];
+export const indexObjectKinds = ["segment", "model"] as const;
+export type IndexObjectKind = (typeof indexObjectKinds)[number];
 
-export function objectPrefix(indexId: Uint8Array, kind: ObjectKind): string {
+export function objectPrefix(indexId: Uint8Array, kind: IndexObjectKind): string {
   return `${indexPrefix(indexId)}${kind}/`;
 }
 
 /** A new name, from which nothing can be told but its kind and which version its writer knew. */
-export function newObjectName(indexId: Uint8Array, kind: ObjectKind, born: number): string {
+export function newObjectName(indexId: Uint8Array, kind: IndexObjectKind, born: number): string {
   return objectPrefix(indexId, kind) + padded(born) + randomBytes(16).toString("hex");
 }
 

@@ -13,7 +13,7 @@ import type {
 } from "./inference-protocol.js";
 import { workerUrl } from "./worker-url.js";
 
-interface Job {
+interface PendingTask {
   readonly request: InferenceRequest;
   readonly onProgress: (file: string, loaded: number, total: number) => void;
   resolve(result: InferenceResult): void;
@@ -32,13 +32,17 @@ export class InferenceError extends Error {
 
 class InferenceThread {
   #worker: Worker | undefined;
-  #running: Job | undefined;
+  #running: PendingTask | undefined;
   /** Those that somebody waits for at once come first. */
-  readonly #urgent: Job[] = [];
-  readonly #waiting: Job[] = [];
+  readonly #urgent: PendingTask[] = [];
+  readonly #waiting: PendingTask[] = [];
 
   /** Rejects with an `InferenceError`. `urgent`: goes before all that is not. */
-  run(request: InferenceRequest, urgent: boolean, onProgress: Job["onProgress"]): Promise<InferenceResult> {
+  run(
+    request: InferenceRequest,
+    urgent: boolean,
+    onProgress: PendingTask["onProgress"],
+  ): Promise<InferenceResult> {
     return new Promise((resolve, reject) => {
       (urgent ? this.#urgent : this.#waiting).push({ request, onProgress, resolve, reject });
       this.#next();

@@ -3,10 +3,10 @@
 import { SealdexError } from "../errors.js";
 import { builtInEmbedder, builtInNames, modelName } from "./built-in.js";
 import type { Embedder, EmbeddingInput } from "./embedder.js";
-import { givenEmbedder } from "./given-embedder.js";
+import { customEmbedder } from "./custom-embedder.js";
 import { useInferenceThread } from "./inference-thread.js";
 import type { ModelOptions } from "./model-options.js";
-import { givenReranker, type RerankInput, type Reranker } from "./reranker.js";
+import { customReranker, type RerankInput, type Reranker } from "./reranker.js";
 import { TransformersModel } from "./transformers-model.js";
 
 export class Models {
@@ -21,13 +21,13 @@ export class Models {
 
   /** The embedder that is meant. Nothing is loaded yet. Throws `invalid_request`. `where`: names the input in messages. */
   embedder(input: EmbeddingInput, where: string): Embedder {
-    if (typeof input !== "string") return givenEmbedder(input, where);
+    if (typeof input !== "string") return customEmbedder(input, where);
     return builtInEmbedder(modelName(input)) ?? this.#named(input, where);
   }
 
   /** The reranker that is meant. Nothing is loaded yet. Throws `invalid_request`. */
   reranker(input: RerankInput): Reranker {
-    if (typeof input !== "string") return givenReranker(input);
+    if (typeof input !== "string") return customReranker(input);
     const model = this.#named(input, "rerank");
     return (query, documents) => model.score(query, documents);
   }

@@ -44,7 +44,7 @@ export async function rankBest(
 }
 
 /** A caller's own. Throws `invalid_request` if it is neither. */
-export function givenReranker(input: Exclude<RerankInput, string>): Reranker {
+export function customReranker(input: Exclude<RerankInput, string>): Reranker {
   if (typeof input === "function") return input;
   if (typeof input?.compressDocuments === "function") return (query, texts) => compress(input, query, texts);
   throw new SealdexError(

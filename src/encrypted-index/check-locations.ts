@@ -19,7 +19,7 @@ export async function checkLocations(
   checkOptions(options, checkLocationsOptions);
   const { signal } = options;
   await atLocation(place, "checkLocations", signal, async (client) => {
-    const { indexStore, configStore, anchorStore } = client.place;
+    const { indexStore, configStore, anchorStore } = client.stores;
     await probe(indexStore, "index location");
     signal?.throwIfAborted();
     if (configStore !== indexStore) await probe(configStore, "config location");

@@ -1,6 +1,6 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
-import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
+import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
 import { compileFilter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -21,8 +21,8 @@ import { checkIdText } from "./pack-items.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
-export const itemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-export const allItemFields: readonly ItemField[] = [...itemFields, "decoded"];
+export const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
+export const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
 const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
@@ -54,21 +54,15 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
   return { subject, options };
 }
 
-const subjectNames = ["queryVector", "queryVectors", "queryContents"] as const;
-
 function subjectOf(request: QueryRequest): QuerySubject {
   const subjects = request as Partial<SingleQuery & TextQuery & BatchQuery>;
   const { queryVector, queryVectors, queryContents } = subjects;
-  const given = subjectNames.filter((name) => (subjects[name] ?? undefined) !== undefined);
-  if (given.length !== 1) {
-    const received = given.length === 0 ? "none" : given.join(" and ");
-    throw invalid(`query: expected one of queryVector, queryVectors and queryContents, got ${received}`);
-  }
-  if (given[0] === "queryContents") {
+  const subject = onlySubjectOf(subjects);
+  if (subject === "queryContents") {
     if (typeof queryContents === "string") return { contents: queryContents };
     throw invalid(`queryContents: expected a string, got ${typeof queryContents}`);
   }
-  if (given[0] === "queryVector") {
+  if (subject === "queryVector") {
     checkVectorShape(queryVector, "queryVector");
     return { vector: queryVector };
   }

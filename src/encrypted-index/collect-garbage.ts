@@ -2,7 +2,7 @@
 
 import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
-import { collectOrphans } from "./orphans.js";
+import { deleteOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
 
 const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true });
@@ -21,8 +21,8 @@ export async function collectGarbage(
   checkOptions(options, collectOptions);
   const { signal } = options;
   return atLocation(place, "collectGarbage", signal, async (client) => {
-    const { indexStore, configStore } = client.place;
-    const deleted = await collectOrphans(indexStore, configStore, client.clock, signal);
+    const { indexStore, configStore } = client.stores;
+    const deleted = await deleteOrphans(indexStore, configStore, client.clock, signal);
     signal?.throwIfAborted();
     return deleted;
   });

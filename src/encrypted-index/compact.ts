@@ -7,7 +7,7 @@
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
-import { collectedRowsMax, type RewritePlan } from "./collect-rows.js";
+import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
 import { dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
 import { commitRewrite, rewrite } from "./rewrite.js";
@@ -101,8 +101,8 @@ async function mergeDue(
 /** Of all segments of a snapshot, by the lists of its model. */
 function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
   const { segments, model, manifest } = snapshot;
-  const grouping = { model, name: manifest.model?.name };
-  return { snapshot, segments, grouping, order: "by segment", segmentBytes };
+  const target = { model, name: manifest.model?.name };
+  return { snapshot, segments, target, order: "by segment", segmentBytes };
 }
 
 /** Returns null if other processes replaced the same segments first, or the signal aborted. */
@@ -113,7 +113,7 @@ async function merge(
 ): Promise<Manifest | null> {
   const replacement = await rewrite(index, plan, { signal });
   return commitRewrite(index, replacement, [], (latest, replaced) =>
-    signal?.aborted || latest.model?.name !== plan.grouping.name ? null : replaced,
+    signal?.aborted || latest.model?.name !== plan.target.name ? null : replaced,
   );
 }
 
@@ -136,6 +136,6 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     if (last !== undefined && first !== undefined && last.list > first.list) return false;
     // Sealed, rows may be a fraction of what they are in memory.
     const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;
-    return isLarge || ref.rows + next.ref.rows > collectedRowsMax;
+    return isLarge || ref.rows + next.ref.rows > batchRowsMax;
   });
 }

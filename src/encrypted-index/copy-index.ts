@@ -29,7 +29,7 @@ import {
   numberOf,
   recordName,
 } from "../commit/object-names.js";
-import type { OpenIndex, Place } from "./open-index.js";
+import type { OpenIndex, ClientStores } from "./open-index.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   /** Locations, or an embedded client that is already there. */
@@ -64,16 +64,16 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   await atLocation(options.from, "from", signal, (from) =>
     atLocation(options.to, "to", signal, async (to) => {
       const { index, record, name } = await from.open({ indexName, indexKey });
-      const only = await checkPlace(index, to.place, newName);
-      const manifest = await copyObjects(index, from.place, to.place, { onProgress, signal, only });
-      await checkNewest(index, to.place, manifest.version);
+      const only = await checkPlace(index, to.stores, newName);
+      const manifest = await copyObjects(index, from.stores, to.stores, { onProgress, signal, only });
+      await checkNewest(index, to.stores, manifest.version);
       signal?.throwIfAborted();
       const renamed = recordName(newName, 1);
       const isSame = newName === indexName;
       const bytes = isSame ? record : renameRecord(key, { indexName, name, bytes: record }, renamed);
-      if (await to.place.configStore.create(isSame ? name : renamed, bytes)) return;
+      if (await to.stores.configStore.create(isSame ? name : renamed, bytes)) return;
       // Another copy, or an attempt whose end was not heard of, was first.
-      await checkPlace(index, to.place, newName);
+      await checkPlace(index, to.stores, newName);
     }),
   );
 }
@@ -84,7 +84,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
  */
 async function checkPlace(
   index: OpenIndex,
-  { indexStore, configStore }: Place,
+  { indexStore, configStore }: ClientStores,
   newName: string,
 ): Promise<number | undefined> {
   const listed = await configStore.list(namesPrefix);
@@ -121,7 +121,7 @@ async function checkPlace(
 }
 
 /** Throws `already_exists` where the place has a later state of the index than what was copied. */
-async function checkNewest(index: OpenIndex, { configStore }: Place, version: number): Promise<void> {
+async function checkNewest(index: OpenIndex, { configStore }: ClientStores, version: number): Promise<void> {
   const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   if (newest === manifestName(index.indexId, version)) return;
   throw new SealdexError(

@@ -13,7 +13,7 @@ import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
 import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
-import type { OpenIndex, Place } from "./open-index.js";
+import type { OpenIndex, ClientStores } from "./open-index.js";
 
 /** How far a copy has come. Every object counts twice: once copied, once verified in its new place. */
 export interface CopyProgress {
@@ -45,8 +45,8 @@ const heldBytesMax = 192 * 1024 * 1024;
  */
 export async function copyObjects(
   index: OpenIndex,
-  from: Place,
-  to: Place,
+  from: ClientStores,
+  to: ClientStores,
   options: CopyOptions,
 ): Promise<Manifest> {
   for (;;) {
@@ -74,8 +74,8 @@ export async function copyObjects(
 async function copyAll(
   index: OpenIndex,
   manifest: Manifest,
-  from: Place,
-  to: Place,
+  from: ClientStores,
+  to: ClientStores,
   options: CopyOptions,
 ): Promise<void> {
   const prefix = indexPrefix(index.indexId);

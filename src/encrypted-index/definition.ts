@@ -58,8 +58,8 @@ export function checkInteger(
   where: string,
 ): asserts value is number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
-    const came = typeof value === "number" ? String(value) : typeof value;
-    throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${came}`);
+    const received = typeof value === "number" ? String(value) : typeof value;
+    throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${received}`);
   }
 }
 
@@ -82,7 +82,7 @@ function checkOneOf<T extends string>(
   where: string,
 ): asserts value is T {
   if (!(allowed as readonly unknown[]).includes(value)) {
-    const came = typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : typeof value;
-    throw invalid(`${where}: expected one of ${allowed.join(", ")}, got ${came}`);
+    const received = typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : typeof value;
+    throw invalid(`${where}: expected one of ${allowed.join(", ")}, got ${received}`);
   }
 }

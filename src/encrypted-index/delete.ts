@@ -23,11 +23,11 @@ export async function deleteIds(
   const distinct = [...new Set(ids)];
   const fingerprints: Uint8Array[] = [];
   await forEachYielding(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
-  const { manifest, places } = await index.snapshots.read(async (snapshot) => ({
+  const { manifest, refs } = await index.snapshots.read(async (snapshot) => ({
     manifest: snapshot.manifest,
-    places: await snapshot.find(fingerprints),
+    refs: await snapshot.find(fingerprints),
   }));
-  if (places.every((place) => place === null)) return;
+  if (refs.every((ref) => ref === null)) return;
   // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
   await writeTombstones(index, { manifest, deleted: fingerprints }, signal);
 }

@@ -25,7 +25,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { collectOrphans, deleteObjects, markOrphan } from "./orphans.js";
+import { deleteOrphans, deleteObjects, markOrphan } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
@@ -45,7 +45,7 @@ import {
   recordName,
   recordPrefix,
 } from "../commit/object-names.js";
-import { openIndex, type OpenIndex, type Place } from "./open-index.js";
+import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -192,7 +192,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const old = await this.#configStore.list(manifestPrefix(indexId), { after: floor });
     await this.#configStore.delete(old.reverse());
     this.#background.start(async (signal) => {
-      await collectOrphans(this.#indexStore, this.#configStore, this.#clock, signal);
+      await deleteOrphans(this.#indexStore, this.#configStore, this.#clock, signal);
     });
   }
 
@@ -218,7 +218,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   /** For work on the stores themselves. */
-  get place(): Place {
+  get stores(): ClientStores {
     return {
       indexStore: this.#indexStore,
       configStore: this.#configStore,
@@ -251,20 +251,20 @@ export class EmbeddedClient implements EmbeddedClientType {
   }: LoadIndexOptions): Promise<{ index: OpenIndex; record: Uint8Array; name: string }> {
     checkIndexName(indexName);
     const key = parseIndexKey(indexKey);
-    const given = anchor === undefined ? undefined : decodeAnchor(anchor);
+    const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
     // The first version is nearly always the only one: read while the list is asked for, it is there at once.
     const first = recordName(indexName, 1);
     const [[name], firstBytes] = await Promise.all([this.#records(indexName), this.#configStore.read(first)]);
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }), given);
+    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }), expected);
     return { index, record: bytes, name };
   }
 
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {
     const resources = { cache: this.#cache, clock: this.#clock, maxStalenessMs: this.#maxStalenessMs };
-    return openIndex(indexName, record, this.place, resources, anchor);
+    return openIndex(indexName, record, this.stores, resources, anchor);
   }
 
   /** Keys of an index's records, newest first. */

@@ -43,7 +43,7 @@ import {
   checkInclude,
   checkQuery,
   checkResults,
-  itemFields,
+  defaultItemFields,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
@@ -137,18 +137,18 @@ export class EncryptedIndex implements VectorIndex {
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkOptions(options, methodOptions.get);
     checkIds(ids, "ids");
-    const { include: given, signal } = options;
+    const { include: requested, signal } = options;
     const results = checkResults(options);
-    const asked = checkInclude(given ?? itemFields, allItemFields);
+    const asked = checkInclude(requested ?? defaultItemFields, allItemFields);
     const distinct = [...new Set(ids)];
     const fingerprints = distinct.map((id) => fingerprint(this.#index.keys.id, id));
     const work = async (snapshot: Snapshot) => {
       const vectors = keepsVectors(snapshot);
-      if (given !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
+      if (requested !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
       const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
-      const places = await snapshot.find(fingerprints);
-      const placeOf = new Map(distinct.map((id, i) => [id, places[i] ?? undefined]));
-      const found = ids.map((id) => placeOf.get(id)).filter((place) => place !== undefined);
+      const refs = await snapshot.find(fingerprints);
+      const refOf = new Map(distinct.map((id, i) => [id, refs[i] ?? undefined]));
+      const found = ids.map((id) => refOf.get(id)).filter((ref) => ref !== undefined);
       return readItems(found, include, results);
     };
     return this.#calls.look(signal, () => this.#index.snapshots.read(work));

@@ -16,7 +16,7 @@ import {
   manifestName,
   manifestPrefix,
   numberOf,
-  objectKinds,
+  indexObjectKinds,
   objectPrefix,
 } from "../commit/object-names.js";
 import type { OpenIndex } from "./open-index.js";
@@ -95,7 +95,7 @@ async function deleteUnnamed(
 ): Promise<number> {
   const named = namedObjects(reference);
   let deleted = 0;
-  for (const kind of objectKinds) {
+  for (const kind of indexObjectKinds) {
     // Names ascend by birth: old objects come first, and most of them are named.
     for (let after: string | undefined; ;) {
       if (signal?.aborted) return deleted;

@@ -39,7 +39,7 @@ export interface OpenIndex {
 }
 
 /** The stores of a client. */
-export interface Place {
+export interface ClientStores {
   readonly indexStore: BlobStore;
   readonly configStore: BlobStore;
   readonly anchorStore?: BlobStore | undefined;
@@ -55,7 +55,7 @@ export interface ClientResources {
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
-  { indexStore, configStore, anchorStore }: Place,
+  { indexStore, configStore, anchorStore }: ClientStores,
   { cache, clock, maxStalenessMs }: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {

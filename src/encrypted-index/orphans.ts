@@ -30,7 +30,7 @@ export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, no
  * Deletes what is left of indexes without a record, if that was first seen a day ago. Returns how many indexes. Throws
  * `corrupt` if a record is damaged, since it is unknown which index it belongs to.
  */
-export async function collectOrphans(
+export async function deleteOrphans(
   indexStore: BlobStore,
   configStore: BlobStore,
   clock: Clock,

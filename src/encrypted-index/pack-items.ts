@@ -47,17 +47,17 @@ export async function packItems(
   const kept = [...last.values()];
 
   const rows: Row[] = [];
-  const given: (Vector | undefined)[] = [];
+  const supplied: (Vector | undefined)[] = [];
   await forEachYielding(kept.length, (at) => {
     const i = kept[at];
     rows.push(packRow(own[i], i, keys));
-    given.push(checkPresent(own[i], i, embedder));
+    supplied.push(checkPresent(own[i], i, embedder));
   });
-  const texts = kept.filter((_, at) => given[at] === undefined).map((i) => own[i].contents as string);
+  const texts = kept.filter((_, at) => supplied[at] === undefined).map((i) => own[i].contents as string);
   const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
 
   let next = 0;
-  const all = given.map((vector) => vector ?? embedded[next++]);
+  const all = supplied.map((vector) => vector ?? embedded[next++]);
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
   await forEachYielding(all.length, (at) =>

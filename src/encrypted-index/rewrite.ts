@@ -4,7 +4,7 @@ import { areCommittable, type Manifest } from "../commit/manifest.js";
 import { type Replacement, replaceSegments, type StoredSegment } from "../commit/replace-segments.js";
 import { groupByList } from "../segment/segment-writer.js";
 import { run } from "../threads/run.js";
-import { type Collected, collectRows, type RewritePlan } from "./collect-rows.js";
+import { type RowBatch, liveRowBatches, type RewritePlan } from "./live-row-batches.js";
 import { cutByList } from "./cut-by-list.js";
 import { withEncoding } from "./encoding.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -27,20 +27,20 @@ export async function rewrite(
   plan: RewritePlan,
   { signal, onRows }: RewriteOptions = {},
 ): Promise<Replacement> {
-  const { snapshot, segments, grouping, segmentBytes } = plan;
+  const { snapshot, segments, target, segmentBytes } = plan;
   const old = segments.map(({ ref }) => ref);
   const dimension = dimensionOf(index, snapshot.manifest);
   const stored: StoredSegment[] = [];
   if (dimension === undefined) return { old, stored };
   let done = 0;
   let storing: Promise<void> = Promise.resolve();
-  const store = ({ batch, bytes }: Collected) =>
-    withEncoding(index.searcher, dimension, grouping.model, async (encoding) => {
+  const store = ({ batch, bytes }: RowBatch) =>
+    withEncoding(index.searcher, dimension, target.model, async (encoding) => {
       const grouped = await run(groupByList(batch, encoding), signal);
       const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
-        const segment = await index.writer.storeSegment(own, encoding, grouping.name, signal);
+        const segment = await index.writer.storeSegment(own, encoding, target.name, signal);
         stored.push(segment);
         onRows?.((done += segment.rows));
       }
@@ -48,7 +48,7 @@ export async function rewrite(
   try {
     const deleted =
       segments.length === snapshot.segments.length ? [] : await tombstonesOf(snapshot, segments);
-    for await (const collected of collectRows(index, plan, dimension, deleted)) {
+    for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
       await storing;
       storing = store(collected);

@@ -65,11 +65,11 @@ async function trainOn(
   const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
 
   const modelRef = { ...(await index.writer.storeModel(model, signal)), items: rows };
-  const grouping = { model, name: modelRef.name };
+  const target = { model, name: modelRef.name };
   const plan = {
     snapshot,
     segments: snapshot.segments,
-    grouping,
+    target,
     order: "by segment",
     segmentBytes,
   } as const;

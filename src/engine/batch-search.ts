@@ -43,7 +43,7 @@ export class BatchSearch {
         const at = writeJobs(jobs[i]);
         placed.push(at);
         const { heap } = this.#nearest[i];
-        const scan = { query: query.record, heap, jobs: at, count: jobs[i].length };
+        const scan = { query: query.address, heap, jobs: at, count: jobs[i].length };
         writeWords(scans + flatScanLayout.bytes * place, flatScanLayout, scan);
       });
       const calls: KernelCall[] = [];

@@ -3,7 +3,7 @@
  * (see metric.ts), in which distances are L2.
  */
 
-import { allocateFlat, type FlatRoom, loadedVectors } from "./flat-codes.js";
+import { allocateFlat, type FlatMemory, loadedVectors } from "./flat-codes.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt, writeWords } from "./kernels/memory.js";
@@ -12,7 +12,7 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
-import { copyInPieces, inParts, type Work } from "./work.js";
+import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** Vectors assigned at a time, in bytes; copying them takes a few milliseconds. */
 const heldBytes = 16 * 1024 * 1024;
@@ -36,10 +36,10 @@ const codedProbesMax = 128;
 export class CoarseQuantizer {
   readonly nLists: number;
   readonly rotation: Rotation;
-  /** The address of the record that kernels take. */
-  readonly record: number;
+  /** The address of the struct that kernels take. */
+  readonly address: number;
   readonly #dimension: number;
-  readonly #room: FlatRoom;
+  readonly #memory: FlatMemory;
   readonly #centroids: number;
   readonly #halfNorms: number;
   /** Address of the rotated centroids, or 0. Once the centroids have codes, only encoding RaBitQ codes of rows needs them. */
@@ -56,19 +56,19 @@ export class CoarseQuantizer {
     this.nLists = n;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
-    this.#room = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
-    this.#centroids = this.#room.vectors;
+    this.#memory = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
+    this.#centroids = this.#memory.vectors;
 
     const ownBytes = 20 * n + 4 * dimension + coarseQuantizerLayout.bytes;
-    this.record = allocate(ownBytes);
-    this.#numbers = this.record + coarseQuantizerLayout.bytes;
+    this.address = allocate(ownBytes);
+    this.#numbers = this.address + coarseQuantizerLayout.bytes;
     this.#halfNorms = this.#numbers + 16 * n;
     this.#mean = this.#halfNorms + 4 * n;
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
     for (let list = 0; list < n; list++) numbers[4 * list] = list;
 
     this.#rotated = allocate(4 * n * this.rotation.rotated);
-    this.#ownBytes = this.#room.bytes + ownBytes + this.rotation.bytes;
+    this.#ownBytes = this.#memory.bytes + ownBytes + this.rotation.bytes;
   }
 
   /** Kernel memory held, in bytes. */
@@ -94,13 +94,13 @@ export class CoarseQuantizer {
     const { rotated, signs, span } = rotation;
     const dimension = this.#dimension;
     yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
-    const { norms, factors } = this.#room;
+    const { norms, factors } = this.#memory;
     yield [
-      ...inParts(nLists, dimension, (list, count): KernelCall => ({
+      ...inSlices(nLists, dimension, (list, count): KernelCall => ({
         kernel: "halfSquares",
         args: [this.#centroids + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
       })),
-      ...inParts(nLists, dimension, (list, count): KernelCall => ({
+      ...inSlices(nLists, dimension, (list, count): KernelCall => ({
         kernel: "normsFloat64",
         args: [this.#centroids + 4 * list * dimension, count, dimension, norms + 8 * list],
       })),
@@ -110,14 +110,14 @@ export class CoarseQuantizer {
       const count = Math.min(piece, nLists - list);
       const part = centroids.subarray(list * dimension, (list + count) * dimension);
       rotation.pad(part, this.#rotated + 4 * list * rotated);
-      yield inParts(count, 64 * rotated, (first, rows) => ({
+      yield inSlices(count, 64 * rotated, (first, rows) => ({
         kernel: "rotate",
         args: [this.#rotated + 4 * (list + first) * rotated, rows, rotated, signs, span],
       }));
     }
     if (factors > 0) yield* this.#encode(factors);
-    const { record } = loadedVectors(this.#room, this.#numbers);
-    writeWords(this.record, coarseQuantizerLayout, { block: record, mean: this.#mean });
+    const { address } = loadedVectors(this.#memory, this.#numbers);
+    writeWords(this.address, coarseQuantizerLayout, { block: address, mean: this.#mean });
     this.#coded = factors > 0;
   }
 
@@ -184,7 +184,7 @@ export class CoarseQuantizer {
       for (let first = 0; first < n; first += rowsHeld) {
         const count = Math.min(rowsHeld, n - first);
         floatsAt(at, count * this.#dimension).set(pointsOf(first, count));
-        yield inParts(count, this.nLists * this.#dimension, (row, rows) => ({
+        yield inSlices(count, this.nLists * this.#dimension, (row, rows) => ({
           kernel: "assignNearest",
           args: [
             at + row * rowBytes,
@@ -237,7 +237,13 @@ export class CoarseQuantizer {
     const nearest = new TopK(nProbes);
     const job = allocate(jobLayout.bytes);
     query.reserve(this.nLists);
-    kernels().probeLists(query.listRecord, this.record, this.isCodedFor(nProbes) ? 1 : 0, nearest.heap, job);
+    kernels().probeLists(
+      query.listAddress,
+      this.address,
+      this.isCodedFor(nProbes) ? 1 : 0,
+      nearest.heap,
+      job,
+    );
     free(job);
     const found = nearest.read();
     nearest.free();
@@ -260,7 +266,7 @@ export class CoarseQuantizer {
   free(): void {
     this.rotation.free();
     free(this.#centroids);
-    free(this.record);
+    free(this.address);
     this.#freeRotated();
   }
 

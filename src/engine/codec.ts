@@ -12,10 +12,10 @@ interface LoadedBlock {
   readonly n: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
-  /** The address of its record (see block-record.ts). */
-  readonly record: number;
+  /** The address of its struct (see block-struct.ts). */
+  readonly address: number;
   /** Vectors of rows at these positions, layout (rows, dimension), as the codec's `decode` returns them. */
-  pick(rows: readonly number[]): Float32Array;
+  gather(rows: readonly number[]): Float32Array;
   /** Releases the kernel memory. */
   free(): void;
 }

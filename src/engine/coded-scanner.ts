@@ -10,7 +10,7 @@ import type { CodedModel } from "./model.js";
 import { ModelQuantizer, squaresOfReferences } from "./model-quantizer.js";
 import type { QueryVector } from "./query-vector.js";
 import { writeJobs, type Scanner } from "./scanner.js";
-import type { Bases, EstimateRoom, QuantizedQuery } from "./quantizer.js";
+import type { Bases, EstimateBuffers, QuantizedQuery } from "./quantizer.js";
 
 /** A query, prepared for the codes of one model. */
 interface Prepared {
@@ -88,7 +88,7 @@ export function codedScanner(
       jobs.forEach(({ codes, distance }, i) => {
         if (codes.kind !== "codes") return;
         estimate(codes, distance);
-        kernels().offerEstimates(query.record, heap, at + jobLayout.bytes * i, scratch.estimates);
+        kernels().offerEstimates(query.address, heap, at + jobLayout.bytes * i, scratch.estimates);
       });
       free(at);
     },
@@ -113,7 +113,7 @@ function prepare(quantizer: ModelQuantizer, point: Float32Array): Prepared {
 }
 
 /** Room for the sums and estimates of one block, as large as the largest block so far. */
-class EstimateScratch implements EstimateRoom {
+class EstimateScratch implements EstimateBuffers {
   capacity = 0;
   sums = 0;
   estimates = 0;

@@ -3,7 +3,7 @@
  * estimates, never NaN and never below 0; under `cosine` never above 2.
  */
 
-import { writeBlockRecord } from "./block-record.js";
+import { writeBlockStruct } from "./block-struct.js";
 import type { LoadedRowCodes, RowCodec } from "./codec.js";
 import { blockBytes, noCentroid, packBlock, rowCodeBytes, unpackBlock, unpackRows } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
@@ -53,28 +53,28 @@ export function codedCodec(
     load(codes, n, fingerprints) {
       const length = blockBytes(layout, n);
       const bytes = blockLayout.bytes + length + slackBytes;
-      const record = allocate(bytes);
-      writeBlockRecord(record, { n, fingerprints });
-      const at = record + blockLayout.bytes;
+      const address = allocate(bytes);
+      writeBlockStruct(address, { n, fingerprints });
+      const at = address + blockLayout.bytes;
       bytesAt(at, length).set(codes.subarray(0, length));
       const references = readReferences(at, n);
       return {
         kind: "codes",
         n,
         bytes,
-        record,
+        address,
         model,
         at,
         ...references,
-        pick(rows) {
-          const picked = unpackRows(layout, bytesAt(at, length), n, rows);
-          const view = new DataView(picked.buffer);
+        gather(rows) {
+          const gathered = unpackRows(layout, bytesAt(at, length), n, rows);
+          const view = new DataView(gathered.buffer);
           rows.forEach((row, i) => {
             if (references.noCentroid.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
           });
-          return decodeRows(picked);
+          return decodeRows(gathered);
         },
-        free: () => free(record),
+        free: () => free(address),
       };
     },
   };

@@ -6,7 +6,7 @@ import type { IndexConfig } from "./config.js";
 const nibbleBits = 4;
 
 export interface CodewordLayout extends CodeLayout {
-  readonly parts: number;
+  readonly subspaces: number;
   readonly bits: number;
   /** Codewords per nibble; 0 if they are longer. */
   readonly together: number;
@@ -16,13 +16,13 @@ export function productLayout({ pqDim = 1, pqBits = 1 }: IndexConfig): CodewordL
   const together = Math.floor(nibbleBits / pqBits);
   const nibbles = together > 0 ? Math.ceil(pqDim / together) : 0;
   const bitBytes = together > 0 ? Math.ceil(nibbles / 2) : Math.ceil((pqDim * pqBits) / 8);
-  return { nibbles, bitBytes, parts: pqDim, bits: pqBits, together };
+  return { nibbles, bitBytes, subspaces: pqDim, bits: pqBits, together };
 }
 
-/** The first bit of a part's codeword in the bits of a row. */
-export function positionOf({ bits, together }: CodewordLayout, part: number): number {
-  if (together === 0) return part * bits;
-  return nibbleBits * Math.floor(part / together) + bits * (part % together);
+/** The first bit of a subspace's codeword in the bits of a row. */
+export function bitOffsetOf({ bits, together }: CodewordLayout, subspace: number): number {
+  if (together === 0) return subspace * bits;
+  return nibbleBits * Math.floor(subspace / together) + bits * (subspace % together);
 }
 
 /** Writes the number of a codeword at a bit position of bytes that are zero there. */

@@ -1,4 +1,4 @@
-/** The order in which the components of residuals are split into the parts of a product quantizer. */
+/** The order in which the components of residuals are split into the subspaces of a product quantizer. */
 
 import { kmeansOf } from "./kmeans.js";
 import { NearestCentroids } from "./nearest-centroids.js";
@@ -12,26 +12,26 @@ const trialRows = 4096;
 
 /**
  * The order of components with which product quantization has the smaller error, measured with small codebooks: the natural one,
- * which keeps correlated neighbours together; or a balanced one, in which the variances of each part have about the same product,
+ * which keeps correlated neighbours together; or a balanced one, in which the variances of each subspace have about the same product,
  * as in the parametric solution of OPQ (Ge et al., 2013). Yields between pieces of work of a few milliseconds.
  */
 export function* chooseOrder(
   residuals: Float32Array,
   dimension: number,
-  parts: number,
+  subspaces: number,
   random: () => number,
 ): Work<Uint32Array> {
   const natural = Uint32Array.from({ length: dimension }, (_, i) => i);
-  if (parts === dimension || parts === 1) return natural;
+  if (subspaces === dimension || subspaces === 1) return natural;
   const n = residuals.length / dimension;
   const trial = gather(residuals, dimension, samplePositions(random, n, Math.min(n, trialRows)));
   let chosen: Uint32Array = natural;
   let least = Infinity;
-  for (const order of [natural, balancedOrder(trial, dimension, parts)]) {
-    const width = dimension / parts;
+  for (const order of [natural, balancedOrder(trial, dimension, subspaces)]) {
+    const width = dimension / subspaces;
     let loss = 0;
-    for (let part = 0; part < parts; part++) {
-      const points = partOf(trial, dimension, order.subarray(part * width, (part + 1) * width));
+    for (let subspace = 0; subspace < subspaces; subspace++) {
+      const points = subspaceOf(trial, dimension, order.subarray(subspace * width, (subspace + 1) * width));
       loss += distortion(points, width, yield* kmeansOf(points, width, Math.min(trialCodewords, n), random));
       yield;
     }
@@ -41,7 +41,7 @@ export function* chooseOrder(
 }
 
 /** These components of all rows, layout (n, components). */
-export function partOf(rows: Float32Array, dimension: number, components: Uint32Array): Float32Array {
+export function subspaceOf(rows: Float32Array, dimension: number, components: Uint32Array): Float32Array {
   const width = components.length;
   const points = new Float32Array((rows.length / dimension) * width);
   for (let row = 0, at = 0; at < points.length; row += dimension) {
@@ -50,21 +50,21 @@ export function partOf(rows: Float32Array, dimension: number, components: Uint32
   return points;
 }
 
-/** Components in order of descending variance, each assigned to the part with the smallest product of variances that has room. */
-function balancedOrder(residuals: Float32Array, dimension: number, parts: number): Uint32Array {
+/** Components in order of descending variance, each assigned to the subspace with the smallest product of variances that has room. */
+function balancedOrder(residuals: Float32Array, dimension: number, subspaces: number): Uint32Array {
   const variances = new Float64Array(dimension);
   for (let i = 0; i < residuals.length; i++) variances[i % dimension] += residuals[i] * residuals[i];
-  const width = dimension / parts;
+  const width = dimension / subspaces;
   const descending = Array.from(variances.keys()).sort((a, b) => variances[b] - variances[a]);
   // Logarithms relative to the smallest variance that counts, so that none is negative.
   const least = Math.max(variances[descending[0]] * 2 ** -40, Number.MIN_VALUE);
   const order = new Uint32Array(dimension);
-  const filled = new Uint32Array(parts);
-  const sums = new Float64Array(parts);
+  const filled = new Uint32Array(subspaces);
+  const sums = new Float64Array(subspaces);
   for (const component of descending) {
     let emptiest = -1;
-    for (let part = 0; part < parts; part++) {
-      if (filled[part] < width && (emptiest < 0 || sums[part] < sums[emptiest])) emptiest = part;
+    for (let subspace = 0; subspace < subspaces; subspace++) {
+      if (filled[subspace] < width && (emptiest < 0 || sums[subspace] < sums[emptiest])) emptiest = subspace;
     }
     order[emptiest * width + filled[emptiest]++] = component;
     sums[emptiest] += Math.log(Math.max(variances[component], least) / least);

@@ -36,9 +36,9 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
 
 function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints: number): LoadedVectors {
   const exactBytes = 4 * dimension * n;
-  const room = allocateFlat(n, dimension, codes.byteLength - exactBytes);
-  bytesAt(room.vectors, exactBytes).set(codes.subarray(0, exactBytes));
-  bytesAt(room.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
-  kernels().normsFloat64(room.vectors, n, dimension, room.norms);
-  return loadedVectors(room, fingerprints);
+  const memory = allocateFlat(n, dimension, codes.byteLength - exactBytes);
+  bytesAt(memory.vectors, exactBytes).set(codes.subarray(0, exactBytes));
+  bytesAt(memory.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
+  kernels().normsFloat64(memory.vectors, n, dimension, memory.norms);
+  return loadedVectors(memory, fingerprints);
 }

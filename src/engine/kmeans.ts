@@ -13,7 +13,7 @@ import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.j
 import { samplePositions } from "./random.js";
 import { countRows, sortByList } from "./rows.js";
 import { splitLargest } from "./split-largest.js";
-import { copyInPieces, inParts, type Work } from "./work.js";
+import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
@@ -122,7 +122,7 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
   try {
     wordsAt(positionsAt, positions.length).set(positions);
     // Copying a number takes about as long as sixteen multiplications.
-    yield inParts(positions.length, 16 * dimension, (first, count) => ({
+    yield inSlices(positions.length, 16 * dimension, (first, count) => ({
       kernel: "gatherRows",
       args: [at, positionsAt + 4 * first, count, dimension, to + 4 * first * dimension],
     }));
@@ -148,12 +148,12 @@ function* lloyd(
   try {
     let previous = new Uint32Array(n);
     for (let move = 0; move < moves; move++) {
-      yield inParts(k, dimension, (first, count) => ({
+      yield inSlices(k, dimension, (first, count) => ({
         kernel: "halfSquares",
         args: [centroids + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       }));
       yield groups.flatMap((group) =>
-        inParts(group.rows, group.lists * dimension, (first, count) => {
+        inSlices(group.rows, group.lists * dimension, (first, count) => {
           const row = group.firstRow + first;
           const list = group.firstList;
           const vectors = at + 4 * row * dimension;
@@ -200,7 +200,7 @@ function* lloyd(
           sums,
         ],
       }));
-      yield inParts(k, 4 * dimension, (first, count) => ({
+      yield inSlices(k, 4 * dimension, (first, count) => ({
         kernel: "meanRows",
         args: [
           sums + 8 * first * dimension,

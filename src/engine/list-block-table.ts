@@ -5,8 +5,8 @@ import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.
 
 /** Blocks of one list are consecutive; those of no list come last. Holds kernel memory: call `free` when done. */
 export class ListBlockTable {
-  /** The address of the record that kernels take. */
-  readonly record: number;
+  /** The address of the struct that kernels take. */
+  readonly address: number;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
   /** Rows of the largest block. */
@@ -21,11 +21,11 @@ export class ListBlockTable {
     this.rowsMax = rowsMax;
     this.bytes =
       listBlockTableLayout.bytes + 4 * firsts.length + listBlockLayout.bytes * newerSegments.length;
-    this.record = allocate(this.bytes);
-    const firstsAt = this.record + listBlockTableLayout.bytes;
+    this.address = allocate(this.bytes);
+    const firstsAt = this.address + listBlockTableLayout.bytes;
     this.#blocks = firstsAt + 4 * firsts.length;
     const nLists = firsts.length - 2;
-    writeWords(this.record, listBlockTableLayout, {
+    writeWords(this.address, listBlockTableLayout, {
       firsts: firstsAt,
       blocks: this.#blocks,
       epoch: 0,
@@ -33,28 +33,28 @@ export class ListBlockTable {
     });
     wordsAt(firstsAt, firsts.length).set(firsts);
     newerSegments.forEach((count, number) =>
-      writeWords(this.#recordOf(number), listBlockLayout, { block: 0, epoch: 0, newerSegments: count }),
+      writeWords(this.#addressOf(number), listBlockLayout, { block: 0, epoch: 0, newerSegments: count }),
     );
   }
 
   /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory. */
   set epoch(epoch: number) {
-    allWords()[(this.record + listBlockTableLayout.epoch) >>> 2] = epoch;
+    allWords()[(this.address + listBlockTableLayout.epoch) >>> 2] = epoch;
   }
 
-  /** Sets the record of a block, which must not move until the epoch ends. */
+  /** Sets the struct of a block, which must not move until the epoch ends. */
   put(number: number, block: number, epoch: number): void {
-    const at = this.#recordOf(number);
+    const at = this.#addressOf(number);
     const words = allWords();
     words[(at + listBlockLayout.block) >>> 2] = block;
     words[(at + listBlockLayout.epoch) >>> 2] = epoch;
   }
 
-  #recordOf(number: number): number {
+  #addressOf(number: number): number {
     return this.#blocks + listBlockLayout.bytes * number;
   }
 
   free(): void {
-    free(this.record);
+    free(this.address);
   }
 }

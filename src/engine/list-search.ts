@@ -53,13 +53,13 @@ export function searchLists(
     query.reserve(Math.max(quantizer.nLists, table.rowsMax));
     query.newerIdTables = tables;
     const lists = kernels().searchLists(
-      query.record,
-      query.listRecord,
-      quantizer.record,
+      query.address,
+      query.listAddress,
+      quantizer.address,
       quantizer.isCodedFor(nProbes) ? 1 : 0,
       probes.heap,
       limit,
-      table.record,
+      table.address,
       nearest.heap,
       job,
       now,

@@ -59,7 +59,7 @@ export class ModelQuantizer {
 
   /** See Quantizer. */
   ask(point: Float32Array): QuantizedQuery {
-    return this.#vectors.ask(point);
+    return this.#vectors.prepareQuery(point);
   }
 
   /** Squared distances of all reference centroids from a point; undefined if they are the lists, whose distances probing finds. */

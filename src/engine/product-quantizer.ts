@@ -1,6 +1,6 @@
 /**
  * Codes of a trained `ivfpq` index: product quantization of residuals (Jegou, Douze and Schmid, 2011). The components of the
- * direction of the residual r = o - a are reordered and split into `pqDim` parts, and each part is replaced by the nearest
+ * direction of the residual r = o - a are reordered and split into `pqDim` subvectors, and each is replaced by the nearest
  * codeword of its codebook, which gives u. Then
  *
  *   |q - o|^2 ~ |q - a|^2 + add - 2 scale <q - origin, u>,  scale = |r|^2 / <r, u>,  add = |r|^2 + 2 scale <a - origin, u>
@@ -14,7 +14,7 @@ import { codeWords, noCentroid, rowCodeBytes } from "./code-layout.js";
 import {
   type CodewordLayout,
   codewordAt,
-  positionOf,
+  bitOffsetOf,
   productLayout,
   putCodeword,
 } from "./codeword-layout.js";
@@ -53,17 +53,17 @@ export class ProductQuantizer implements Quantizer {
     this.#codebooks = codewords;
     this.#k = this.#codebooks.length / dimension;
     // The codewords, then half their squared norms.
-    this.bytes = 4 * this.#codebooks.length + 4 * this.layout.parts * this.#k;
+    this.bytes = 4 * this.#codebooks.length + 4 * this.layout.subspaces * this.#k;
     this.#at = allocate(this.bytes);
     floatsAt(this.#at, this.#codebooks.length).set(this.#codebooks);
-    const count = this.layout.parts * this.#k;
+    const count = this.layout.subspaces * this.#k;
     const norms = this.#at + 4 * this.#codebooks.length;
     kernels().halfSquares(this.#at, count, this.#width, norms);
   }
 
-  /** Components of a part. */
+  /** Components per subspace. */
   get #width(): number {
-    return this.#dimension / this.layout.parts;
+    return this.#dimension / this.layout.subspaces;
   }
 
   encode(points: Float32Array, references: Uint32Array): Uint8Array {
@@ -78,15 +78,15 @@ export class ProductQuantizer implements Quantizer {
     const along = new Float64Array(n);
     const beside = new Float64Array(n);
     const scratch = allocate(4 * n * this.#width + 8 * n);
-    for (let part = 0; part < this.layout.parts; part++) {
-      const found = this.#nearestCodewords(residuals, part, scratch);
-      const position = positionOf(this.layout, part);
+    for (let subspace = 0; subspace < this.layout.subspaces; subspace++) {
+      const found = this.#nearestCodewords(residuals, subspace, scratch);
+      const position = bitOffsetOf(this.layout, subspace);
       for (let row = 0; row < n; row++) {
         const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
         putCodeword(bits, position, found[row]);
-        const codeword = (part * this.#k + found[row]) * this.#width;
+        const codeword = (subspace * this.#k + found[row]) * this.#width;
         const reference = references[row] === noCentroid ? 0 : references[row] * d;
-        for (let i = 0, at = part * this.#width; i < this.#width; i++, at++) {
+        for (let i = 0, at = subspace * this.#width; i < this.#width; i++, at++) {
           const value = this.#codebooks[codeword + i];
           const component = this.#order[at];
           along[row] += value * residuals[row * d + component];
@@ -118,11 +118,11 @@ export class ProductQuantizer implements Quantizer {
       const point = points.subarray(row * d, (row + 1) * d);
       const reference = references[row] === noCentroid ? 0 : references[row] * d;
       let beside = 0;
-      for (let part = 0; part < this.layout.parts; part++) {
-        const found = codewordAt(bits, positionOf(this.layout, part), this.layout.bits);
-        const codeword = (part * this.#k + found) * this.#width;
+      for (let subspace = 0; subspace < this.layout.subspaces; subspace++) {
+        const found = codewordAt(bits, bitOffsetOf(this.layout, subspace), this.layout.bits);
+        const codeword = (subspace * this.#k + found) * this.#width;
         for (let i = 0; i < this.#width; i++) {
-          const component = this.#order[part * this.#width + i];
+          const component = this.#order[subspace * this.#width + i];
           point[component] = this.#codebooks[codeword + i];
           beside += point[component] * (around[reference + component] - origin[component]);
         }
@@ -136,22 +136,22 @@ export class ProductQuantizer implements Quantizer {
     return points;
   }
 
-  /** For each part, -2 times the products of the query's part with the codewords. */
-  ask(point: Float32Array): QuantizedQuery {
+  /** For each subspace, -2 times the products of the query's subvector with the codewords. */
+  prepareQuery(point: Float32Array): QuantizedQuery {
     const centred = fromOrigin(point, this.#model.origin);
     const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
     const width = this.#width;
     const k = this.#k;
-    const { parts } = this.layout;
-    const queryAt = allocate(4 * this.#dimension + 4 * parts * k);
+    const { subspaces } = this.layout;
+    const queryAt = allocate(4 * this.#dimension + 4 * subspaces * k);
     const tables = queryAt + 4 * this.#dimension;
     floatsAt(queryAt, this.#dimension).set(query);
-    for (let part = 0; part < parts; part++) {
-      const skip = 4 * part * width;
-      kernels().dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * part * k);
+    for (let subspace = 0; subspace < subspaces; subspace++) {
+      const skip = 4 * subspace * width;
+      kernels().dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * subspace * k);
     }
     if (this.layout.together === 0) return new ProductQuery(this.layout, queryAt, tables, k);
-    const nibbles = new NibbleQuery(this.layout, floatsAt(tables, parts * k).slice(), k);
+    const nibbles = new NibbleQuery(this.layout, floatsAt(tables, subspaces * k).slice(), k);
     free(queryAt);
     return nibbles;
   }
@@ -160,20 +160,20 @@ export class ProductQuantizer implements Quantizer {
     free(this.#at);
   }
 
-  /** The nearest codeword to a part of each row. */
-  #nearestCodewords(residuals: Float32Array, part: number, scratch: number): Uint32Array {
+  /** The nearest codeword to each row's subvector in a subspace. */
+  #nearestCodewords(residuals: Float32Array, subspace: number, scratch: number): Uint32Array {
     const d = this.#dimension;
     const width = this.#width;
     const n = residuals.length / d;
     const gathered = floatsAt(scratch, n * width);
     for (let row = 0; row < n; row++) {
       for (let i = 0; i < width; i++) {
-        gathered[row * width + i] = residuals[row * d + this.#order[part * width + i]];
+        gathered[row * width + i] = residuals[row * d + this.#order[subspace * width + i]];
       }
     }
     const found = scratch + 4 * n * width;
-    const codebook = this.#at + 4 * part * width * this.#k;
-    const norms = this.#at + 4 * this.#codebooks.length + 4 * part * this.#k;
+    const codebook = this.#at + 4 * subspace * width * this.#k;
+    const norms = this.#at + 4 * this.#codebooks.length + 4 * subspace * this.#k;
     kernels().assignNearest(scratch, n, width, codebook, this.#k, norms, found, found + 4 * n);
     return wordsAt(found, n);
   }

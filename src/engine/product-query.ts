@@ -4,7 +4,7 @@ import { codeWords } from "./code-layout.js";
 import type { CodewordLayout } from "./codeword-layout.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import type { Bases, EstimateRoom, QuantizedQuery } from "./quantizer.js";
+import type { Bases, EstimateBuffers, QuantizedQuery } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
 /** Tables with one entry per codeword, looked up one by one. */
@@ -22,8 +22,13 @@ export class ProductQuery implements QuantizedQuery {
     this.#k = k;
   }
 
-  estimate(block: number, n: number, { references, bases, base }: Bases, { estimates }: EstimateRoom): void {
-    const { bitBytes, parts, bits } = this.#layout;
+  estimate(
+    block: number,
+    n: number,
+    { references, bases, base }: Bases,
+    { estimates }: EstimateBuffers,
+  ): void {
+    const { bitBytes, subspaces, bits } = this.#layout;
     const factors = block + 4 * n;
     const codes = block + 4 * codeWords * n;
     const tables = this.#tables;
@@ -31,7 +36,7 @@ export class ProductQuery implements QuantizedQuery {
       codes,
       n,
       bitBytes,
-      parts,
+      subspaces,
       bits,
       tables,
       this.#k,
@@ -52,20 +57,20 @@ export class ProductQuery implements QuantizedQuery {
 export class NibbleQuery implements QuantizedQuery {
   readonly #table: RoundedTable;
 
-  /** `tables` has layout (parts, k). */
+  /** `tables` has layout (subspaces, k). */
   constructor(layout: CodewordLayout, tables: Float32Array, k: number) {
-    const { nibbles, parts, bits, together } = layout;
+    const { nibbles, subspaces, bits, together } = layout;
     const low = allocate((32 + 64) * nibbles + 8);
     const entriesAt = low + 32 * nibbles;
     const entries = floatsAt(entriesAt, 16 * nibbles);
     entries.fill(0);
-    for (let part = 0; part < parts; part++) {
-      const group = 16 * Math.floor(part / together);
-      const shift = bits * (part % together);
+    for (let subspace = 0; subspace < subspaces; subspace++) {
+      const group = 16 * Math.floor(subspace / together);
+      const shift = bits * (subspace % together);
       for (let value = 0; value < 16; value++) {
         const codeword = (value >> shift) & (2 ** bits - 1);
         // Values that no row has must not widen the range of the entries.
-        entries[group + value] += tables[part * k + (codeword < k ? codeword : 0)];
+        entries[group + value] += tables[subspace * k + (codeword < k ? codeword : 0)];
       }
     }
     const scale = entriesAt + 64 * nibbles;
@@ -74,8 +79,8 @@ export class NibbleQuery implements QuantizedQuery {
     this.#table = { groups: nibbles, low, high: low + 16 * nibbles, step, shift };
   }
 
-  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
-    estimateNibbles(this.#table, block, n, bases, room);
+  estimate(block: number, n: number, bases: Bases, buffers: EstimateBuffers): void {
+    estimateNibbles(this.#table, block, n, bases, buffers);
   }
 
   free(): void {

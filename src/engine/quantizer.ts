@@ -12,7 +12,7 @@ export interface Quantizer {
   /** The points that row codes stand for, approximately, layout (n, dimension). */
   decode(rows: Uint8Array): Float32Array;
   /** Prepares a query. */
-  ask(point: Float32Array): QuantizedQuery;
+  prepareQuery(point: Float32Array): QuantizedQuery;
   free(): void;
 }
 
@@ -26,7 +26,7 @@ export interface Bases {
 }
 
 /** Kernel memory for the estimates of n rows, m being n rounded up to 32. */
-export interface EstimateRoom {
+export interface EstimateBuffers {
   /** Address of scratch for 2 * m uint32. */
   readonly sums: number;
   /** Address of m float32. */
@@ -36,9 +36,9 @@ export interface EstimateRoom {
 /** One query's tables. Holds kernel memory: call `free` when done. It outlives its quantizer. */
 export interface QuantizedQuery {
   /**
-   * Writes n float32 estimates of squared distances to `room.estimates`, from 0 to the largest float32. `block` is the address
+   * Writes n float32 estimates of squared distances to `buffers.estimates`, from 0 to the largest float32. `block` is the address
    * of a block of n rows with 15 readable bytes after it.
    */
-  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void;
+  estimate(block: number, n: number, bases: Bases, buffers: EstimateBuffers): void;
   free(): void;
 }

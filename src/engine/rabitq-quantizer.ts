@@ -14,7 +14,7 @@ import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js"
 import type { QuantizerModel } from "./model.js";
 import { addReferences, fromOrigin, residualsOf } from "./residuals.js";
 import { Rotation } from "./rotation.js";
-import type { Bases, EstimateRoom, QuantizedQuery, Quantizer } from "./quantizer.js";
+import type { Bases, EstimateBuffers, QuantizedQuery, Quantizer } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
 
 /** Bytes per row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for overhead of blocks. */
@@ -109,7 +109,7 @@ export class RabitqQuantizer implements Quantizer {
     return points;
   }
 
-  ask(point: Float32Array): QuantizedQuery {
+  prepareQuery(point: Float32Array): QuantizedQuery {
     return new RabitqQuery(this.#rotation, fromOrigin(point, this.#model.origin));
   }
 
@@ -168,10 +168,10 @@ class RabitqQuery implements QuantizedQuery {
     this.#coarseFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
   }
 
-  estimate(block: number, n: number, bases: Bases, room: EstimateRoom): void {
+  estimate(block: number, n: number, bases: Bases, buffers: EstimateBuffers): void {
     const table =
       bases.references === 0 && Math.sqrt(bases.base) > this.#coarseFrom ? this.#coarse : this.#fineTable();
-    estimateNibbles(table, block, n, bases, room);
+    estimateNibbles(table, block, n, bases, buffers);
   }
 
   free(): void {

@@ -57,7 +57,7 @@ export class Rotation {
     }
   }
 
-  /** Sets the fields of a query's record that estimates need; see `rotateQuery`. */
+  /** Sets the fields of a query's struct that estimates need; see `rotateQuery`. */
   prepare(query: number, point: number, rotated: number): void {
     kernels().rotateQuery(query, point, rotated, this.rotated, this.signs, this.span);
   }

@@ -2,7 +2,7 @@
 
 import { codeWords } from "./code-layout.js";
 import { kernels } from "./kernels/kernels.js";
-import type { Bases, EstimateRoom } from "./quantizer.js";
+import type { Bases, EstimateBuffers } from "./quantizer.js";
 
 /** A sum of entries is `step` * (sum of rounded entries) + `shift`. */
 export interface RoundedTable {
@@ -21,7 +21,7 @@ export function estimateNibbles(
   block: number,
   n: number,
   { references, bases, base }: Bases,
-  { sums, estimates }: EstimateRoom,
+  { sums, estimates }: EstimateBuffers,
 ): void {
   const factors = block + 4 * n;
   const codes = block + 4 * codeWords * n;

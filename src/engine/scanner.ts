@@ -28,20 +28,20 @@ export interface Scanner {
   free(): void;
 }
 
-/** Writes the records of jobs to newly allocated kernel memory, which the caller frees. */
+/** Writes the structs of jobs to newly allocated kernel memory, which the caller frees. */
 export function writeJobs(jobs: readonly ScanJob[]): number {
   const at = allocate(jobLayout.bytes * jobs.length);
   const words = allWords();
   const doubles = allDoubles();
   for (let i = 0; i < jobs.length; i++) {
     const job = jobs[i];
-    const record = at + jobLayout.bytes * i;
-    words[(record + jobLayout.number) >>> 2] = job.block;
-    words[(record + jobLayout.block) >>> 2] = job.codes.record;
-    words[(record + jobLayout.newerSegments) >>> 2] = job.newerSegments;
-    words[(record + jobLayout.accepted) >>> 2] = job.accepted;
-    words[(record + jobLayout.firstBit) >>> 2] = job.firstBit;
-    doubles[(record + jobLayout.base) >>> 3] =
+    const address = at + jobLayout.bytes * i;
+    words[(address + jobLayout.number) >>> 2] = job.block;
+    words[(address + jobLayout.block) >>> 2] = job.codes.address;
+    words[(address + jobLayout.newerSegments) >>> 2] = job.newerSegments;
+    words[(address + jobLayout.accepted) >>> 2] = job.accepted;
+    words[(address + jobLayout.firstBit) >>> 2] = job.firstBit;
+    doubles[(address + jobLayout.base) >>> 3] =
       job.pruned && job.distance !== undefined ? job.distance ** 2 : -1;
   }
   return at;
@@ -53,7 +53,7 @@ export function flatScanner(query: QueryVector): Scanner {
     scan(jobs, heap) {
       query.reserve(rowsMax(jobs));
       const at = writeJobs(jobs);
-      kernels().scanFlat(query.record, heap, at, jobs.length);
+      kernels().scanFlat(query.address, heap, at, jobs.length);
       free(at);
     },
     free() {},

@@ -15,7 +15,7 @@ export interface IdTable {
   readonly count: number;
 }
 
-/** Writes the records of tables to newly allocated kernel memory, which the caller frees; 0 if there are none. */
+/** Writes the structs of tables to newly allocated kernel memory, which the caller frees; 0 if there are none. */
 export function writeIdTables(tables: readonly IdTable[]): number {
   if (tables.length === 0) return 0;
   const at = allocate(idTableLayout.bytes * tables.length);

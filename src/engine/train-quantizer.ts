@@ -6,7 +6,7 @@ import type { QuantizerModel, Model } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { gather } from "./rows.js";
-import { chooseOrder, partOf } from "./component-order.js";
+import { chooseOrder, subspaceOf } from "./component-order.js";
 import { residualsOf, toDirections } from "./residuals.js";
 import type { Work } from "./work.js";
 
@@ -52,9 +52,9 @@ export function* trainQuantizer(
   const order = yield* chooseOrder(residuals, dimension, pqDim, random);
   const width = dimension / pqDim;
   const codewords = new Float32Array(k * dimension);
-  for (let part = 0; part < pqDim; part++) {
-    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
-    codewords.set(yield* kmeansOf(points, width, k, random), part * k * width);
+  for (let subspace = 0; subspace < pqDim; subspace++) {
+    const points = subspaceOf(residuals, dimension, order.subarray(subspace * width, (subspace + 1) * width));
+    codewords.set(yield* kmeansOf(points, width, k, random), subspace * k * width);
     yield;
   }
   return { ...quantizer, codebooks: { order, codewords } };
@@ -85,9 +85,9 @@ export function* extendQuantizer(
   const width = dimension / pqDim;
   const random = seededRandom(quantizer.rotationSeed);
   const grownCodebooks: Float32Array[] = [];
-  for (let part = 0; part < pqDim; part++) {
-    const points = partOf(residuals, dimension, order.subarray(part * width, (part + 1) * width));
-    const codebook = codewords.subarray(part * known * width, (part + 1) * known * width);
+  for (let subspace = 0; subspace < pqDim; subspace++) {
+    const points = subspaceOf(residuals, dimension, order.subarray(subspace * width, (subspace + 1) * width));
+    const codebook = codewords.subarray(subspace * known * width, (subspace + 1) * known * width);
     grownCodebooks.push(codebook, yield* kmeansOf(points, width, more, random));
     yield;
   }
@@ -104,10 +104,10 @@ export function reads({ pqDim = 1 }: IndexConfig, quantizer: QuantizerModel, old
   if (p === undefined || q === undefined) return p === q;
   if (!p.order.every((component, i) => component === q.order[i])) return false;
   const [length, olderLength] = [p.codewords.length / pqDim, q.codewords.length / pqDim];
-  return Array.from({ length: pqDim }, (_, part) => part).every((part) =>
+  return Array.from({ length: pqDim }, (_, subspace) => subspace).every((subspace) =>
     begins(
-      p.codewords.subarray(part * length, (part + 1) * length),
-      q.codewords.subarray(part * olderLength, (part + 1) * olderLength),
+      p.codewords.subarray(subspace * length, (subspace + 1) * length),
+      q.codewords.subarray(subspace * olderLength, (subspace + 1) * olderLength),
     ),
   );
 }

@@ -8,7 +8,7 @@ import { learnProbeLimits, type Reach, distanceRatio } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { gather } from "./rows.js";
 import { smallest } from "./smallest.js";
-import { copyInPieces, inParts, type Work } from "./work.js";
+import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
 export const rowsPerListMin = 39;
@@ -125,7 +125,7 @@ function* measureReaches(
 
 /** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
 function compare(queries: number, count: number, { at, n, dimension }: Rows, out: number): KernelCall[] {
-  return inParts(n, count * dimension, (first, rows) => ({
+  return inSlices(n, count * dimension, (first, rows) => ({
     kernel: "squaredL2Tile",
     args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
   }));
@@ -145,12 +145,12 @@ function* assign(positions: Uint32Array, { at, dimension }: Rows, centroids: Row
     wordsAt(positionsAt, n).set(positions);
     yield [
       { kernel: "gatherRows", args: [at, positionsAt, n, dimension, rowsAt], cost: n * dimension },
-      ...inParts(k, dimension, (first, count): KernelCall => ({
+      ...inSlices(k, dimension, (first, count): KernelCall => ({
         kernel: "halfSquares",
         args: [centroids.at + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       })),
     ];
-    yield inParts(n, k * dimension, (first, count) => ({
+    yield inSlices(n, k * dimension, (first, count) => ({
       kernel: "assignNearest",
       args: [
         rowsAt + first * rowBytes,

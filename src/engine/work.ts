@@ -13,7 +13,7 @@ export type Work<T> = Generator<readonly KernelCall[] | void, T, void>;
 const callCost = 2 ** 24;
 
 /** The calls that `make` returns for parts of `n` rows; a row costs `rowCost` multiply-adds. */
-export function inParts(
+export function inSlices(
   n: number,
   rowCost: number,
   make: (first: number, rows: number) => KernelCall,

@@ -41,8 +41,8 @@ export async function addInBatches(
   options: AddOptions = {},
 ): Promise<string[]> {
   checkOptions(options, addOptions);
-  const { ids: given, onProgress, signal } = options;
-  const ids = chooseIds(documents, given);
+  const { ids: ownIds, onProgress, signal } = options;
+  const ids = chooseIds(documents, ownIds);
   signal?.throwIfAborted();
   let embedding = embedBatch(documents, 0, vectorsOf);
   for (let start = 0; start < documents.length;) {

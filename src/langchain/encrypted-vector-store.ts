@@ -242,9 +242,9 @@ export class EncryptedVectorStore extends VectorStore {
   }
 
   /** This store once `made` is; where that fails, nobody else could close it. */
-  async #orClose(made: Promise<unknown>): Promise<this> {
+  async #orClose(opening: Promise<unknown>): Promise<this> {
     try {
-      await made;
+      await opening;
     } catch (error) {
       await this.close();
       throw error;

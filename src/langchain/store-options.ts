@@ -114,9 +114,9 @@ export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
 }
 
 function namesFor(args: unknown): OptionNames {
-  const given = (args ?? {}) as object;
-  if ("client" in given) return withClient;
-  return "baseUrl" in given ? withUrl : withLocation;
+  const options = (args ?? {}) as object;
+  if ("client" in options) return withClient;
+  return "baseUrl" in options ? withUrl : withLocation;
 }
 
 /** LangChain's example selectors pass their own options on to the factory of the store. */

@@ -162,9 +162,9 @@ export class EncryptedStore extends BaseStore {
       if (value !== null) {
         const createdAt = old?.createdAt ?? now;
         const item = { namespace, key, value, createdAt, updatedAt: now, turn: this.#turn++ };
-        const made = toRows(item, vectors.get(put) ?? [], this.#blank);
-        written.push(...made);
-        rows = made.length;
+        const newRows = toRows(item, vectors.get(put) ?? [], this.#blank);
+        written.push(...newRows);
+        rows = newRows.length;
       }
       for (let row = rows; row < (old?.rows ?? 0); row++) leftOver.push(rowId(id, row));
     }

@@ -43,20 +43,20 @@ function columnPathOf(condition: FieldCondition): ColumnPath {
   const known = columnPaths.get(condition);
   if (known !== undefined) return known;
   const { path } = condition;
-  const made = {
+  const columnPath = {
     prefixes: path.map((_, i) => path.slice(0, i + 1).join(".")),
     positions: [...path.keys()].filter((i) => positionOf(path[i + 1]) !== undefined),
   };
-  columnPaths.set(condition, made);
-  return made;
+  columnPaths.set(condition, columnPath);
+  return columnPath;
 }
 
 /** The columns that a filter needs: those of its paths, of their prefixes, and the one without a path. */
 export function pathsOf(node: FilterNode): Set<string | null> {
   const paths = new Set<string | null>([null]);
-  const visit = (part: FilterNode) => {
-    if (part.kind !== "field") part.parts.forEach(visit);
-    else for (const path of columnPathOf(part).prefixes) paths.add(path);
+  const visit = (child: FilterNode) => {
+    if (child.kind !== "field") child.children.forEach(visit);
+    else for (const path of columnPathOf(child).prefixes) paths.add(path);
   };
   visit(node);
   return paths;
@@ -72,8 +72,8 @@ export function* evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows
   const combine = node.kind === "and" ? keepRows : addRows;
   const neutral = node.kind === "and" ? allRows : noRows;
   const outcome = { certain: neutral(rows), possible: neutral(rows) };
-  for (const part of node.parts) {
-    const { certain, possible } = yield* evaluateColumns(part, columns, rows);
+  for (const child of node.children) {
+    const { certain, possible } = yield* evaluateColumns(child, columns, rows);
     combine(outcome.certain, certain);
     combine(outcome.possible, possible);
   }

@@ -51,13 +51,13 @@ export class IdCursor {
 
   /** The id `i` positions ahead, of those that are ready. */
   at(i: number): string {
-    return idIn(this.#part(i));
+    return idIn(this.#entry(i));
   }
 
-  #part(i: number): Uint8Array {
+  #entry(i: number): Uint8Array {
     let at = this.#position + i;
     for (const { page, rows } of this.#pages) {
-      if (at < rows) return page.part(at) as Uint8Array;
+      if (at < rows) return page.entry(at) as Uint8Array;
       at -= rows;
     }
     throw new RangeError(`id cursor: ${i} is beyond what was read`);
@@ -67,7 +67,7 @@ export class IdCursor {
   take(last: string, count: number): Uint8Array[] {
     const isBeyond = (i: number) => this.at(i) > last;
     const taken = Array.from({ length: firstIndex(Math.min(count, this.ready), isBeyond) }, (_, i) =>
-      this.#part(i),
+      this.#entry(i),
     );
     this.#skip(taken.length);
     return taken;

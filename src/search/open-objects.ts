@@ -94,9 +94,9 @@ export class OpenObjects {
     });
   }
 
-  #use(ref: SegmentRef, grouping: ObjectRef | undefined): SharedReader {
+  #use(ref: SegmentRef, modelRef: ObjectRef | undefined): SharedReader {
     const { name } = ref;
-    const shared = this.#readers.get(name) ?? { name, reader: this.#open(ref, grouping), uses: 0 };
+    const shared = this.#readers.get(name) ?? { name, reader: this.#open(ref, modelRef), uses: 0 };
     shared.uses++;
     this.#readers.set(name, shared);
     return shared;
@@ -113,8 +113,8 @@ export class OpenObjects {
     }
   }
 
-  /** `grouping`: the model of the segment's rows, if they have one that is still there. */
-  async #open(ref: SegmentRef, grouping: ObjectRef | undefined): Promise<SegmentReader> {
+  /** `modelRef`: the model of the segment's rows, if they have one that is still there. */
+  async #open(ref: SegmentRef, modelRef: ObjectRef | undefined): Promise<SegmentReader> {
     const { indexId, keys, config } = this.#owner;
     const { name, length, blocks, footerLength } = ref;
     const context = { kind: "segment", indexId, name } as const;
@@ -122,7 +122,7 @@ export class OpenObjects {
     const location = { context, header, length, blocks, footerLength };
     const isGrouped = ref.model !== undefined;
     // Requested now, so that it arrives while the segment's end is read.
-    const model = grouping && this.model(grouping);
+    const model = modelRef && this.model(modelRef);
     model?.catch(() => undefined);
     const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
     return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);

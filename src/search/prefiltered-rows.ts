@@ -80,7 +80,7 @@ async function gatherRows(
       opened.forEach((open, i) => {
         const { firstRow, rows: size } = group[i];
         const found = rowsIn(bits, firstRow, firstRow + size).map((row) => row - firstRow);
-        vectors.set(open.codes.pick(found), rows.length * dimension);
+        vectors.set(open.codes.gather(found), rows.length * dimension);
         for (const row of found) {
           fingerprints.set(wordsAt(open.fingerprints + 16 * row, 4), 4 * rows.length);
           rows.push(firstRow + row);

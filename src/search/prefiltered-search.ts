@@ -121,11 +121,11 @@ function scan(
       search.scan(jobs);
     }
     const candidates = search.finish();
-    const places = candidates.map(({ block, row }) => {
+    const rows = candidates.map(({ block, row }) => {
       const { selected, opened, piece } = scanned[block];
       return { segment: selected.segment, row: opened.rows[piece.firstPlace + row] };
     });
-    return { candidates, places };
+    return { candidates, rows };
   } finally {
     search.free();
     query.free();

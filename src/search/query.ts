@@ -134,13 +134,13 @@ async function searchByLists(
 
 async function toMatches(
   { searcher }: SearchScope,
-  { candidates, places }: Found,
+  { candidates, rows }: Found,
   options: CheckedQuery,
 ): Promise<Match[]> {
   const { include } = options;
   const { metric } = searcher.config;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(places, fields, options);
+  const items = await readItems(rows, fields, options);
   if (!include.has("distance")) return items;
   return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, candidates[i].score) }));
 }

@@ -4,7 +4,7 @@ import { decodeContents, recordId, recordMetadata, recordMetadataJson } from "..
 import { blockOfRow, type RowBlock } from "../segment/footer.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
-import { bySegment, type RowPlace } from "./snapshot.js";
+import { bySegment, type RowRef } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
 interface StoredRow {
@@ -23,19 +23,19 @@ const itemBytes = 128;
 export type CheckedResults = Pick<ResultOptions, "reserveBytes" | "rawMetadata">;
 
 /**
- * The items at these places, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
+ * The items at these refs, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
  * some of them are decoded; what it throws ends the reading.
  */
 export async function readItems(
-  places: readonly RowPlace[],
+  refs: readonly RowRef[],
   include: ReadonlySet<ItemField>,
   { reserveBytes, rawMetadata = false }: CheckedResults,
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
-  for (let start = 0; start < places.length;) {
+  for (let start = 0; start < refs.length;) {
     const rows =
-      openedRows(places.slice(start, start + rowsTogether), include) ??
-      (await readRows(places.slice(start, endOfGroup(places, include, start)), include));
+      openedRows(refs.slice(start, start + rowsTogether), include) ??
+      (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
     await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
     await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
     start += rows.length;
@@ -43,13 +43,13 @@ export async function readItems(
   return items;
 }
 
-/** Where the group of places ends that are read together: many enough to wait for storage once, few enough to be held. */
-function endOfGroup(places: readonly RowPlace[], include: ReadonlySet<ItemField>, start: number): number {
+/** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */
+function endOfGroup(refs: readonly RowRef[], include: ReadonlySet<ItemField>, start: number): number {
   const blocks = new Set<RowBlock>();
   let bytes = 0;
   let end = start;
-  for (; end < places.length && end - start < rowsTogether; end++) {
-    const { segment, row } = places[end];
+  for (; end < refs.length && end - start < rowsTogether; end++) {
+    const { segment, row } = refs[end];
     for (const block of blocksOf(segment.reader.footer, row, include)) {
       if (!blocks.has(block)) bytes += block.length;
       blocks.add(block);
@@ -61,7 +61,7 @@ function endOfGroup(places: readonly RowPlace[], include: ReadonlySet<ItemField>
 }
 
 function blocksOf(
-  { records, contents }: RowPlace["segment"]["reader"]["footer"],
+  { records, contents }: RowRef["segment"]["reader"]["footer"],
   row: number,
   include: ReadonlySet<ItemField>,
 ): RowBlock[] {
@@ -70,12 +70,12 @@ function blocksOf(
 
 /** The warm case, which waits for nothing: records alone are needed, and all of them are open. */
 function openedRows(
-  places: readonly RowPlace[],
+  refs: readonly RowRef[],
   include: ReadonlySet<ItemField>,
 ): readonly StoredRow[] | undefined {
   if (include.has("contents") || needsVectors(include)) return undefined;
   const rows: StoredRow[] = [];
-  for (const { segment, row } of places) {
+  for (const { segment, row } of refs) {
     const record = segment.reader.openedRecord(row);
     if (record === undefined) return undefined;
     rows.push({ record });
@@ -84,11 +84,11 @@ function openedRows(
 }
 
 async function readRows(
-  places: readonly RowPlace[],
+  refs: readonly RowRef[],
   include: ReadonlySet<ItemField>,
 ): Promise<readonly StoredRow[]> {
-  const rows: StoredRow[] = Array.from({ length: places.length });
-  const numbered = places.map((place, at) => ({ ...place, at }));
+  const rows: StoredRow[] = Array.from({ length: refs.length });
+  const numbered = refs.map((ref, at) => ({ ...ref, at }));
   const reads = Array.from(bySegment(numbered), async ([{ reader }, group]) => {
     const wanted = group.map(({ row }) => row);
     const [records, contents, vectors] = await Promise.all([

@@ -44,7 +44,7 @@ export class Residency {
   recordAddresses(snapshot: Snapshot, blocks: readonly ListBlock[], codes: readonly OpenCodes[]): void {
     const table = this.#group.peek(tableKey);
     if (table === undefined || this.#version !== snapshot.manifest.version) return;
-    blocks.forEach(({ number }, i) => table.put(number, codes[i].codes.record, this.#cache.epoch));
+    blocks.forEach(({ number }, i) => table.put(number, codes[i].codes.address, this.#cache.epoch));
   }
 
   /** Counts a use of the table's blocks, see `IndexCache.tick`. */

@@ -1,7 +1,7 @@
 /** Scans list blocks for one query, opening as many at a time as the memory for one query allows. */
 
 import type { Search } from "../engine/search.js";
-import { Turn, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { TimeSlice, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { type Found, foundIn } from "./found.js";
 import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
@@ -26,7 +26,7 @@ export class ListBlockScan {
   readonly #accepted: PlacedRows | undefined;
   /** Candidates name their blocks by positions here. */
   readonly #scanned: ListBlock[] = [];
-  readonly #turn = new Turn();
+  readonly #slice = new TimeSlice();
 
   /** `search` stays the caller's. */
   constructor(scope: SearchScope, search: Search) {
@@ -40,7 +40,7 @@ export class ListBlockScan {
     for (const phase of phases) {
       for (const piece of piecesOf(phase)) {
         signal?.throwIfAborted();
-        if (this.#turn.isOver) await this.#yield();
+        if (this.#slice.isOver) await this.#yield();
         if (!this.#scanOpened(piece)) await this.#scanPinned(piece);
       }
     }
@@ -57,7 +57,7 @@ export class ListBlockScan {
 
   async #yield(): Promise<void> {
     await yieldToEventLoop();
-    this.#turn.restart();
+    this.#slice.restart();
   }
 
   /** The warm case, which must cost nothing. False if something has to be read first. */

@@ -17,7 +17,7 @@ export interface OpenSegment {
 }
 
 /** A live row: its segment and its position there. */
-export interface RowPlace {
+export interface RowRef {
   readonly segment: OpenSegment;
   readonly row: number;
 }
@@ -161,16 +161,16 @@ export class Snapshot {
   }
 
   /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
-  async find(fingerprints: readonly Uint8Array[]): Promise<(RowPlace | null)[]> {
-    const places: (RowPlace | null)[] = [];
+  async find(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
+    const refs: (RowRef | null)[] = [];
     for await (const { sought, rows } of findIn(this.segments, fingerprints)) {
       for (let i = 0; i < sought; i++) {
         const newest = rows.findLastIndex((found) => found[i] !== -1);
         const isLive = newest !== -1 && rows[newest][i] !== tombstone;
-        places.push(isLive ? { segment: this.segments[newest], row: rows[newest][i] } : null);
+        refs.push(isLive ? { segment: this.segments[newest], row: rows[newest][i] } : null);
       }
     }
-    return places;
+    return refs;
   }
 
   /** How many items there are. Reads the id tables; the result is kept. */

@@ -1,6 +1,6 @@
 /** What blocks of a segment are once they are opened. */
 
-import { lastUseOf } from "../engine/block-record.js";
+import { lastUseOf } from "../engine/block-struct.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CachedValue } from "./cache-group.js";
@@ -22,7 +22,7 @@ export class OpenCodes implements CachedValue {
   }
 
   lastUse(): number {
-    return lastUseOf(this.codes.record);
+    return lastUseOf(this.codes.address);
   }
 
   free(): void {

@@ -1,25 +1,25 @@
-/** A page: parts of rows side by side, such as their records. FORMAT.md §4. */
+/** A page: entries of rows side by side, such as their records. FORMAT.md §4. */
 
 import type { CachedValue } from "./cache-group.js";
 
 const absent = 0xffffffff;
 
-/** u32 length of each part (0xffffffff: absent), then the parts. */
-export function encodePage(parts: readonly (Uint8Array | null)[]): Uint8Array {
-  const lengths = Buffer.alloc(4 * parts.length);
+/** u32 length of each entry (0xffffffff: absent), then the entries. */
+export function encodePage(entries: readonly (Uint8Array | null)[]): Uint8Array {
+  const lengths = Buffer.alloc(4 * entries.length);
   const present: Uint8Array[] = [lengths];
-  parts.forEach((part, i) => {
-    lengths.writeUInt32LE(part === null ? absent : part.length, 4 * i);
-    if (part !== null) present.push(part);
+  entries.forEach((entry, i) => {
+    lengths.writeUInt32LE(entry === null ? absent : entry.length, 4 * i);
+    if (entry !== null) present.push(entry);
   });
   return Buffer.concat(present);
 }
 
-/** A page of `n` parts, opened. */
+/** A page of `n` entries, opened. */
 export class Page implements CachedValue {
   readonly bytes: number;
   readonly #page: Uint8Array;
-  /** Where each part ends, as an offset from the first. */
+  /** Where each entry ends, as an offset from the first. */
   readonly #ends: Uint32Array;
 
   /** Keeps `page`. */
@@ -38,7 +38,7 @@ export class Page implements CachedValue {
   }
 
   /** Part `i` as a view of the page; null if it is absent. */
-  part(i: number): Uint8Array | null {
+  entry(i: number): Uint8Array | null {
     const start = i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
     const end = this.#ends[i];
     if (start === end && this.#isAbsent(i)) return null;

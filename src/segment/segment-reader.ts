@@ -108,9 +108,9 @@ export class SegmentReader {
         group.forEach((block, i) => {
           const places = placesOf.get(block) as number[];
           const wanted = places.map((place) => rows[place] - block.firstRow);
-          const picked = opened[i].codes.pick(wanted);
+          const gathered = opened[i].codes.gather(wanted);
           places.forEach((place, at) => {
-            vectors[place] = picked.slice(at * dimension, (at + 1) * dimension);
+            vectors[place] = gathered.slice(at * dimension, (at + 1) * dimension);
           });
         });
       } finally {
@@ -122,18 +122,18 @@ export class SegmentReader {
 
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */
   async records(rows: readonly number[]): Promise<Uint8Array[]> {
-    return (await this.#parts(this.footer.records, rows)) as Uint8Array[];
+    return (await this.#entries(this.footer.records, rows)) as Uint8Array[];
   }
 
   /** The record of a row if it is open already. */
   openedRecord(row: number): Uint8Array | undefined {
     const block = blockOfRow(this.footer.records, row);
-    return this.cache.peek(block)?.part(row - block.firstRow) ?? undefined;
+    return this.cache.peek(block)?.entry(row - block.firstRow) ?? undefined;
   }
 
   /** Contents of these rows, or null for those that have none. */
   contents(rows: readonly number[]): Promise<(Uint8Array | null)[]> {
-    return this.#parts(this.footer.contents, rows);
+    return this.#entries(this.footer.contents, rows);
   }
 
   /**
@@ -157,7 +157,7 @@ export class SegmentReader {
       let at = 0;
       return rows.map((row) => {
         while (held[at].block.firstRow + held[at].block.rows <= row) at++;
-        return held[at].page.part(row - held[at].block.firstRow);
+        return held[at].page.entry(row - held[at].block.firstRow);
       });
     };
   }
@@ -214,11 +214,11 @@ export class SegmentReader {
     };
   }
 
-  async #parts(blocks: readonly PageBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+  async #entries(blocks: readonly PageBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
     const blocksOf = rows.map((row) => blockOfRow(blocks, row));
     const needed = distinct(blocksOf);
     const pages = await this.loadPages(needed);
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
-    return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).part(row - blocksOf[i].firstRow));
+    return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).entry(row - blocksOf[i].firstRow));
   }
 }

@@ -112,7 +112,7 @@ export function* writeSegment(
   yield;
   const idsInOrder = yield* sortedIdsOf(rows);
   const idPages = yield* sealPages(
-    idsInOrder.map(({ part }) => part),
+    idsInOrder.map(({ entry }) => entry),
     seal,
   );
   const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));

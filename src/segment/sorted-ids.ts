@@ -12,7 +12,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export interface SortedId {
   readonly id: string;
   /** As it is stored: the fingerprint, then the id in UTF-8. */
-  readonly part: Uint8Array;
+  readonly entry: Uint8Array;
 }
 
 /** The ids of these rows, sorted. */
@@ -28,27 +28,27 @@ export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
     bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");
     if (i % together === together - 1) yield;
   }
-  // One buffer for all parts: a buffer per id costs more than the sorting.
+  // One buffer for all entries: a buffer per id costs more than the sorting.
   const stored = Buffer.alloc(bytes);
   const sorted: SortedId[] = [];
   let start = 0;
   for (const id of ids) {
     stored.set(fingerprints.get(id) as Uint8Array, start);
     const end = start + fingerprintBytes + stored.write(id, start + fingerprintBytes, "utf8");
-    if (sorted.push({ id, part: stored.subarray(start, end) }) % together === 0) yield;
+    if (sorted.push({ id, entry: stored.subarray(start, end) }) % together === 0) yield;
     start = end;
   }
   return sorted;
 }
 
-/** The id in a stored part. */
-export function idIn(part: Uint8Array): string {
-  return utf8.decode(part.subarray(fingerprintBytes));
+/** The id in a stored entry. */
+export function idIn(entry: Uint8Array): string {
+  return utf8.decode(entry.subarray(fingerprintBytes));
 }
 
-/** The fingerprint in a stored part, as four words. */
-export function fingerprintIn(part: Uint8Array): Uint32Array {
-  return new Uint32Array(part.slice(0, fingerprintBytes).buffer);
+/** The fingerprint in a stored entry, as four words. */
+export function fingerprintIn(entry: Uint8Array): Uint32Array {
+  return new Uint32Array(entry.slice(0, fingerprintBytes).buffer);
 }
 
 function* sort(ids: readonly string[]): Work<string[]> {

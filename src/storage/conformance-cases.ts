@@ -124,9 +124,9 @@ export const cases: Record<string, ConformanceCase> = {
 
   async "shares no bytes with its caller"(open) {
     const store = await open();
-    const given = sample(5000);
-    await store.create("key", given);
-    given.fill(0);
+    const input = sample(5000);
+    await store.create("key", input);
+    input.fill(0);
     for (const range of [undefined, { offset: 0, length: 5000 }, { offset: 10, length: 100 }]) {
       (await store.read("key", range))?.fill(0);
       expectBytes(await store.read("key"), sample(5000));

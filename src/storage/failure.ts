@@ -38,7 +38,7 @@ export function unavailable(
   if (error instanceof SealdexError) return error;
   const code = codeOf(error);
   const meaning = meanings[code] ?? networkMeanings[code];
-  const isRefusal = refusals.test(code) || isMistrust(code);
+  const isRefusal = refusals.test(code) || isUntrustedCertificate(code);
   return new SealdexError(
     "storage_unavailable",
     `${location} storage: ${operation} failed with ${code}${meaning === undefined ? "" : `: ${meaning}`}`,
@@ -47,13 +47,13 @@ export function unavailable(
 }
 
 /** Whether what `unavailable` reported may be otherwise if it is tried again. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (!(error instanceof SealdexError) || error.code !== "storage_unavailable") return false;
   return !(error.cause instanceof Error && "isRefusal" in error.cause && error.cause.isRefusal === true);
 }
 
 /** Whether this is what Node says of a server whose certificate it does not trust. */
-export function isMistrust(code: string): boolean {
+export function isUntrustedCertificate(code: string): boolean {
   return /CERT|^UNABLE_TO_/.test(code);
 }
 

@@ -8,7 +8,7 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { canonicalQuery, type HmacKey, signed } from "./goog4.js";
-import { collect } from "./object-body.js";
+import { readBody } from "./object-body.js";
 import { requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
@@ -78,7 +78,7 @@ export function createConnection({
     });
     const status = answer.statusCode ?? 0;
     const stated = method === "HEAD" ? undefined : answer.headers["content-length"];
-    const bytes = await collect(answer, {
+    const bytes = await readBody(answer, {
       length: stated === undefined ? undefined : Number(stated),
       ...(status >= 400 && { bytesMax: errorBytesMax }),
     });

@@ -7,7 +7,7 @@
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
 import { type Answer, createConnection, type Request } from "./gcs-connection.js";
-import { checkPart } from "./object-body.js";
+import { checkRange } from "./object-body.js";
 import { createObjectStore, type ObjectService } from "./object-store.js";
 import { codeFrom, ServiceError } from "./service-error.js";
 import { childText, parseXml, type XmlElement } from "./xml.js";
@@ -50,7 +50,7 @@ export function createGcsStore(
       const { status, code, headers: found, body } = await send("GET", name, expected, { headers, signal });
       if (code === "NoSuchKey") return null;
       if (status === 416) return new Uint8Array(0);
-      return checkPart(body, range, status === 206 ? String(found["content-range"]) : undefined);
+      return checkRange(body, range, status === 206 ? String(found["content-range"]) : undefined);
     },
 
     async tokenOf(name, signal) {

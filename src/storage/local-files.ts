@@ -18,8 +18,8 @@ export async function makeFolders(folder: string): Promise<string | undefined> {
     if (!hasCode(error, "ENOENT") || dirname(folder) === folder) throw error;
   }
   const first = await makeFolders(dirname(folder));
-  const made = await makeFolder(folder);
-  return first ?? (made ? folder : undefined);
+  const isNew = await makeFolder(folder);
+  return first ?? (isNew ? folder : undefined);
 }
 
 /** False if something of that name is there. */
@@ -92,7 +92,7 @@ export async function* walk(root: string, at: string, prefix: string, after: str
 }
 
 /** Deletes temporary files of writers that must be dead. */
-export async function deleteAbandoned(folder: string): Promise<void> {
+export async function deleteStaleTemporaries(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
     const file = join(folder, name);
@@ -120,7 +120,7 @@ export async function closing<T>(file: FileHandle, use: () => Promise<T>): Promi
 }
 
 /** Whether what the local store reports may be over soon: too many open files, a busy device. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return (
     error instanceof SealdexError && hasCode(error.cause, "EMFILE", "ENFILE", "EAGAIN", "EBUSY", "ETIMEDOUT")
   );

@@ -21,7 +21,7 @@ import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   closing,
-  deleteAbandoned,
+  deleteStaleTemporaries,
   hasCode,
   linkUnlessTaken,
   makeFolders,
@@ -41,7 +41,7 @@ const operationsMax = 64;
  */
 export function createLocalStore({ path }: { readonly path: string }): BlobStore {
   const root = resolve(path);
-  const gate = createSemaphore(operationsMax);
+  const semaphore = createSemaphore(operationsMax);
   /** Folders that are themselves durably linked. */
   const durable = new Set<string>();
   let failure: SealdexError | undefined;
@@ -49,7 +49,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
   let isFolder = false;
 
   function run<T>(operation: string, work: () => Promise<T>): Promise<T> {
-    return gate(async () => {
+    return semaphore(async () => {
       if (failure !== undefined) throw failure;
       try {
         return await work();
@@ -88,7 +88,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       const synced = withFolder(at, sync);
       await (at.length < root.length ? unlessClosedToUs(synced) : synced);
     }
-    await deleteAbandoned(folder);
+    await deleteStaleTemporaries(folder);
     durable.add(folder);
   }
 

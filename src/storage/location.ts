@@ -5,12 +5,12 @@ import { invalid } from "../check-input.js";
 import { checkOptions } from "../option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
-import { isPassing as mayPassAtServer } from "./failure.js";
+import { isTransient as isTransientAtServer } from "./failure.js";
 import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
-import { isPassing as mayPassOnDisk } from "./local-files.js";
+import { isTransient as isTransientOnDisk } from "./local-files.js";
 import { createMemoryStore } from "./memory.js";
-import { isPassing as mayPassAtService } from "./object-store.js";
+import { isTransient as isTransientAtService } from "./object-store.js";
 import { createPostgresStore, type PostgresPool } from "./postgres.js";
 import { probedBeforeWriting } from "./probe.js";
 import { createRedisStore } from "./redis.js";
@@ -52,7 +52,7 @@ export function openLocation(
     case "local":
       return withRetries(createLocalStore({ path: checkPath(location.path) }), {
         timeoutMs,
-        isTransient: mayPassOnDisk,
+        isTransient: isTransientOnDisk,
       });
     case "redis": {
       const { connectionString, path, allowEviction } = location;
@@ -84,11 +84,11 @@ function checkFields(location: StorageLocation): void {
 }
 
 function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {
-  return withRetries(driver, { timeoutMs, isTransient: mayPassAtServer });
+  return withRetries(driver, { timeoutMs, isTransient: isTransientAtServer });
 }
 
 function retriedService(driver: BlobStore, what: string, timeoutMs: number): BlobStore {
-  return withRetries(probedBeforeWriting(driver, what), { timeoutMs, isTransient: mayPassAtService });
+  return withRetries(probedBeforeWriting(driver, what), { timeoutMs, isTransient: isTransientAtService });
 }
 
 function openS3(location: S3Location): BlobStore {
@@ -116,10 +116,10 @@ function openGcs(location: GcsLocation): BlobStore {
 
 function checkPath(path: unknown): string {
   if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
-  const came = typeof path === "string" ? "an empty string or a NUL character" : typeof path;
+  const received = typeof path === "string" ? "an empty string or a NUL character" : typeof path;
   throw new SealdexError(
     "invalid_request",
-    `storage location local: expected path to name a folder, got ${came}`,
+    `storage location local: expected path to name a folder, got ${received}`,
   );
 }
 
@@ -141,9 +141,9 @@ function checkClient<T>(
     client !== null &&
     methodNames.every((name) => typeof Reflect.get(client, name) === "function");
   if (isOne && connectionString === undefined) return client as T;
-  const came = isOne ? "a connectionString beside it" : "something else";
+  const received = isOne ? "a connectionString beside it" : "something else";
   throw new SealdexError(
     "invalid_request",
-    `storage location ${location}: expected client to be ${expected}, got ${came}`,
+    `storage location ${location}: expected client to be ${expected}, got ${received}`,
   );
 }

@@ -10,7 +10,7 @@ const trustedBytesMax = 1024 * 1024 * 1024;
  * The whole body, in memory of its own. `length`: what the answer says; with it, parts are put in place as they come,
  * and not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
  */
-export async function collect(
+export async function readBody(
   body: AsyncIterable<Uint8Array>,
   { length, bytesMax = trustedBytesMax }: { readonly length: number | undefined; readonly bytesMax?: number },
 ): Promise<Uint8Array> {
@@ -43,7 +43,7 @@ export async function collect(
  * The part of an object that was asked for. `contentRange`: the header of that name; without one, the answer is the
  * whole object, as a server may give it. Throws a ServiceError for a part other than the one asked for.
  */
-export function checkPart(
+export function checkRange(
   bytes: Uint8Array,
   range: ByteRange | undefined,
   contentRange: string | undefined,

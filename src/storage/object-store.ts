@@ -52,11 +52,11 @@ const pauseMs = 50;
 
 /** `path`: what every object's name begins with, without a "/" at its end; may be empty. */
 export function createObjectStore(service: ObjectService, path: string): BlobStore {
-  const gate = createSemaphore(requestsMax);
+  const semaphore = createSemaphore(requestsMax);
   const root = path === "" ? "" : `${path}/`;
 
   function run<T>(operation: string, signal: Signal, work: () => Promise<T>): Promise<T> {
-    return gate(async () => {
+    return semaphore(async () => {
       try {
         signal?.throwIfAborted();
         return await work();
@@ -175,7 +175,7 @@ function translate(title: string, operation: string, cause: unknown): SealdexErr
 }
 
 /** Whether an error of an object store may be over soon, without anybody's intervention. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return error instanceof SealdexError && error.cause instanceof ServiceError && !error.cause.isRefusal;
 }
 

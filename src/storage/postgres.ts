@@ -48,7 +48,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   const { client, tableName = "sealdex", timeoutMs = timeoutMsDefault } = options;
   const table = quoteTableName(tableName);
   const connectionString = client === undefined ? checkConnectionString(options.connectionString) : "";
-  const gate = createSemaphore(operationsMax);
+  const semaphore = createSemaphore(operationsMax);
   let opening: Promise<{ pool: PostgresPool; close: () => Promise<void> }> | undefined;
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {
@@ -57,13 +57,13 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   }
 
   async function open() {
-    const made =
+    const opened =
       client === undefined ? await createPool(connectionString) : { pool: client, close: async () => {} };
     try {
-      await createTable(made.pool);
-      return made;
+      await createTable(opened.pool);
+      return opened;
     } catch (error) {
-      await made.close();
+      await opened.close();
       throw error;
     }
   }
@@ -86,7 +86,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   }
 
   function run<T>(operation: string, work: (pool: PostgresPool) => Promise<T>): Promise<T> {
-    return gate(async () => {
+    return semaphore(async () => {
       try {
         const current = (opening ??= open());
         const { pool } = await current.catch((error) => {
@@ -146,7 +146,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 
     async close() {
       await opening?.then(
-        (made) => made.close(),
+        (opened) => opened.close(),
         () => undefined, // It never opened; whoever called it knows.
       );
     },

@@ -50,17 +50,18 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const { client, allowEviction = false, timeoutMs = timeoutMsDefault } = options;
   const path = checkPath(options.path ?? "sealdex");
   const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
-  const gate = createSemaphore(operationsMax);
+  const semaphore = createSemaphore(operationsMax);
   let opening: Promise<RedisConnection> | undefined;
 
   async function open(): Promise<RedisConnection> {
-    const made = address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
+    const connection =
+      address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
     try {
-      await within(timeoutMs, checkServers(made.client, allowEviction));
-      return made;
+      await within(timeoutMs, checkServers(connection.client, allowEviction));
+      return connection;
     } catch (error) {
-      const reason = made.reasonFor(error);
-      await made.close();
+      const reason = connection.reasonFor(error);
+      await connection.close();
       throw reason;
     }
   }
@@ -68,15 +69,15 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   /** One connection for all calls. If opening it failed or it has ended, the next call opens another. */
   async function connected(): Promise<RedisConnection> {
     const current = (opening ??= open());
-    const made = await current.catch((error: unknown) => error);
-    if (isConnection(made) && !made.hasEnded()) return made;
+    const connection = await current.catch((error: unknown) => error);
+    if (isConnection(connection) && !connection.hasEnded()) return connection;
     if (opening === current) opening = undefined;
-    if (isConnection(made)) return connected();
-    throw made;
+    if (isConnection(connection)) return connected();
+    throw connection;
   }
 
   function run<T>(operation: string, work: (client: RedisClient) => Promise<T>): Promise<T> {
-    return gate(async () => {
+    return semaphore(async () => {
       const used: { connection?: RedisConnection } = {};
       const working = async () => {
         used.connection = await connected();
@@ -170,7 +171,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
 
     async close() {
       await opening?.then(
-        (made) => made.close(),
+        (connection) => connection.close(),
         () => undefined, // It never opened; whoever called it knows.
       );
     },

@@ -86,9 +86,9 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
     },
 
     list(prefix, { limit, after, signal } = {}) {
-      const given = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
+      const listOptions = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
       return run(`list ${prefix}`, 0, signal, async (attempt) =>
-        store.list(prefix, Object.assign(attempt, given)),
+        store.list(prefix, Object.assign(attempt, listOptions)),
       );
     },
 
@@ -126,12 +126,12 @@ function limited<T>(
   if (signal?.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
     let controller: AbortController | undefined;
-    let given: { readonly reason: unknown } | undefined;
+    let givenUp: { readonly reason: unknown } | undefined;
     const attempt = {
       // Made only for drivers that look at it: it costs more than reading a small file.
       get signal() {
         controller ??= new AbortController();
-        if (given !== undefined) controller.abort(given.reason);
+        if (givenUp !== undefined) controller.abort(givenUp.reason);
         return controller.signal;
       },
     };
@@ -141,7 +141,7 @@ function limited<T>(
       give(value);
     };
     const giveUp = (reason: unknown) => {
-      given = { reason };
+      givenUp = { reason };
       settle(reject, reason);
       controller?.abort(reason);
     };

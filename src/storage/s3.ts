@@ -13,7 +13,7 @@ import { SealdexError } from "../errors.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { checkPart, collect } from "./object-body.js";
+import { checkRange, readBody } from "./object-body.js";
 import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
@@ -82,10 +82,10 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
           );
           // The client lets go of the signal when the body begins.
           if (signal !== undefined) addAbortSignal(signal, Body as Readable);
-          const bytes = await collect(Body as unknown as AsyncIterable<Uint8Array>, {
+          const bytes = await readBody(Body as unknown as AsyncIterable<Uint8Array>, {
             length: ContentLength,
           });
-          return checkPart(bytes, range, ContentRange);
+          return checkRange(bytes, range, ContentRange);
         },
         ({ code, status }) => code === "NoSuchKey" || (range !== undefined && status === 416),
       );

@@ -3,7 +3,7 @@
  * documents of services are left behind, since they repeat access keys and what was signed.
  */
 
-import { isMistrust } from "./failure.js";
+import { isUntrustedCertificate } from "./failure.js";
 
 export interface Failure {
   /** Words of ours, or a code from outside that went through `codeFrom`. */
@@ -46,7 +46,9 @@ export class ServiceError extends Error {
     this.status = status;
     this.isRefusal =
       isRefusal ??
-      (status === undefined ? isMistrust(reason) : status >= 400 && status < 500 && !isPassing(status));
+      (status === undefined
+        ? isUntrustedCertificate(reason)
+        : status >= 400 && status < 500 && !isTransientStatus(status));
   }
 }
 
@@ -56,6 +58,6 @@ export function codeFrom(outside: string): string {
 }
 
 /** Statuses below 500 that say "not now". */
-function isPassing(status: number): boolean {
+function isTransientStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 425 || status === 429;
 }

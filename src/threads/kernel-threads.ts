@@ -22,7 +22,7 @@ const callsAtOnce = 2;
 /** How long calls may hold the event loop where there are no threads. */
 const holdMsMax = 5;
 
-interface Job {
+interface PendingCall {
   readonly call: KernelCall;
   settle(error?: SealdexError): void;
 }
@@ -30,7 +30,7 @@ interface Job {
 interface Thread {
   readonly worker: Worker;
   /** Sent and not answered, oldest first. */
-  readonly sent: Job[];
+  readonly sent: PendingCall[];
   /** Whether it ever began to work. */
   online: boolean;
 }
@@ -38,7 +38,7 @@ interface Thread {
 export class KernelThreads {
   readonly #size: number;
   readonly #threads = new Set<Thread>();
-  readonly #queue: Job[] = [];
+  readonly #queue: PendingCall[] = [];
   #refused = false;
   #workingHere = false;
   /** When the event loop last turned while calls were made here. */

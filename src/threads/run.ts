@@ -3,14 +3,14 @@
 import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import type { Work } from "../engine/work.js";
 import { kernelThreads } from "./kernel-threads.js";
-import { Turn, yieldToEventLoop } from "./yield-to-event-loop.js";
+import { TimeSlice, yieldToEventLoop } from "./yield-to-event-loop.js";
 
 /** Multiply-adds below which calls are made here: about as long as a message to a thread takes. */
 const smallCost = 2 ** 20;
 
 /** The result of work, driven to its end. */
 export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
-  const turn = new Turn();
+  const slice = new TimeSlice();
   try {
     for (;;) {
       signal?.throwIfAborted();
@@ -19,10 +19,10 @@ export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
       const calls = step.value ?? [];
       if (calls.length > 0 && isSmall(calls)) {
         for (const call of calls) callKernel(call);
-        if (!turn.isOver) continue;
+        if (!slice.isOver) continue;
         await yieldToEventLoop();
       } else await (calls.length > 0 ? kernelThreads().run(calls) : yieldToEventLoop());
-      turn.restart();
+      slice.restart();
     }
   } finally {
     // Work that is given up frees what it holds; for work that is done this has no effect.

@@ -18,13 +18,13 @@ function next(): void {
 }
 
 /** How long work may hold the event loop. */
-const turnMsMax = 8;
+const sliceMs = 8;
 /** When anything yielded last: loops that begin one after another share a turn. */
 let yieldedAt = 0;
 
 /** Yields if nothing has yielded for longer than a turn may take. */
 export async function yieldIfDue(): Promise<void> {
-  if (performance.now() - yieldedAt >= turnMsMax) await yieldToEventLoop();
+  if (performance.now() - yieldedAt >= sliceMs) await yieldToEventLoop();
 }
 
 /** Calls `visit` with 0 to n - 1, letting other work run in between. */
@@ -36,11 +36,11 @@ export async function forEachYielding(n: number, visit: (i: number) => void): Pr
 }
 
 /** The turn of one piece of work, from when it was made. Work that rarely takes a whole turn never has to await it. */
-export class Turn {
+export class TimeSlice {
   #startedAt = performance.now();
 
   get isOver(): boolean {
-    return performance.now() - this.#startedAt >= turnMsMax;
+    return performance.now() - this.#startedAt >= sliceMs;
   }
 
   /** Begins a new turn, after the work has yielded. */

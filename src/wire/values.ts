@@ -42,6 +42,6 @@ export function encodeKey(indexKey: IndexKey): string {
 /** An integer or undefined, as it is; NaN, which JSON would turn into null, is refused. */
 export function integer(value: number | undefined, where: string): number | undefined {
   if (value === undefined || Number.isInteger(value)) return value;
-  const came = typeof value === "number" ? String(value) : typeName(value);
-  throw invalid(`${where}: expected an integer, got ${came}`);
+  const received = typeof value === "number" ? String(value) : typeName(value);
+  throw invalid(`${where}: expected an integer, got ${received}`);
 }

@@ -135,7 +135,7 @@ describe.each(shapes)("%s", (_, config) => {
       const all = rowsOf(index.codec.decode(block, n), d);
       const codes = index.codec.load(block, n, 0);
       for (const wanted of [[3], [n - 1, 3, 0], Array.from({ length: n }, (__, row) => row), []]) {
-        const picked = rowsOf(codes.pick(wanted), d);
+        const picked = rowsOf(codes.gather(wanted), d);
         expect(picked).toEqual(wanted.map((row) => all[row]));
       }
       codes.free();

@@ -88,8 +88,8 @@ function encoded(n: number, d: number, seed: number) {
 function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n: number, distance: number) {
   const m = Math.ceil(n / 32) * 32;
   const asking = new QueryVector("euclidean", query, quantizer.rotation);
-  const [table, groups] = wordsAt(asking.record + 16, 2);
-  const [step, shift, rounding, deviations] = floatsAt(asking.record + 40, 4);
+  const [table, groups] = wordsAt(asking.address + 16, 2);
+  const [step, shift, rounding, deviations] = floatsAt(asking.address + 40, 4);
   const sums = allocate(8 * m);
   const estimates = sums + 4 * m;
   fastScanSmall(at + 12 * m, table, m / 32, groups, sums);

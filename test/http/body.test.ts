@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ArrayPart, JsonParts } from "../../server/src/body/json-parts.js";
-import { Gate } from "../../server/src/gate.js";
+import { Semaphore } from "../../server/src/semaphore.js";
 import { generateKey } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 
@@ -206,17 +206,17 @@ describe("too much of anything is refused", () => {
   });
 });
 
-describe("a gate", () => {
+describe("a semaphore", () => {
   const never = new AbortController().signal;
 
   test("admits what fits, first come, first served, and passes over those that left", async () => {
-    const gate = new Gate(10, Infinity);
+    const semaphore = new Semaphore(10, Infinity);
     const order: string[] = [];
-    const first = await gate.enter(6, never);
+    const first = await semaphore.acquire(6, never);
     const leaving = new AbortController();
-    const left = gate.enter(8, leaving.signal);
-    const second = gate.enter(5, never).then((leave) => (order.push("second"), leave));
-    const third = gate.enter(1000, never).then((leave) => (order.push("third"), leave));
+    const left = semaphore.acquire(8, leaving.signal);
+    const second = semaphore.acquire(5, never).then((leave) => (order.push("second"), leave));
+    const third = semaphore.acquire(1000, never).then((leave) => (order.push("third"), leave));
     leaving.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
     first();
@@ -224,6 +224,6 @@ describe("a gate", () => {
     (await second)();
     (await third)();
     expect(order).toEqual(["second", "third"]);
-    (await gate.enter(10, never))();
+    (await semaphore.acquire(10, never))();
   });
 });

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { collectGarbage, createClient, generateKey } from "../../src/core.js";
-import { collectOrphans } from "../../src/encrypted-index/orphans.js";
+import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { liveBlocks } from "../../src/encrypted-index/live-blocks.js";
@@ -299,9 +299,9 @@ test("what is left of a deleted index goes a day later, and a living one is left
   await client.deleteIndex(options);
   await expect(stale.count()).rejects.toMatchObject({ code: "not_found" });
   await expect(stale.upsert([{ id: "b", vector: [1] }])).rejects.toMatchObject({ code: "not_found" });
-  expect(await collectOrphans(store, store, clock)).toBe(0);
+  expect(await deleteOrphans(store, store, clock)).toBe(0);
   clock.ms += uploadMs;
-  expect(await collectOrphans(store, store, clock)).toBe(1);
+  expect(await deleteOrphans(store, store, clock)).toBe(1);
   expect((await store.list("")).length).toBeLessThan(before);
   expect(await matching(store, "index/")).toHaveLength(3);
   expect(await living.count()).toBe(1);
@@ -318,10 +318,10 @@ test("what a deletion left that was cut short is found, marked and deleted", asy
   await store.delete(await store.list("names/"));
   for (let day = 0; day < 2; day++) {
     expect(await separate.list("")).toHaveLength(1);
-    expect(await collectOrphans(separate, store, clock)).toBe(0);
+    expect(await deleteOrphans(separate, store, clock)).toBe(0);
     clock.ms += uploadMs / 2;
   }
-  expect(await collectOrphans(separate, store, clock)).toBe(1);
+  expect(await deleteOrphans(separate, store, clock)).toBe(1);
   expect(await separate.list("")).toEqual([]);
   expect(await store.list("")).toEqual([]);
 });
@@ -362,7 +362,7 @@ test("objects of other configuration locations are nobody's to judge", async () 
   const index = await other.createIndex(options);
   await index.upsert([{ id: "a", vector: [1] }]);
   for (let day = 0; day < 3; day++) {
-    await collectOrphans(shared, mine, clock);
+    await deleteOrphans(shared, mine, clock);
     clock.ms += uploadMs;
   }
   expect(await index.count()).toBe(1);

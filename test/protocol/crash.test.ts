@@ -6,7 +6,7 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { collectOrphans } from "../../src/encrypted-index/orphans.js";
+import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
@@ -169,7 +169,7 @@ async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
   for (let later = 1; later <= 3; later++) {
     const cleaner = await startProcess(store, at + later * 1.1 * day);
     await gc((await cleaner.open()).inner);
-    await collectOrphans(store, store, new StandingClock(at + later * 1.1 * day));
+    await deleteOrphans(store, store, new StandingClock(at + later * 1.1 * day));
     await cleaner.end();
   }
   const last = await startProcess(store, at + 4 * day);

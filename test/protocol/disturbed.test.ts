@@ -62,7 +62,7 @@ async function mergeNewest({ inner }: Opened, count: number): Promise<void> {
   const name = manifest.model?.name;
   const segments = snapshot.segments.slice(-count);
   const plan = { snapshot, segments, order: "by segment", segmentBytes: 2 ** 20 } as const;
-  const replacement = await rewrite(inner, { ...plan, grouping: { model, name } });
+  const replacement = await rewrite(inner, { ...plan, target: { model, name } });
   expect(await commitRewrite(inner, replacement, [], (_, replaced) => replaced)).not.toBeNull();
 }
 

@@ -141,7 +141,7 @@ export async function simulate(seed: number): Promise<Report> {
           if (segments.length === 0) return;
           const name = manifest.model?.name;
           const plan = { snapshot, segments, order: "by segment", segmentBytes: 2 ** 20 } as const;
-          const replacement = await rewrite(inner, { ...plan, grouping: { model, name } });
+          const replacement = await rewrite(inner, { ...plan, target: { model, name } });
           await commitRewrite(inner, replacement, [], (latest, replaced) =>
             latest.model?.name === name ? replaced : null,
           );

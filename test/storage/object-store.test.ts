@@ -12,7 +12,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { checkBucketLocation } from "../../src/storage/bucket-location.js";
 import { createGcsStore } from "../../src/storage/gcs.js";
 import type { GcsLocation, S3ServiceLocation } from "../../src/storage/storage-location.js";
-import { isPassing } from "../../src/storage/object-store.js";
+import { isTransient } from "../../src/storage/object-store.js";
 import { probedBeforeWriting } from "../../src/storage/probe.js";
 import { withRetries } from "../../src/storage/retrying.js";
 import { createS3Store } from "../../src/storage/s3.js";
@@ -184,14 +184,14 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
 
     test("failures that may be over soon are told from those that somebody has to mend", async () => {
       proxy.behaviour = async () => failing(503, "SlowDown");
-      expect(isPassing(await failure(store.read("a")))).toBe(true);
+      expect(isTransient(await failure(store.read("a")))).toBe(true);
       proxy.behaviour = async () => "cut";
-      expect(isPassing(await failure(store.delete(["a"])))).toBe(true);
+      expect(isTransient(await failure(store.delete(["a"])))).toBe(true);
       proxy.behaviour = async () => failing(403, "AccessDenied");
       proxy.methods.length = 0;
-      expect(isPassing(await failure(store.read("a")))).toBe(false);
+      expect(isTransient(await failure(store.read("a")))).toBe(false);
       expect(proxy.methods).toEqual(["GET"]);
-      expect(isPassing(new SealdexError("storage_unavailable", "another's"))).toBe(false);
+      expect(isTransient(new SealdexError("storage_unavailable", "another's"))).toBe(false);
     });
 
     test("a create that fails for good is sent four times", async () => {
@@ -203,7 +203,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
 
     test("reads and lists outlast a service that fails now and then", async () => {
       await store.create("a", one);
-      const location = withRetries(store, { isTransient: isPassing });
+      const location = withRetries(store, { isTransient: isTransient });
       proxy.behaviour = atFirst(2, "GET", async () => failing(503, "SlowDown"));
       expect(await location.read("a")).toEqual(one);
       proxy.behaviour = atFirst(2, "GET", async () => "cut");
@@ -215,7 +215,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       await store.create("a", bytes);
       const halve: Behaviour = async (request) => ({ halve: await request.forward() });
       proxy.behaviour = atFirst(1, "GET", halve);
-      const location = withRetries(store, { isTransient: isPassing });
+      const location = withRetries(store, { isTransient: isTransient });
       expect(Buffer.compare((await location.read("a")) as Uint8Array, bytes)).toBe(0);
       proxy.behaviour = (request) => (request.method === "GET" ? halve(request) : request.forward());
       for (const range of [undefined, { offset: 10, length: 200_000 }]) {

@@ -8,7 +8,7 @@ import type { FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { decodeElement } from "sealdex/wire";
 import { shapeError } from "../shape-error.js";
-import { Turn } from "../turn.js";
+import { TimeSlice } from "../time-slice.js";
 import type { ArrayRule } from "./body-schema.js";
 import { type ArrayPart, JsonParts } from "./json-parts.js";
 
@@ -23,7 +23,7 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
   const { bodyLimit, config } = request.routeOptions;
   const arrays = new BodyArrays(config.arrays ?? new Map());
   const parts = new JsonParts();
-  const turn = new Turn();
+  const slice = new TimeSlice();
   let fault: unknown;
   let bytes = 0;
   // What is wrong is said once all has arrived: many clients do not listen before they have sent everything.
@@ -34,7 +34,7 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
     try {
       for (const part of parts.push(chunk)) {
         arrays.add(part);
-        await turn.yieldIfDue();
+        await slice.yieldIfDue();
       }
     } catch (error) {
       fault = error;

@@ -10,7 +10,7 @@ import {
   itemTexts,
   matchTexts,
 } from "sealdex/wire";
-import { Gate } from "../gate.js";
+import { Semaphore } from "../semaphore.js";
 import type { Server } from "../http-server.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
@@ -20,7 +20,7 @@ import * as schemas from "../schemas.js";
 
 export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limits): void {
   const bodyLimit = limits.queryBytesMax;
-  const large = new Gate(limits.resultsBytesMax, limits.waitingMax);
+  const large = new Semaphore(limits.resultsBytesMax, limits.waitingMax);
   /** What limits a request that reads. */
   const reading = (reply: FastifyReply) => ({
     signal: untilTooLong(reply, limits.workMsMax),

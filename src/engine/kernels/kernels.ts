@@ -1,6 +1,6 @@
 /**
  * The WebAssembly SIMD kernels, compiled synchronously at first use. assembly/ has their source; their signatures and the
- * layouts of the records they take are generated from it, in kernels.wasm.ts.
+ * layouts of the structs they take are generated from it, in kernels.wasm.ts.
  *
  * Parameters are byte offsets into the memory of memory.ts, then counts; nothing is checked.
  */

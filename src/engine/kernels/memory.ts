@@ -102,7 +102,7 @@ export function doublesAt(offset: number, length: number): Float64Array {
   return new Float64Array(linearMemory().buffer, offset, length);
 }
 
-/** All of the memory as uint32, for writing records: word i lies at offset 4 * i. */
+/** All of the memory as uint32, for writing structs: word i lies at offset 4 * i. */
 export function allWords(): Uint32Array {
   return linearMemory().words;
 }
@@ -122,7 +122,7 @@ export function doubleAt(offset: number): number {
   return linearMemory().doubles[offset >>> 3];
 }
 
-/** Writes uint32 fields of the record at `at`; `layout` has their byte offsets (see kernels.wasm.ts). */
+/** Writes uint32 fields of the struct at `at`; `layout` has their byte offsets (see kernels.wasm.ts). */
 export function writeWords<Fields extends Readonly<Record<string, number>>>(
   at: number,
   layout: Readonly<Record<keyof Fields, number>>,

@@ -64,14 +64,14 @@ export function estimateNibbles(
 }
 
 /**
- * Estimates n rows whose codes are `parts` numbers of `bits` bits each (1 to 16), packed low bits first, `rowBytes` per row.
- * `tables` is float32 of layout (parts, k); the rest is as in `estimateNibbles`. Reads up to 3 bytes beyond the codes.
+ * Estimates n rows whose codes are `subspaces` numbers of `bits` bits each (1 to 16), packed low bits first, `rowBytes` per row.
+ * `tables` is float32 of layout (subspaces, k); the rest is as in `estimateNibbles`. Reads up to 3 bytes beyond the codes.
  */
 export function estimateProducts(
   codes: usize,
   n: u32,
   rowBytes: u32,
-  parts: u32,
+  subspaces: u32,
   bits: u32,
   tables: usize,
   k: u32,
@@ -85,7 +85,7 @@ export function estimateProducts(
   for (let i: u32 = 0; i < n; i++) {
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
-    const sum = bits == 8 ? sumBytes(row, parts, tables, k) : sumBits(row, parts, bits, tables, k);
+    const sum = bits == 8 ? sumBytes(row, subspaces, tables, k) : sumBits(row, subspaces, bits, tables, k);
     const from = references ? load<f32>(bases + (<usize>load<u32>(references + at) << 2)) : base;
     store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
@@ -93,13 +93,13 @@ export function estimateProducts(
 
 /** Four independent sums, so that no addition waits for the previous one. */
 @inline
-function sumBytes(row: usize, parts: u32, tables: usize, k: u32): f32 {
+function sumBytes(row: usize, subspaces: u32, tables: usize, k: u32): f32 {
   const stride = <usize>k << 2;
   let a: f32 = 0;
   let b: f32 = 0;
   let c: f32 = 0;
   let d: f32 = 0;
-  const whole = row + (parts & ~3);
+  const whole = row + (subspaces & ~3);
   let table = tables;
   let at = row;
   for (; at < whole; at += 4) {
@@ -113,7 +113,7 @@ function sumBytes(row: usize, parts: u32, tables: usize, k: u32): f32 {
     d += load<f32>(table + (<usize>(four >> 24) << 2));
     table += stride;
   }
-  for (const end = row + parts; at < end; at++) {
+  for (const end = row + subspaces; at < end; at++) {
     a += load<f32>(table + (<usize>load<u8>(at) << 2));
     table += stride;
   }
@@ -121,17 +121,17 @@ function sumBytes(row: usize, parts: u32, tables: usize, k: u32): f32 {
 }
 
 @inline
-function sumBits(row: usize, parts: u32, bits: u32, tables: usize, k: u32): f32 {
+function sumBits(row: usize, subspaces: u32, bits: u32, tables: usize, k: u32): f32 {
   const stride = <usize>k << 2;
   const mask: u32 = (1 << bits) - 1;
   let even: f32 = 0;
   let odd: f32 = 0;
   let table = tables;
   let position: u32 = 0;
-  for (let part: u32 = 0; part < parts; part++) {
+  for (let subspace: u32 = 0; subspace < subspaces; subspace++) {
     const word = (load<u32>(row + (position >> 3)) >> (position & 7)) & mask;
     const entry = load<f32>(table + (<usize>word << 2));
-    if (part & 1) odd += entry;
+    if (subspace & 1) odd += entry;
     else even += entry;
     table += stride;
     position += bits;

@@ -1,6 +1,6 @@
 /**
  * The kernels, in AssemblyScript, compiled to WebAssembly by scripts/build-kernels.mjs, which also generates the signatures and
- * record layouts that TypeScript sees.
+ * struct layouts that TypeScript sees.
  *
  * Every parameter is a number: offsets into the imported memory, counts, thresholds. Nothing is checked. No kernel keeps state,
  * allocates, or reads beyond its input unless its comment says so. Matrices are row-major float32, d from 1 and n from 0;

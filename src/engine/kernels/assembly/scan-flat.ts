@@ -18,7 +18,7 @@ const float32Epsilon: f64 = 5.9604644775390625e-8;
 /** Rounding of a term below the normal range is at most half of it, whatever the size of the term. */
 const smallestFloat32: f64 = 1.401298464324817e-45;
 
-/** Compares a query with `count` `Job` records of flat codes, and offers the rows to a heap. */
+/** Compares a query with `count` `Job` structs of flat codes, and offers the rows to a heap. */
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
     scanJob(query, heap, jobAt(jobs, i));
@@ -40,7 +40,7 @@ class FlatScan {
   count: u32;
 }
 
-/** `scanFlat` for each of `count` `FlatScan` records. */
+/** `scanFlat` for each of `count` `FlatScan` structs. */
 export function scanFlatEach(scans: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) {
     const scan = changetype<FlatScan>(scans + <usize>i * offsetof<FlatScan>());

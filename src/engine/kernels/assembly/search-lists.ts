@@ -32,7 +32,7 @@ class ListBlock {
 export class ListBlockTable {
   /** uint32: blocks firsts[l] to firsts[l + 1] (exclusive) belong to list l, for l = nLists to no list. */
   firsts: usize;
-  /** `ListBlock` records. */
+  /** `ListBlock` structs. */
   blocks: usize;
   epoch: u32;
   nLists: u32;
@@ -40,7 +40,7 @@ export class ListBlockTable {
 
 /**
  * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; with `coded` 1, by the codes of
- * their centroids. `job` is scratch for one record.
+ * their centroids. `job` is scratch for one struct.
  */
 export function probeLists(point: Query, quantizer: CoarseQuantizer, coded: u32, probes: Heap, job: Job): void {
   job.number = 0;

@@ -20,7 +20,7 @@ export class Query {
   groups: u32;
   /** Room for 12 bytes per row of the largest job, rounded up to 32 rows. */
   scratch: usize;
-  /** `IdTable` records of newer segments, newest first. */
+  /** `IdTable` structs of newer segments, newest first. */
   newerIdTables: usize;
   /** Euclidean norm of the vector. */
   norm: f64;

@@ -7,7 +7,7 @@ interface Waiting {
   readonly admit: () => void;
 }
 
-export class Gate {
+export class Semaphore {
   readonly #capacity: number;
   readonly #waitingMax: number;
   #taken = 0;
@@ -22,7 +22,7 @@ export class Gate {
    * Resolves once `weight` fits, to a function that gives it back. More than the capacity counts as all of it. Rejects
    * with the signal's reason if that aborts first, and with `overloaded` if too many wait already.
    */
-  async enter(weight: number, signal: AbortSignal): Promise<() => void> {
+  async acquire(weight: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     const share = Math.min(weight, this.#capacity);
     if (this.#waiting.length > 0 || this.#taken + share > this.#capacity) await this.#wait(share, signal);

@@ -11,7 +11,7 @@ import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
-export const collectedRowsMax = 2 ** 16;
+export const batchRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
 export interface TargetModel {
@@ -23,31 +23,31 @@ export interface RewritePlan {
   readonly snapshot: Snapshot;
   /** Of the snapshot, all or none of each sequence. */
   readonly segments: readonly OpenSegment[];
-  readonly grouping: TargetModel;
+  readonly target: TargetModel;
   readonly order: BlockOrder;
   /** Vectors and texts of a new segment, about. */
   readonly segmentBytes: number;
 }
 
-export interface Collected {
+export interface RowBatch {
   readonly batch: Batch;
   /** Of its vectors and texts. */
   readonly bytes: number;
 }
 
 /** The first batch holds the fingerprints that are `deleted`. */
-export async function* collectRows(
+export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, grouping, order, segmentBytes }: RewritePlan,
+  { snapshot, segments, target, order, segmentBytes }: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
-): AsyncGenerator<Collected> {
-  const { model, name } = grouping;
+): AsyncGenerator<RowBatch> {
+  const { model, name } = target;
   let rows: Row[] = [];
   let parts: MovedRows[] = [];
   let bytes = 0;
   let tombstones = deleted;
-  const flush = async (): Promise<Collected> => {
+  const flush = async (): Promise<RowBatch> => {
     const batch = { dimension, rows, source: await joinMoved(parts, dimension), deleted: tombstones };
     const collected = { batch, bytes };
     [rows, parts, bytes, tombstones] = [[], [], 0, []];
@@ -60,7 +60,7 @@ export async function* collectRows(
   for await (const live of liveBlocks(snapshot, segments, order)) {
     const { segment, block } = live;
     const { reader } = segment;
-    const isLarge = bytes >= together * segmentBytes || rows.length >= collectedRowsMax;
+    const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
       yield await flush();
     list = block.list;

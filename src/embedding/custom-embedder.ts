@@ -12,26 +12,26 @@ import type {
 import { recipeOf } from "./recipe.js";
 
 /** Known by what it can do, not by its class: it may come from another copy of a package. Throws `invalid_request`. */
-export function givenEmbedder(given: Exclude<EmbeddingInput, string>, where: string): Embedder {
-  if (isEmbedder(given)) return given;
-  if (typeof given !== "function") {
+export function customEmbedder(input: Exclude<EmbeddingInput, string>, where: string): Embedder {
+  if (isEmbedder(input)) return input;
+  if (typeof input !== "function") {
     throw new SealdexError(
       "invalid_request",
       `${where}: expected the name of a model, an Embeddings object, a pipeline or a function, got ` +
-        (given === null ? "null" : typeof given === "object" ? "another object" : typeof given),
+        (input === null ? "null" : typeof input === "object" ? "another object" : typeof input),
     );
   }
-  if (isPipeline(given)) return pipelineEmbedder(given);
-  return functionEmbedder(given, given, where);
+  if (isPipeline(input)) return pipelineEmbedder(input);
+  return functionEmbedder(input, input, where);
 }
 
-function isEmbedder(given: unknown): given is Embedder {
-  const { embedDocuments, embedQuery } = (given ?? {}) as Partial<Embedder>;
+function isEmbedder(input: unknown): input is Embedder {
+  const { embedDocuments, embedQuery } = (input ?? {}) as Partial<Embedder>;
   return typeof embedDocuments === "function" && typeof embedQuery === "function";
 }
 
-function isPipeline(given: object): given is EmbeddingPipeline & RunPipeline {
-  return "model" in given && "tokenizer" in given;
+function isPipeline(input: object): input is EmbeddingPipeline & RunPipeline {
+  return "model" in input && "tokenizer" in input;
 }
 
 type RunPipeline = (

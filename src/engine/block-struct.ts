@@ -1,10 +1,10 @@
-/** The records of blocks of rows in kernel memory, which jobs and list block tables point to. */
+/** The structs of blocks of rows in kernel memory, which jobs and list block tables point to. */
 
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { wordAt, writeWords } from "./kernels/memory.js";
 
 /** Addresses of a block's data in kernel memory; see `Block` in assembly/search.ts. Absent: the block has none. */
-export interface BlockRecord {
+export interface BlockStruct {
   readonly n: number;
   /** Address of n * 4 words. */
   readonly fingerprints: number;
@@ -16,8 +16,8 @@ export interface BlockRecord {
   readonly fitsFloat32?: number;
 }
 
-/** Writes a record to `at`. */
-export function writeBlockRecord(at: number, block: BlockRecord): void {
+/** Writes a struct to `at`. */
+export function writeBlockStruct(at: number, block: BlockStruct): void {
   const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = 0 } = block;
   const fields = {
     n,
@@ -33,6 +33,6 @@ export function writeBlockRecord(at: number, block: BlockRecord): void {
 }
 
 /** The `now` of the latest `searchLists` (see list-search.ts) that scanned the block; 0: none did. */
-export function lastUseOf(record: number): number {
-  return wordAt(record + blockLayout.lastUse);
+export function lastUseOf(address: number): number {
+  return wordAt(address + blockLayout.lastUse);
 }

@@ -6,7 +6,7 @@ import { SealdexError } from "../errors.js";
  * What `send` resolves to for consecutive parts of the list, none longer than `lengthMax`, in order. A part that the
  * service refuses as `too_large` is halved; one that cannot be halved fails with that error.
  */
-export async function inParts<T, R>(
+export async function inBatches<T, R>(
   list: readonly T[],
   lengthMax: number,
   send: (part: readonly T[]) => Promise<readonly R[]>,
