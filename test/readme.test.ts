@@ -10,9 +10,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/```js\n([\s\S]*?)```/g)].map(
-  ([, code]) => code,
-);
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const blocks = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => code);
 
 /** Runs a program that imports `sealdex`, in a folder of its own; what it prints. */
 async function run(program: string): Promise<string> {
@@ -25,6 +24,13 @@ async function run(program: string): Promise<string> {
   await rm(folder, { recursive: true });
   return stdout;
 }
+
+test("every error code is listed", () => {
+  const codes = [...readFileSync(join(root, "src/errors.ts"), "utf8").matchAll(/^ {2}"(\w+)",$/gm)];
+  const table = readme.slice(readme.indexOf("| code | meaning |"));
+  expect(codes.length).toBeGreaterThan(15);
+  for (const [, code] of codes) expect(table, code).toContain(`\`${code}\``);
+});
 
 test("the first ten lines store two texts and find the right one", async () => {
   const printed = await run(blocks[0]);
