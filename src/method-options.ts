@@ -4,13 +4,16 @@ import { optionNames } from "./option-names.js";
 import type {
   BatchQuery,
   CallOptions,
+  CountOptions,
   CreateIndexOptions,
   EmbeddedClientOptions,
   GetOptions,
   HttpClientOptions,
   IndexConfigInput,
   Item,
+  ItemsOptions,
   ListIdsOptions,
+  ListItemsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
   RankedQuery,
@@ -22,6 +25,7 @@ import type {
 
 const signal = true;
 const results = { reserveBytes: true, rawMetadata: true, signal } as const;
+const listing = { filter: true, include: true, after: true } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const methodOptions = {
@@ -51,8 +55,21 @@ export const methodOptions = {
   }),
   get: optionNames<GetOptions>("get", { include: true, ...results }),
   delete: optionNames<CallOptions>("delete", { signal }),
-  listIds: optionNames<ListIdsOptions>("listIds", { limit: true, after: true, reserveBytes: true, signal }),
-  count: optionNames<CallOptions>("count", { signal }),
+  listIds: optionNames<ListIdsOptions>("listIds", {
+    limit: true,
+    after: true,
+    filter: true,
+    reserveBytes: true,
+    signal,
+  }),
+  listItems: optionNames<ListItemsOptions>("listItems", {
+    ...listing,
+    limit: true,
+    cursor: true,
+    ...results,
+  }),
+  items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),
+  count: optionNames<CountOptions>("count", { filter: true, signal }),
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),

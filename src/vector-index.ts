@@ -9,10 +9,18 @@ import type { RerankInput } from "./embedding/reranker.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
 import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
+import type {
+  CountOptions,
+  ItemPage,
+  ItemsOptions,
+  ListIdsOptions,
+  ListItemsOptions,
+} from "./listing-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 
 export type * from "./client-options.js";
 export type * from "./items.js";
+export type * from "./listing-options.js";
 export type * from "./result-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
@@ -87,11 +95,6 @@ export type Selection =
   | { readonly ids: readonly string[]; readonly filter?: never; readonly deleteAll?: never }
   | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
   | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
-
-export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata"> {
-  readonly limit?: number;
-  readonly after?: string;
-}
 
 export interface IndexDescription {
   readonly indexName: string;
@@ -178,8 +181,24 @@ export interface VectorIndex {
   delete(selection: Selection, options?: CallOptions): Promise<void>;
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
-  /** The number of items. */
-  count(options?: CallOptions): Promise<number>;
+  /**
+   * A page of items in the order of their ids, and the cursor of the next page. All pages show the index as it was for the
+   * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
+   * least, that it is no longer stored; `not_supported` if `include` names `vector` and the index keeps codes alone.
+   */
+  listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ListItemsOptions<I>,
+  ): Promise<ItemPage<I>>;
+  /**
+   * All items, or those that match, in the order of their ids: `for await (const item of index.items())`. They show the index
+   * as it is when the first one is asked for. One page is in memory at a time; leaving the loop lets go of it and of the
+   * snapshot. Throws as `listItems`.
+   */
+  items<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ItemsOptions<I>,
+  ): AsyncGenerator<StoredItem<I>, void, undefined>;
+  /** The number of items, or of those that match. */
+  count(options?: CountOptions): Promise<number>;
   /**
    * Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. Throws `not_supported` for
    * `onProgress` over HTTP.

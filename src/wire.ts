@@ -12,9 +12,9 @@
 import type { IndexType, Metric } from "./engine/config.js";
 import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
-import { compileFilter, type Filter } from "./filter.js";
 import { invalid, isArray, onlySubjectOf } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./wire/filters.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
   BatchQuery,
@@ -22,7 +22,6 @@ import type {
   IndexConfigInput,
   IndexKey,
   MatchField,
-  Metadata,
   LoadIndexOptions,
   OpenIndexOptions,
   Selection,
@@ -34,8 +33,17 @@ export { dimensionMax } from "./engine/config.js";
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
+export {
+  decodeCountOptions,
+  decodeItemPage,
+  decodeListIds,
+  decodeListItems,
+  encodeCount,
+  encodeListIds,
+  encodeListItems,
+} from "./wire/listing.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
-export { idTexts, itemTexts, matchTexts } from "./wire/result-text.js";
+export { idTexts, itemTexts, matchTexts, pageTexts } from "./wire/result-text.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;
@@ -157,15 +165,12 @@ function decodeConfig({ type, dimension, n_lists, pq_dim, pq_bits }: IndexConfig
   } as IndexConfigInput;
 }
 
-export interface QueryBody extends AddressBody {
+export interface QueryBody extends AddressBody, FilterBody {
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
   readonly query_contents?: Maybe<string>;
   readonly top_k?: Maybe<number>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
-  readonly filters?: Maybe<Metadata>;
-  /** The library's name of `filters`: ignoring it would show what it was meant to hide. */
-  readonly filter?: Maybe<Metadata>;
   readonly include?: Maybe<readonly MatchField[]>;
 }
 
@@ -237,23 +242,9 @@ function isVector(value: unknown): boolean {
   return Array.isArray(value) || value instanceof Float32Array;
 }
 
-/** Refuses what the library would: JSON drops undefined fields, and the filter would match more than it says. */
-function encodeFilter(filter: Maybe<Filter>): Metadata | undefined {
-  if (filter === undefined || filter === null) return undefined;
-  compileFilter(filter);
-  return filter as Metadata;
-}
-
-function decodeFilter(body: Pick<QueryBody, "filter" | "filters">, where: string): Filter | undefined {
-  return filterOf(body as Parameters<typeof filterOf>[0], where);
-}
-
-export interface SelectionBody extends AddressBody {
+/** Extensions: deletion by filter, and of everything. */
+export interface SelectionBody extends AddressBody, FilterBody {
   readonly ids?: Maybe<readonly string[]>;
-  /** Extensions: deletion by filter, and of everything. */
-  readonly filters?: Maybe<Metadata>;
-  /** The library's name of `filters`. */
-  readonly filter?: Maybe<Metadata>;
   readonly delete_all?: Maybe<boolean>;
 }
 
@@ -280,13 +271,6 @@ export interface TrainBody extends AddressBody {
 
 export function encodeTrain(address: OpenIndexOptions, options?: { readonly nLists?: number }): TrainBody {
   return { ...encodeAddress(address), n_lists: integer(options?.nLists, "nLists") };
-}
-
-type Page = { readonly limit?: number; readonly after?: string };
-
-/** Which ids to list. None of the fields has two words, so there is nothing to decode. */
-export function encodePage(address: OpenIndexOptions, { limit, after }: Page = {}): AddressBody & Page {
-  return { ...encodeAddress(address), limit: integer(limit, "limit"), after };
 }
 
 export function decodeTrain(body: TrainBody): { readonly nLists?: number } {

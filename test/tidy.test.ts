@@ -91,9 +91,10 @@ const table: Record<string, string> = {
   "embedding/": "errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "",
   "result-options.ts": "",
+  "listing-options.ts": "filter.ts items.ts result-options.ts",
   "client-options.ts": `result-options.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `client-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `client-options.ts listing-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
@@ -103,7 +104,8 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
-  "wire/": "check-input.ts option-names.ts method-options.ts vector-index.ts engine/config.ts errors.ts",
+  "wire/":
+    "check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",

@@ -180,27 +180,47 @@ export const upsert = post("vectors", "Stores items, replacing those with the sa
   items: Type.Array(item, { maxItems: itemsMax }),
 });
 
+const storedItem = Type.Object({
+  id: Type.String(),
+  vector: Type.Optional(vector),
+  decoded: Type.Optional(vector),
+  contents: Type.Optional(Type.String()),
+  metadata: Type.Optional(metadata),
+});
+const itemInclude = optional(
+  Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
+  "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
+);
+const after = optional(Type.String(), "Only ids after this one.");
+
 export const getItems = post(
   "vectors",
   "Items by id, in the order asked for; unknown ids are left out.",
+  Type.Object({ results: Type.Array(storedItem) }),
+  { ...address, ids: Type.Array(Type.String(), { maxItems: itemsMax }), include: itemInclude },
+);
+
+export const listItems = post(
+  "vectors",
+  "A page of items in the order of their ids. All pages show the index as it was for the first one.",
   Type.Object({
-    results: Type.Array(
-      Type.Object({
-        id: Type.String(),
-        vector: Type.Optional(vector),
-        decoded: Type.Optional(vector),
-        contents: Type.Optional(Type.String()),
-        metadata: Type.Optional(metadata),
-      }),
-    ),
+    results: Type.Array(storedItem),
+    cursor: Type.Optional(Type.String({ description: "For the next page. Absent after the last one." })),
   }),
   {
     ...address,
-    ids: Type.Array(Type.String(), { maxItems: itemsMax }),
-    include: optional(
-      Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
-      "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
+    filters,
+    filter,
+    include: itemInclude,
+    limit: optional(
+      Type.Integer(),
+      "Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier.",
     ),
+    cursor: optional(
+      Type.String({ maxLength: 1000 }),
+      "Of the page before. 404 if the state that it shows was replaced 15 minutes ago or more and is not stored any more.",
+    ),
+    after,
   },
 );
 
@@ -214,20 +234,22 @@ export const deleteItems = post("vectors", "Deletes items by id, by filter, or a
 
 export const listIds = post(
   "vectors",
-  "Ids of all items, in the order of string comparison.",
+  "Ids of all items, or of those that match, in the order of string comparison.",
   Type.Object({ ids: Type.Array(Type.String()), count: Type.Integer() }),
   {
     ...address,
     limit: optional(Type.Integer(), "At most so many."),
-    after: optional(Type.String(), "Only ids after this one."),
+    after,
+    filters,
+    filter,
   },
 );
 
 export const countItems = post(
   "vectors",
-  "The number of items.",
+  "The number of items, or of those that match.",
   Type.Object({ status: Type.String(), message: Type.String(), result: Type.Integer() }),
-  address,
+  { ...address, filters, filter },
 );
 
 export const health = {

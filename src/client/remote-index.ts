@@ -1,20 +1,24 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
 import { SealdexError } from "../errors.js";
-import { invalid, isArray, jsonText, typeName } from "../check-input.js";
+import { invalid, isArray, typeName } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
+  CountOptions,
   DefaultInclude,
   GetOptions,
   IndexDescription,
   IndexKey,
   Item,
   ItemField,
+  ItemPage,
+  ItemsOptions,
   ListIdsOptions,
+  ListItemsOptions,
   Match,
   MatchField,
   OpenIndexOptions,
@@ -29,28 +33,29 @@ import type {
   VectorIndex,
 } from "../vector-index.js";
 import {
-  bodyBytesMax,
   cutQuery,
   decodeAddress,
   decodeAnchor,
   decodeCount,
   decodeDescription,
+  decodeItemPage,
   decodeNames,
   decodeResults,
   decodeStoredItems,
   encodeAddress,
   encodeAnchorCheck,
-  encodeItem,
-  encodePage,
+  encodeCount,
+  encodeListIds,
+  encodeListItems,
   encodeQuery,
   encodeRotateKey,
   encodeSelection,
   encodeTrain,
-  itemsMax,
   type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
+import { sendItems } from "./send-items.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
 const idsPerPage = 50_000;
@@ -77,41 +82,9 @@ export class RemoteIndex implements VectorIndex {
   async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.upsert);
     const { signal } = options;
-    return this.#connection.calls.change(signal, () => this.#upsert(items, signal));
-  }
-
-  async #upsert(items: readonly Item[], signal: AbortSignal | undefined): Promise<void> {
-    if (!isArray(items)) throw invalid("items: expected an array");
-    const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
-    const open = `${JSON.stringify(encodeAddress(this.#address)).slice(0, -1)},"items":[`;
-    const room = bodyBytesMax - utf8Length(open) - "]}".length;
-    let texts: string[] = [];
-    let bytes = 0;
-    for (const [i, item] of encoded.entries()) {
-      const text = jsonText(item, `items[${i}]`);
-      const length = utf8Length(text) + ",".length;
-      if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
-        await this.#upsertPart(open, texts, i - texts.length, signal);
-        texts = [];
-        bytes = 0;
-      }
-      texts.push(text);
-      bytes += length;
-    }
-    await this.#upsertPart(open, texts, items.length - texts.length, signal);
-  }
-
-  async #upsertPart(
-    open: string,
-    texts: readonly string[],
-    start: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    try {
-      await this.#connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
-    } catch (error) {
-      throw start === 0 ? error : shiftPosition(error, start);
-    }
+    return this.#connection.calls.change(signal, () =>
+      sendItems(this.#connection, this.#address, items, signal),
+    );
   }
 
   /**
@@ -222,25 +195,49 @@ export class RemoteIndex implements VectorIndex {
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIds);
     const list = async (page: ListIdsOptions) =>
-      decodeNames(await this.#call("/v1/vectors/list_ids", encodePage(this.#address, page), page), "ids");
+      decodeNames(await this.#call("/v1/vectors/list_ids", encodeListIds(page), page), "ids");
     try {
       return await list(options);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
-    const { limit = Infinity, after, signal } = options;
+    const { limit = Infinity, after } = options;
     const ids: string[] = [];
     for (;;) {
       const wanted = Math.min(limit - ids.length, idsPerPage);
-      const page = await list({ limit: wanted, after: ids.at(-1) ?? after, signal });
+      const page = await list({ ...options, limit: wanted, after: ids.at(-1) ?? after });
       for (const id of page) ids.push(id);
       if (page.length < wanted || ids.length === limit) return ids;
     }
   }
 
-  async count(options: CallOptions = {}): Promise<number> {
+  listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ListItemsOptions<I>,
+  ): Promise<ItemPage<I>>;
+  async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
+    checkOptions(options, methodOptions.listItems);
+    const isRawWanted = isRaw(options);
+    const page = decodeItemPage(await this.#call("/v1/vectors/list", encodeListItems(options), options));
+    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+  }
+
+  items<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ItemsOptions<I>,
+  ): AsyncGenerator<StoredItem<I>, void, undefined>;
+  async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
+    checkOptions(options, methodOptions.items);
+    const { pageSize, after, ...others } = options;
+    let page = await this.listItems({ ...others, limit: pageSize, after });
+    yield* page.items;
+    while (page.cursor !== undefined) {
+      page = await this.listItems({ ...others, limit: pageSize, cursor: page.cursor });
+      yield* page.items;
+    }
+  }
+
+  async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
-    return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeAddress(this.#address), options));
+    return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeCount(options), options));
   }
 
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
@@ -258,7 +255,7 @@ export class RemoteIndex implements VectorIndex {
   /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
   async compact(options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.compact);
-    await this.#call("/v1/indexes/compact", encodeAddress(this.#address), options);
+    await this.#call("/v1/indexes/compact", {}, options);
   }
 
   /** As the interface says. */
@@ -282,13 +279,14 @@ export class RemoteIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
-    return decodeDescription(await this.#call("/v1/indexes/describe", encodeAddress(this.#address), options));
+    return decodeDescription(await this.#call("/v1/indexes/describe", {}, options));
   }
 
-  /** A call that is one request. */
+  /** A call that is one request. `body`: without the address of the index. */
   #call(path: string, body: object, options: CallOptions): Promise<unknown> {
     const { signal } = options;
-    return this.#connection.calls.change(signal, () => this.#connection.post(path, body, signal));
+    const whole = { ...encodeAddress(this.#address), ...body };
+    return this.#connection.calls.change(signal, () => this.#connection.post(path, whole, signal));
   }
 }
 
@@ -304,15 +302,4 @@ function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
 /** What a match may hold that the HTTP interface does not include in results. */
 function isFetched(field: MatchField): field is "vector" | "decoded" | "contents" {
   return field === "vector" || field === "decoded" || field === "contents";
-}
-
-/** The service counts the items of one request, the caller those of the whole call. */
-function shiftPosition(error: unknown, start: number): unknown {
-  if (!(error instanceof SealdexError)) return error;
-  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => `items[${Number(i) + start}]`);
-  return new SealdexError(error.code, message, { cause: error });
-}
-
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -1,7 +1,7 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
-import { compileFilter } from "../filter.js";
+import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { CheckedQuery } from "../search/query.js";
@@ -10,6 +10,7 @@ import { filterOf } from "../selection.js";
 import type {
   BatchQuery,
   ItemField,
+  ListItemsOptions,
   MatchField,
   ResultOptions,
   SingleQuery,
@@ -96,6 +97,45 @@ export function checkResults({ reserveBytes, rawMetadata = false }: ResultOption
     throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
   }
   return { rawMetadata, ...(reserveBytes && { reserveBytes }) };
+}
+
+export interface CheckedListing {
+  readonly filter?: CompiledFilter | undefined;
+  readonly include: ReadonlySet<ItemField>;
+  /** Whether the caller named the fields: then vectors must be there. */
+  readonly isIncludeGiven: boolean;
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly results: CheckedResults;
+}
+
+const pageItemsMax = 10_000;
+const pageItems = 1000;
+
+/** `limit`: under either of its names. */
+export function checkListing(
+  options: ListItemsOptions,
+  limit: number = pageItems,
+  limitName = "limit",
+): CheckedListing {
+  const { filter, include, after, signal } = options;
+  checkInteger(limit, 1, pageItemsMax, limitName);
+  if (after !== undefined) checkIdText(after, "after");
+  return {
+    filter: compiledFilter(filter),
+    include: checkInclude(include ?? defaultItemFields, allItemFields),
+    isIncludeGiven: include !== undefined,
+    limit,
+    after,
+    signal,
+    results: checkResults(options),
+  };
+}
+
+/** Null counts as none. */
+export function compiledFilter(filter: Filter | null | undefined): CompiledFilter | undefined {
+  return filter === undefined || filter === null ? undefined : compileFilter(filter);
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

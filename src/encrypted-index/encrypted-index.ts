@@ -13,13 +13,17 @@ import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
   CallOptions,
+  CountOptions,
   DefaultInclude,
   GetOptions,
   IndexDescription,
   IndexKey,
   Item,
   ItemField,
+  ItemPage,
+  ItemsOptions,
   ListIdsOptions,
+  ListItemsOptions,
   Match,
   MatchField,
   Selection,
@@ -41,18 +45,22 @@ import {
   allItemFields,
   checkIds,
   checkInclude,
+  checkListing,
   checkQuery,
   checkResults,
+  compiledFilter,
   defaultItemFields,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { describe } from "./describe.js";
 import { listIds } from "./list-ids.js";
+import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { checkIdText, packItems } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
+import { countMatches } from "./rows-by-id.js";
 import { train } from "./train.js";
 import { upsert } from "./upsert.js";
 
@@ -175,13 +183,47 @@ export class EncryptedIndex implements VectorIndex {
     const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
     checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
     if (after !== undefined) checkIdText(after, "after");
+    const filter = compiledFilter(options.filter);
     const { reserveBytes } = checkResults(options);
-    return this.#calls.look(signal, () => listIds(this.#index, { limit, after, signal, reserveBytes }));
+    return this.#calls.look(signal, () =>
+      listIds(this.#index, { limit, after, filter, signal, reserveBytes }),
+    );
   }
 
-  async count(options: CallOptions = {}): Promise<number> {
+  listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ListItemsOptions<I>,
+  ): Promise<ItemPage<I>>;
+  async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
+    checkOptions(options, methodOptions.listItems);
+    const { limit, after, cursor: given, signal } = options;
+    const cursor = given === undefined ? undefined : decodeCursor(given);
+    if (cursor !== undefined && after !== undefined) {
+      throw invalid("listItems: expected either cursor or after, got both");
+    }
+    const listing = checkListing(options, limit);
+    return this.#calls.look(signal, () => listItems(this.#index, listing, cursor));
+  }
+
+  items<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ItemsOptions<I>,
+  ): AsyncGenerator<StoredItem<I>, void, undefined>;
+  async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
+    checkOptions(options, methodOptions.items);
+    const { pageSize, signal } = options;
+    const listing = checkListing(options, pageSize, "pageSize");
+    const pages = listPages(this.#index, listing, (work) => this.#calls.look(signal, work));
+    for await (const page of pages) yield* page;
+  }
+
+  async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
-    return this.#calls.look(options.signal, () => this.#index.snapshots.read((snapshot) => snapshot.count()));
+    const { signal } = options;
+    const filter = compiledFilter(options.filter);
+    return this.#calls.look(signal, () =>
+      this.#index.snapshots.read((snapshot) =>
+        filter === undefined ? snapshot.count() : countMatches(snapshot, filter, signal),
+      ),
+    );
   }
 
   async train(options: TrainOptions = {}): Promise<void> {

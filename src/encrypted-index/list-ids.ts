@@ -1,86 +1,58 @@
-/** Lists the ids of live items, in the order of string comparison: a merge of the sorted ids of all segments. */
+/** Lists the ids of live items, in the order of string comparison. */
 
-import { IdCursor } from "../search/id-cursor.js";
-import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
-import { fingerprintIn, idIn } from "../segment/sorted-ids.js";
-import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import type { CompiledFilter } from "../filter.js";
+import type { Snapshot } from "../search/snapshot.js";
 import type { ListIdsOptions } from "../vector-index.js";
+import { LiveIds } from "./live-ids.js";
 import type { OpenIndex } from "./open-index.js";
-
-/** Ids that are merged in one piece of work. */
-const mergedTogether = 4096;
+import { rowsById } from "./rows-by-id.js";
 
 /** What an id takes in memory besides its characters. */
 const idBytes = 64;
 
-/** At most `limit` ids after `after`. Reads as much of each segment as that takes, and the id tables of newer segments once. */
-export async function listIds(
-  index: OpenIndex,
-  { limit = Infinity, after, signal, reserveBytes }: ListIdsOptions,
-): Promise<string[]> {
+export interface CheckedListIds extends Omit<ListIdsOptions, "filter"> {
+  readonly filter?: CompiledFilter | undefined;
+}
+
+/** At most `limit` ids after `after`, of all items or of those that match. */
+export async function listIds(index: OpenIndex, options: CheckedListIds): Promise<string[]> {
+  const { limit = Infinity, reserveBytes } = options;
   return index.snapshots.read(async (snapshot) => {
     const ids: string[] = [];
     if (limit === 0) return ids;
-    const sources = await openSources(snapshot, after);
-    try {
-      // Each segment's share, and some more, so that usually one read is enough.
-      const wanted = Math.min(mergedTogether, 2 * limit);
-      for (let left = sources; left.length > 0 && ids.length < limit;) {
-        signal?.throwIfAborted();
-        const share = Math.max(1, Math.floor(wanted / left.length));
-        await fill(left, share, after);
-        left = left.filter(({ cursor }) => cursor.ready > 0);
-        const next = (await nextIds(left, share)).sort().slice(0, limit - ids.length);
-        await reserveBytes?.(next.reduce((sum, id) => sum + idBytes + id.length, 0));
-        ids.push(...next);
-      }
-      return ids;
-    } finally {
-      for (const { shadow } of sources) shadow.release();
+    for await (const some of pieces(snapshot, limit, options)) {
+      const next = some.slice(0, limit - ids.length);
+      await reserveBytes?.(next.reduce((sum, { id }) => sum + idBytes + id.length, 0));
+      for (const { id } of next) ids.push(id);
+      if (ids.length === limit) break;
     }
+    return ids;
   });
 }
 
-interface Source {
-  readonly cursor: IdCursor;
-  readonly shadow: Shadow;
-  readonly mayBeShadowed: boolean;
+function pieces(
+  snapshot: Snapshot,
+  wanted: number,
+  { after, filter, signal }: CheckedListIds,
+): AsyncGenerator<readonly { readonly id: string }[]> {
+  if (filter !== undefined) return rowsById(snapshot, { filter, after, wanted, signal });
+  return allIds(snapshot, wanted, { after, signal });
 }
 
-async function openSources(snapshot: Snapshot, after: string | undefined): Promise<Source[]> {
-  const sources: Source[] = [];
-  const newest = snapshot.segments.at(-1)?.ref.sequence;
-  const open = async (segment: OpenSegment) => {
-    const shadow = await snapshot.pinShadow(segment);
-    const mayBeShadowed = segment.ref.sequence !== newest;
-    sources.push({ cursor: new IdCursor(segment.reader, after), shadow, mayBeShadowed });
-  };
+async function* allIds(
+  snapshot: Snapshot,
+  wanted: number,
+  { after, signal }: CheckedListIds,
+): AsyncGenerator<readonly { readonly id: string }[]> {
+  const ids = await LiveIds.open(snapshot, after);
   try {
-    for (const segment of snapshot.segments) if (segment.ref.rows > 0) await open(segment);
-    return sources;
-  } catch (error) {
-    for (const { shadow } of sources) shadow.release();
-    throw error;
+    for (;;) {
+      signal?.throwIfAborted();
+      const next = await ids.next(wanted);
+      if (next.length === 0) return;
+      yield next;
+    }
+  } finally {
+    ids.close();
   }
-}
-
-/** All at once: one wait for storage. */
-async function fill(sources: readonly Source[], share: number, after: string | undefined): Promise<void> {
-  const short = sources.filter(({ cursor }) => cursor.ready < share && !cursor.isComplete);
-  await Promise.all(short.map(({ cursor }) => cursor.fill(share, after)));
-}
-
-/** The live ids up to the first that could be followed by an id that is not ready: at most `share` of each source. */
-async function nextIds(sources: readonly Source[], share: number): Promise<string[]> {
-  const lasts = sources.map(({ cursor }) => cursor.at(Math.min(share, cursor.ready) - 1));
-  const last = lasts.reduce((least, id) => (id < least ? id : least), lasts[0] ?? "");
-  const live: string[] = [];
-  for (const { cursor, shadow, mayBeShadowed } of sources) {
-    const parts = cursor.take(last, share);
-    await forEachYielding(parts.length, (i) => {
-      const [w0, w1, w2, w3] = fingerprintIn(parts[i]);
-      if (!mayBeShadowed || !shadow.has(w0, w1, w2, w3)) live.push(idIn(parts[i]));
-    });
-  }
-  return live;
 }

@@ -29,18 +29,26 @@ export type CheckedResults = Pick<ResultOptions, "reserveBytes" | "rawMetadata">
 export async function readItems(
   refs: readonly RowRef[],
   include: ReadonlySet<ItemField>,
-  { reserveBytes, rawMetadata = false }: CheckedResults,
+  results: CheckedResults,
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
-  for (let start = 0; start < refs.length;) {
-    const rows =
-      openedRows(refs.slice(start, start + rowsTogether), include) ??
-      (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
-    await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
-    await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
-    start += rows.length;
-  }
+  while (items.length < refs.length) await readSome(items, refs, include, results);
   return items;
+}
+
+/** Adds the next of the items of these rows: those that are read together. */
+export async function readSome(
+  items: StoredItem[],
+  refs: readonly RowRef[],
+  include: ReadonlySet<ItemField>,
+  { reserveBytes, rawMetadata = false }: CheckedResults,
+): Promise<void> {
+  const start = items.length;
+  const rows =
+    openedRows(refs.slice(start, start + rowsTogether), include) ??
+    (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
+  await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
+  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
 }
 
 /** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */

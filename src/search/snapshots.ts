@@ -7,6 +7,12 @@ import { SealdexError } from "../errors.js";
 import type { OpenObjects } from "./open-objects.js";
 import type { Snapshot } from "./snapshot.js";
 
+/** A snapshot of the caller's own. Call `release` when done. */
+export interface HeldSnapshot {
+  readonly snapshot: Snapshot;
+  release(): void;
+}
+
 export class Snapshots {
   readonly #log: ManifestLog;
   readonly #objects: OpenObjects;
@@ -48,6 +54,23 @@ export class Snapshots {
   /** As `read`, on a snapshot that has every change acknowledged before this call. */
   readNewest<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
     return this.#readAt(0, work);
+  }
+
+  /**
+   * Opens a snapshot that stays open while newer ones come, for work that others' writes must not disturb: of this manifest,
+   * or of one that is at most as stale as the client allows. Its objects are kept in storage for 15 minutes after a newer
+   * manifest dropped them; then reading them throws `missing_object`.
+   */
+  async hold(manifest?: Manifest): Promise<HeldSnapshot> {
+    for (;;) {
+      const held = manifest ?? (await this.#log.newest(this.#maxStalenessMs));
+      try {
+        const snapshot = await this.#objects.open(held);
+        return { snapshot, release: () => this.#objects.release(snapshot) };
+      } catch (error) {
+        if (manifest !== undefined || !(await this.wasSuperseded(held, error))) throw error;
+      }
+    }
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {

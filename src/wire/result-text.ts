@@ -1,6 +1,6 @@
 /** The JSON text of results, in pieces: large answers are sent while they are made. Metadata stay the text they are stored as. */
 
-import type { Match, RawMetadata, StoredItem } from "../vector-index.js";
+import type { ItemPage, Match, RawMetadata, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
@@ -16,6 +16,13 @@ export function* itemTexts(items: readonly StoredItem[]): Generator<string> {
   yield '{"results":';
   yield* listTexts(items, itemText);
   yield "}";
+}
+
+/** `{"results":[…],"cursor":…}`, without a cursor after the last page. Items have raw metadata. */
+export function* pageTexts({ items, cursor }: ItemPage): Generator<string> {
+  yield '{"results":';
+  yield* listTexts(items, itemText);
+  yield cursor === undefined ? "}" : `,"cursor":${JSON.stringify(cursor)}}`;
 }
 
 /** `{"ids":[…],"count":…}`. */

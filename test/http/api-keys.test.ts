@@ -63,6 +63,7 @@ const endpoints: readonly (readonly [string, object | undefined, readonly string
   ["POST /v1/vectors/upsert", { items: [item] }, ["write", "admin"]],
   ["POST /v1/vectors/query", { query_vectors: [1, 2] }, ["read", "admin"]],
   ["POST /v1/vectors/get", { ids: ["a"] }, ["read", "admin"]],
+  ["POST /v1/vectors/list", {}, ["read", "admin"]],
   ["POST /v1/vectors/list_ids", {}, ["read", "admin"]],
   ["POST /v1/vectors/num_vectors", {}, ["read", "admin"]],
   ["POST /v1/indexes/train", {}, ["write", "admin"]],

@@ -191,13 +191,15 @@ describe("all endpoints", () => {
     ...["create", "describe", "delete", "train", "compact", "rotate_key", "anchor"].map(
       (verb) => `/v1/indexes/${verb}`,
     ),
-    ...["query", "upsert", "get", "delete", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),
+    ...["query", "upsert", "get", "delete", "list", "list_ids", "num_vectors"].map(
+      (verb) => `/v1/vectors/${verb}`,
+    ),
   ];
 
   const keyPaths = ["/v1/keys", "/v1/indexes/{name}/users"].flatMap((path) => [path, `${path}/{id}`]);
 
   test.each([...paths, "/v1/indexes/list"])("%s needs an API key", async (path) => {
-    const method = path.endsWith("list") ? "GET" : "POST";
+    const method = path === "/v1/indexes/list" ? "GET" : "POST";
     for (const headers of [{}, { "X-API-Key": `${service.apiKey}x` }, { Authorization: service.apiKey }]) {
       const response = await fetch(service.baseUrl + path, {
         method,

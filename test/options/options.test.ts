@@ -148,12 +148,33 @@ const cases: Record<string, Case> = {
   },
   listIds: {
     takes: methodOptions.listIds,
-    valid: [{ limit: 1, after: "a", reserveBytes: () => {}, signal }],
+    valid: [{ limit: 1, after: "a", filter: { a: 1 }, reserveBytes: () => {}, signal }],
     call: (options, _client, index) => index.listIds(options),
+  },
+  listItems: {
+    takes: methodOptions.listItems,
+    valid: [
+      {
+        filter: { a: 1 },
+        include: ["metadata"],
+        limit: 1,
+        after: "a",
+        reserveBytes: () => {},
+        rawMetadata: true,
+        signal,
+      },
+      { cursor: undefined },
+    ],
+    call: (options, _client, index) => index.listItems(options),
+  },
+  items: {
+    takes: methodOptions.items,
+    valid: [{ filter: { a: 1 }, include: ["metadata"], pageSize: 1, after: "a", signal }],
+    call: (options, _client, index) => index.items(options).next(),
   },
   count: {
     takes: methodOptions.count,
-    valid: [{ signal }],
+    valid: [{ filter: { a: 1 }, signal }],
     call: (options, _client, index) => index.count(options),
   },
   train: {
@@ -232,6 +253,8 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "listIndexes",
     "get",
     "listIds",
+    "listItems",
+    "items",
     "count",
     "train",
     "compact",

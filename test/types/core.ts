@@ -79,13 +79,39 @@ export async function matches(index: VectorIndex): Promise<void> {
   await index.query({ topK: 3 });
 }
 
+export async function listings(index: VectorIndex, signal: AbortSignal): Promise<void> {
+  const { items, cursor } = await index.listItems({
+    filter: filmFilter,
+    include: ["vector"],
+    limit: 5,
+    signal,
+  });
+  same<(typeof items)[0]["vector"], Float32Array>();
+  same<typeof cursor, string | undefined>();
+  await index.listItems({ cursor });
+  for await (const item of index.items({ filter: filmFilter, include: ["metadata"], pageSize: 5, signal })) {
+    same<typeof item.metadata, Metadata>();
+    // @ts-expect-error contents are not included
+    void item.contents;
+  }
+  // @ts-expect-error the name is pageSize
+  index.items({ limit: 5 });
+  // @ts-expect-error the name is limit
+  await index.listItems({ pageSize: 5 });
+  // @ts-expect-error distance is of matches
+  await index.listItems({ include: ["distance"] });
+  // @ts-expect-error the name is filter
+  await index.count({ where: { year: 1 } });
+}
+
 export async function options(index: VectorIndex, signal: AbortSignal): Promise<void> {
   const client = createClient({ indexLocation: { location: "memory" } });
   const address = { indexName: "a", indexKey: generateKey() };
   await client.createIndex({ ...address, metric: "cosine", embeddingModel: "default", signal });
   await index.query({ queryVector, topK: 1, nProbes: 1, greedy: true, filter: {}, include: [], signal });
   await index.query({ queryVector, filters: { year: 1 } });
-  await index.listIds({ limit: 1, after: "a", signal });
+  await index.listIds({ limit: 1, after: "a", filter: filmFilter, signal });
+  await index.count({ filter: filmFilter, signal });
   await index.train({ nLists: 1, onProgress: ({ done }) => done, signal });
   await index.rotateKey(generateKey(), { signal });
   await Promise.all([index.count({ signal }), index.describe({ signal }), index.compact({ signal })]);

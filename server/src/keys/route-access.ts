@@ -15,6 +15,7 @@ const table: Readonly<Record<string, readonly Scope[]>> = {
   "POST /v1/indexes/delete": ["admin"],
   "POST /v1/vectors/query": ["read"],
   "POST /v1/vectors/get": ["read"],
+  "POST /v1/vectors/list": ["read"],
   "POST /v1/vectors/list_ids": ["read"],
   "POST /v1/vectors/num_vectors": ["read"],
   "POST /v1/vectors/upsert": ["write"],

@@ -3,12 +3,16 @@
 import type { FastifyReply } from "fastify";
 import {
   decodeAddress,
+  decodeCountOptions,
   decodeItems,
+  decodeListIds,
+  decodeListItems,
   decodeQuery,
   decodeSelection,
   idTexts,
   itemTexts,
   matchTexts,
+  pageTexts,
 } from "sealdex/wire";
 import { Semaphore } from "../semaphore.js";
 import type { Server } from "../http-server.js";
@@ -68,19 +72,29 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limit
     return { status: "success", message: `${what} deleted successfully` };
   });
 
-  app.post("/v1/vectors/list_ids", { schema: schemas.listIds }, ({ body }, reply) =>
-    indexes.use(decodeAddress(body), async (index) => {
-      const [limit, after] = [body.limit ?? undefined, body.after ?? undefined];
-      return sendJson(reply, idTexts(await index.listIds({ limit, after, ...reading(reply) })));
-    }),
-  );
+  app.post("/v1/vectors/list_ids", { schema: schemas.listIds, bodyLimit }, ({ body }, reply) => {
+    const options = decodeListIds(body);
+    return indexes.use(decodeAddress(body), async (index) =>
+      sendJson(reply, idTexts(await index.listIds({ ...options, ...reading(reply) }))),
+    );
+  });
 
-  app.post("/v1/vectors/num_vectors", { schema: schemas.countItems }, ({ body }, reply) =>
-    indexes.use(decodeAddress(body), async (index) => {
-      const result = await index.count({ signal: untilTooLong(reply, limits.workMsMax) });
-      return { status: "success", message: `${result} vectors in index '${index.indexName}'`, result };
-    }),
-  );
+  app.post("/v1/vectors/list", { schema: schemas.listItems, bodyLimit }, ({ body }, reply) => {
+    const options = { ...decodeListItems(body), rawMetadata: true };
+    return indexes.use(decodeAddress(body), async (index) =>
+      sendJson(reply, pageTexts(await index.listItems({ ...options, ...reading(reply) }))),
+    );
+  });
+
+  app.post("/v1/vectors/num_vectors", { schema: schemas.countItems, bodyLimit }, ({ body }, reply) => {
+    const options = decodeCountOptions(body);
+    return indexes.use(decodeAddress(body), async (index) => {
+      const result = await index.count({ ...options, signal: untilTooLong(reply, limits.workMsMax) });
+      const which = options.filter === undefined ? "" : "matching ";
+      const message = `${result} ${which}vectors in index '${index.indexName}'`;
+      return { status: "success", message, result };
+    });
+  });
 }
 
 function count(n: number, noun: string): string {

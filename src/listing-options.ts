@@ -1,0 +1,48 @@
+/** How items are counted and listed. */
+
+import type { Filter } from "./filter.js";
+import type { ItemField, StoredItem } from "./items.js";
+import type { CallOptions, ResultOptions } from "./result-options.js";
+
+export interface CountOptions extends CallOptions {
+  /** Only items whose metadata match are counted. */
+  readonly filter?: Filter | undefined;
+}
+
+export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata"> {
+  /** At most so many. Default: all. */
+  readonly limit?: number;
+  /** Only ids greater than this one. */
+  readonly after?: string;
+  /** Only items whose metadata match are listed. */
+  readonly filter?: Filter | undefined;
+}
+
+interface Listing<I extends readonly ItemField[]> {
+  /** Only items whose metadata match are listed. */
+  readonly filter?: Filter | undefined;
+  /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
+  readonly include?: I | undefined;
+  /** Only items whose ids are greater than this one. */
+  readonly after?: string | undefined;
+}
+
+export interface ListItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
+  extends Listing<I>, ResultOptions {
+  /** Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier, after about 16 MiB. */
+  readonly limit?: number;
+  /** Of the page before: this one goes on there, in the same state of the index. In place of `after`. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]> {
+  readonly items: StoredItem<I>[];
+  /** For the next page. Absent if this is the last one. */
+  readonly cursor?: string;
+}
+
+export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
+  extends Listing<I>, CallOptions {
+  /** Items that are read at a time, 1 to 10,000. Default 1,000. */
+  readonly pageSize?: number;
+}

@@ -1,0 +1,68 @@
+/** The JSON of counting and listing items, without the address of the index. */
+
+import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { decodeStoredItems, foreign } from "./results.js";
+import { integer } from "./values.js";
+
+type Maybe<T> = T | null | undefined;
+
+export function encodeCount({ filter }: CountOptions): FilterBody {
+  return { filters: encodeFilter(filter) };
+}
+
+export function decodeCountOptions(body: FilterBody): CountOptions {
+  return { filter: decodeFilter(body, "count") };
+}
+
+export interface ListIdsBody extends FilterBody {
+  readonly limit?: Maybe<number>;
+  readonly after?: Maybe<string>;
+}
+
+export function encodeListIds({ limit, after, filter }: ListIdsOptions): ListIdsBody {
+  return { limit: integer(limit, "limit"), after, filters: encodeFilter(filter) };
+}
+
+export function decodeListIds(body: ListIdsBody): ListIdsOptions {
+  const { limit, after } = body;
+  return {
+    ...present("limit", limit),
+    ...present("after", after),
+    ...present("filter", decodeFilter(body, "listIds")),
+  };
+}
+
+export interface ListItemsBody extends ListIdsBody {
+  readonly include?: Maybe<readonly ItemField[]>;
+  readonly cursor?: Maybe<string>;
+}
+
+export function encodeListItems(options: ListItemsOptions): ListItemsBody {
+  const { filter, include, limit, after, cursor } = options;
+  return { filters: encodeFilter(filter), include, limit: integer(limit, "limit"), after, cursor };
+}
+
+export function decodeListItems(body: ListItemsBody): ListItemsOptions {
+  const { include, limit, after, cursor } = body;
+  return {
+    ...present("limit", limit),
+    ...present("after", after),
+    ...present("cursor", cursor),
+    ...present("include", include),
+    ...present("filter", decodeFilter(body, "listItems")),
+  };
+}
+
+export function decodeItemPage(json: unknown): ItemPage {
+  const items = decodeStoredItems(json);
+  const { cursor } = json as { cursor?: unknown };
+  if (cursor === undefined) return { items };
+  if (typeof cursor !== "string") throw foreign();
+  return { items, cursor };
+}
+
+/** Null counts as left out. */
+function present<N extends string, T>(name: N, value: Maybe<T>): { readonly [K in N]?: T } {
+  return value === undefined || value === null ? {} : ({ [name]: value } as { readonly [K in N]: T });
+}
