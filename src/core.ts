@@ -15,6 +15,7 @@ export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.j
 export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
+export type { Image, Pixels } from "./embedding/image.js";
 export type { Embedder, EmbeddingFunction, EmbeddingInput, EmbeddingPipeline } from "./embedding/embedder.js";
 export type { DocumentCompressor, Reranker, RerankInput } from "./embedding/reranker.js";
 export { reembed, type ReembedOptions, type ReembedProgress } from "./reembed.js";

@@ -15,6 +15,7 @@ export type {
   ErrorCode,
   Filter,
   HttpClientOptions,
+  Image,
   IndexConfigInput,
   IndexDescription,
   IndexKey,
@@ -30,6 +31,7 @@ export type {
   VectorIndex,
 } from "./core.js";
 export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
+export type { AddImagesOptions } from "./langchain/add-images.js";
 export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";
 export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
 export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/sealdex-embeddings.js";

@@ -1,5 +1,7 @@
 /** What callers store in an index and get back from it. */
 
+import type { Image, Keep } from "./embedding/image.js";
+
 /**
  * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
  * most 1e15. What goes beyond is refused with `invalid_request`, in items and in queries.
@@ -22,8 +24,13 @@ export interface Item {
   /** 1 to 512 bytes of UTF-8. */
   readonly id: string;
   readonly vector?: Vector;
-  /** At most 1 MiB of UTF-8. */
-  readonly contents?: string;
+  /** A text of at most 1 MiB of UTF-8, or an image. */
+  readonly contents?: string | Image;
+  /**
+   * What is stored as contents in place of an image: `true` the image itself, as a `data:` URL of at most 1 MiB; a text, such as
+   * its caption. Default `false`: nothing. Contents that are a text are always stored.
+   */
+  readonly keep?: Keep;
   /** At most 64 KiB of JSON. Default `{}`. */
   readonly metadata?: MetadataInput;
 }

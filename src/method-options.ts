@@ -88,6 +88,7 @@ export const itemFields = optionNames<Item>("item", {
   id: true,
   vector: true,
   contents: true,
+  keep: true,
   metadata: true,
 });
 

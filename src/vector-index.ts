@@ -5,6 +5,7 @@
  */
 
 import type { CreateIndexOptions, IndexKey, LoadIndexOptions, OpenIndexOptions } from "./client-options.js";
+import type { Image } from "./embedding/image.js";
 import type { RerankInput } from "./embedding/reranker.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
@@ -53,13 +54,14 @@ export interface SingleQuery<
   readonly queryVectors?: never;
 }
 export interface TextQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
-  /** Embedded by the index's embedding model. */
-  readonly queryContents: string;
+  /** A text, or an image if the index's embedding model knows images. */
+  readonly queryContents: string | Image;
   readonly queryVector?: never;
   readonly queryVectors?: never;
 }
 /** Embedded indexes only. */
 export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
+  readonly queryContents: string;
   /**
    * Scores the contents of the nearest items, four times as many as `topK`. Matches are ordered by score; items without
    * contents are left out.

@@ -14,6 +14,7 @@ import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./w
 import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
 import { invalid, isArray, onlySubjectOf } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
+import { type ContentsBody, decodeContents, encodeContents } from "./wire/contents.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./wire/filters.js";
 import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
 import type {
@@ -167,7 +168,7 @@ function decodeConfig({ type, dimension, n_lists, pq_dim, pq_bits }: IndexConfig
 
 export interface QueryBody extends AddressBody, FilterBody {
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
-  readonly query_contents?: Maybe<string>;
+  readonly query_contents?: Maybe<ContentsBody>;
   readonly top_k?: Maybe<number>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
@@ -186,7 +187,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     query_vectors: queryVectors
       ? encodeBatch(queryVectors)
       : queryVector && encodeVector(queryVector, subject),
-    query_contents: queryContents,
+    query_contents: encodeContents(queryContents, "queryContents"),
     top_k: integer(topK, "topK"),
     n_probes: integer(nProbes, "nProbes"),
     greedy,
@@ -228,7 +229,7 @@ export function decodeQuery(body: QueryBody): Query {
   } as const;
   // Clients exist that send `query_vectors: []` beside a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
-  const queryContents = body.query_contents ?? undefined;
+  const queryContents = decodeContents(body.query_contents);
   if (vectors.length > 0 === (queryContents !== undefined)) {
     const received = vectors.length > 0 ? "both" : "neither";
     throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${received}`);

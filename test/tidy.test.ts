@@ -89,7 +89,7 @@ const table: Record<string, string> = {
   "filter-match.ts": "",
   "peer-package.ts": "errors.ts",
   "embedding/": "errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
-  "items.ts": "",
+  "items.ts": "embedding/image.ts",
   "result-options.ts": "",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
   "client-options.ts": `result-options.ts embedding/ engine/config.ts storage/blob-store.ts
@@ -105,7 +105,7 @@ const table: Record<string, string> = {
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
-    "check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
+    "embedding/image.ts check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",

@@ -60,10 +60,26 @@ const indexConfig = Type.Object({
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
 });
 
+const contents = (description: string) =>
+  Type.Optional(
+    Type.Union(
+      [
+        Type.String(),
+        Type.Object({ base64: Type.String() }, { description: "A PNG, JPEG, WebP or GIF file." }),
+        Type.Null(),
+      ],
+      { description },
+    ),
+  );
+
 const item = Type.Object({
   id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
   vector: optional(vector, "May be left out where the index has an embedding model and contents are given."),
-  contents: optional(Type.String()),
+  contents: contents("A text, or an image for an embedding model that knows images."),
+  keep: optional(
+    Type.Union([Type.Boolean(), Type.String()]),
+    "What is stored as contents in place of an image: `true` the image as a `data:` URL, or a text. Default: nothing.",
+  ),
   metadata: optional(metadata),
 });
 
@@ -165,7 +181,7 @@ export const query = post(
         description: "1D: a single query. 2D: a batch of at most 1,000.",
       }),
     ),
-    query_contents: optional(Type.String(), "A text to search for, instead of query_vectors."),
+    query_contents: contents("A text or an image to search for, instead of query_vectors."),
     top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
     n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),

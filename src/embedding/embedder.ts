@@ -1,4 +1,7 @@
-/** What turns texts into vectors, and what a caller may give for it. */
+/** What turns texts and images into vectors, and what a caller may give for it. */
+
+import { SealdexError } from "../errors.js";
+import type { ImageSource } from "./read-image.js";
 
 /** Components of a text's vector, each finite as float32. */
 export type EmbeddedVector = readonly number[] | Float32Array;
@@ -8,6 +11,8 @@ export interface Embedder {
   /** One vector per text, in order, all of one dimension. */
   embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]>;
   embedQuery(text: string): Promise<EmbeddedVector>;
+  /** One vector per image, in order, comparable with those of texts. Absent if the model embeds texts alone. */
+  embedImage?(images: ImageSource[]): Promise<readonly EmbeddedVector[]>;
 }
 
 /** One vector per text, in order, all of one dimension. */
@@ -26,3 +31,24 @@ export type Pooling = "mean" | "cls";
 
 /** The name of a model, a pipeline, a LangChain `Embeddings` object, or a function. */
 export type EmbeddingInput = string | Embedder | EmbeddingPipeline | EmbeddingFunction;
+
+/** One vector per image. Throws `invalid_request` if the model embeds texts alone. `where`: the images, for messages. */
+export async function embedImages(
+  embedder: Embedder,
+  images: ImageSource[],
+  where: string,
+): Promise<readonly EmbeddedVector[]> {
+  if (images.length === 0) return [];
+  if (embedder.embedImage === undefined) {
+    throw new SealdexError(
+      "invalid_request",
+      `${where}: expected a text, since the embedding model embeds no images; clip-vit-base-patch32 is one that does`,
+    );
+  }
+  const vectors: unknown = await embedder.embedImage(images);
+  if (Array.isArray(vectors) && vectors.length === images.length) return vectors as EmbeddedVector[];
+  throw new SealdexError(
+    "invalid_request",
+    `${where}: expected one vector for each of ${images.length} images`,
+  );
+}

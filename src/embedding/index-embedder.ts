@@ -4,8 +4,9 @@
  */
 
 import { SealdexError } from "../errors.js";
-import type { Embedder, EmbeddedVector } from "./embedder.js";
+import { type Embedder, type EmbeddedVector, embedImages } from "./embedder.js";
 import { QueryCache } from "./query-cache.js";
+import type { ImageSource } from "./read-image.js";
 
 /** What an index remembers of its model. */
 export interface ModelIdentity {
@@ -40,6 +41,7 @@ export class IndexEmbedder implements Embedder {
   readonly #identity: ModelIdentity | undefined;
   readonly #indexName: string;
   readonly #queries = new QueryCache();
+  readonly embedImage?: (images: ImageSource[]) => Promise<readonly EmbeddedVector[]>;
   #checked: Promise<void> | undefined;
 
   /** `identity`: of the model that the index was created with; undefined if it was created without one. */
@@ -47,6 +49,11 @@ export class IndexEmbedder implements Embedder {
     this.#embedder = embedder;
     this.#identity = identity;
     this.#indexName = indexName;
+    if (embedder.embedImage === undefined) return;
+    this.embedImage = async (images) => {
+      await this.#check();
+      return embedImages(embedder, images, "contents");
+    };
   }
 
   async embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]> {

@@ -1,6 +1,7 @@
 /** What a thread for inference is asked, and what it answers. */
 
 import type { Pooling } from "./embedder.js";
+import type { ImageSource } from "./read-image.js";
 
 /** Where the files of a model are and how they are read. */
 export interface ModelSource {
@@ -22,6 +23,9 @@ export type InferenceTask =
       readonly pooling: Pooling;
       readonly tokensMax?: number;
     }
+  | { readonly kind: "image"; readonly image: ImageSource }
+  /** Answered with 1 if the model embeds images, else 0. */
+  | { readonly kind: "embeds-images" }
   | { readonly kind: "score"; readonly query: string; readonly documents: readonly string[] };
 
 export interface InferenceRequest {
@@ -29,7 +33,7 @@ export interface InferenceRequest {
   readonly task: InferenceTask;
 }
 
-/** Layout (texts or documents, width). */
+/** Layout (texts, images or documents, width). */
 export interface InferenceResult {
   readonly values: Float32Array;
   readonly width: number;
@@ -41,7 +45,10 @@ export type InferenceReply =
   | { readonly kind: "progress"; readonly file: string; readonly loaded: number; readonly total: number };
 
 export interface InferenceFailure {
-  /** `package`: transformers.js is not installed. `model`: its files could not be had. `run`: it did not run. */
-  readonly stage: "package" | "model" | "run";
+  /**
+   * `package`: transformers.js is not installed. `model`: its files could not be had. `image`: it embeds texts alone, or the
+   * image cannot be decoded. `run`: it did not run.
+   */
+  readonly stage: "package" | "model" | "image" | "run";
   readonly message: string;
 }

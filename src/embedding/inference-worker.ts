@@ -9,8 +9,11 @@ import type {
   InferenceReply,
   InferenceRequest,
   InferenceResult,
+  InferenceTask,
   ModelSource,
 } from "./inference-protocol.js";
+import type { Pixels } from "./image.js";
+import type { ImageSource } from "./read-image.js";
 
 const packages = ["@huggingface/transformers", "@xenova/transformers"];
 
@@ -26,6 +29,10 @@ type Model = (inputs: unknown) => Promise<Readonly<Record<string, Tensor>>>;
 type Extractor = ((texts: readonly string[], options: object) => Promise<Tensor>) & {
   readonly tokenizer: Tokenizer;
 };
+interface RawImage extends Pixels {
+  rgb(): RawImage;
+}
+type ImageProcessor = (image: RawImage) => Promise<unknown>;
 interface Loader<T> {
   from_pretrained(id: string, options: object): Promise<T>;
 }
@@ -39,7 +46,24 @@ interface Transformers {
   pipeline(task: "feature-extraction", id: string, options: object): Promise<Extractor>;
   readonly AutoTokenizer: Loader<Tokenizer>;
   readonly AutoModelForSequenceClassification: Loader<Model>;
+  readonly AutoConfig: Loader<{ readonly model_type: string }>;
+  readonly AutoProcessor: Loader<ImageProcessor>;
+  readonly CLIPTextModelWithProjection: Loader<Model>;
+  readonly CLIPVisionModelWithProjection: Loader<Model>;
+  readonly SiglipTextModel: Loader<Model>;
+  readonly SiglipVisionModel: Loader<Model>;
+  readonly RawImage: {
+    new (data: Uint8Array | Uint8ClampedArray, width: number, height: number, channels: number): RawImage;
+    fromBlob(blob: Blob): Promise<RawImage>;
+  };
 }
+
+/** What embeds texts and what embeds images, in one space, by the type of a model. */
+const dualEncoders = new Map([
+  ["clip", { text: "CLIPTextModelWithProjection", vision: "CLIPVisionModelWithProjection", padding: true }],
+  // Trained on texts of one length.
+  ["siglip", { text: "SiglipTextModel", vision: "SiglipVisionModel", padding: "max_length" }],
+] as const);
 
 class Failure extends Error {
   readonly stage: InferenceFailure["stage"];
@@ -74,15 +98,13 @@ function reply(message: InferenceReply, transfer: readonly ArrayBuffer[] = []): 
 
 async function run({ source, task }: InferenceRequest): Promise<InferenceResult> {
   switch (task.kind) {
-    case "embed": {
-      const extractor = await load("pipeline", source, ({ pipeline }, options) =>
-        pipeline("feature-extraction", source.id, options),
-      );
-      const { tokenizer } = extractor;
-      const tokensMax = Math.min(task.tokensMax ?? Infinity, tokenizer.model_max_length);
-      // A getter in some versions of transformers.js.
-      Object.defineProperty(tokenizer, "model_max_length", { value: tokensMax, configurable: true });
-      return toResult(await extractor(task.texts, { pooling: task.pooling, normalize: true }));
+    case "embed":
+      return embed(source, task);
+    case "image":
+      return embedImage(source, task.image);
+    case "embeds-images": {
+      const isDual = (await dualEncoderOf(source)) !== undefined;
+      return { values: Float32Array.of(isDual ? 1 : 0), width: 1 };
     }
     case "score": {
       const [tokenizer, model] = await load("scorer", source, ({ AutoTokenizer, ...library }, options) =>
@@ -96,6 +118,66 @@ async function run({ source, task }: InferenceRequest): Promise<InferenceResult>
       return toResult((await model(pairs)).logits);
     }
   }
+}
+
+type EmbedTask = Extract<InferenceTask, { readonly kind: "embed" }>;
+
+async function embed(
+  source: ModelSource,
+  { texts, pooling, tokensMax }: EmbedTask,
+): Promise<InferenceResult> {
+  const dual = await dualEncoderOf(source);
+  if (dual !== undefined) {
+    const [tokenizer, model] = await load("text", source, ({ AutoTokenizer, ...library }, options) =>
+      Promise.all([
+        AutoTokenizer.from_pretrained(source.id, options),
+        library[dual.text].from_pretrained(source.id, options),
+      ]),
+    );
+    return unitRows(await model(tokenizer(texts, { padding: dual.padding, truncation: true })));
+  }
+  const extractor = await load("pipeline", source, ({ pipeline }, options) =>
+    pipeline("feature-extraction", source.id, options),
+  );
+  const { tokenizer } = extractor;
+  const limit = Math.min(tokensMax ?? Infinity, tokenizer.model_max_length);
+  // A getter in some versions of transformers.js.
+  Object.defineProperty(tokenizer, "model_max_length", { value: limit, configurable: true });
+  return toResult(await extractor(texts, { pooling, normalize: true }));
+}
+
+async function embedImage(source: ModelSource, image: ImageSource): Promise<InferenceResult> {
+  const dual = await dualEncoderOf(source);
+  if (dual === undefined) throw new Failure("image", "expected a text, since it embeds no images");
+  const { decoder, processor, model } = await load("vision", source, async (library, options) => ({
+    decoder: library.RawImage,
+    processor: await library.AutoProcessor.from_pretrained(source.id, options),
+    model: await library[dual.vision].from_pretrained(source.id, options),
+  }));
+  return unitRows(await model(await processor(await decode(decoder, image))));
+}
+
+async function decode(decoder: Transformers["RawImage"], image: ImageSource): Promise<RawImage> {
+  if ("channels" in image) return toRgb(decoder, image);
+  try {
+    return toRgb(decoder, await decoder.fromBlob(new Blob([new Uint8Array(image)])));
+  } catch {
+    throw new Failure("image", "the image's file could not be decoded");
+  }
+}
+
+function toRgb(decoder: Transformers["RawImage"], { data, width, height, channels }: Pixels): RawImage {
+  if (channels !== 2) return new decoder(data, width, height, channels).rgb();
+  // Grey and alpha, which transformers.js does not convert.
+  const grey = Uint8Array.from({ length: width * height }, (_, i) => data[2 * i]);
+  return new decoder(grey, width, height, 1).rgb();
+}
+
+async function dualEncoderOf(source: ModelSource) {
+  const config = await load("config", source, ({ AutoConfig }, options) =>
+    AutoConfig.from_pretrained(source.id, options),
+  );
+  return dualEncoders.get(config.model_type as "clip" | "siglip");
 }
 
 /** What `read` gives for this source, read once; a failure is forgotten. */
@@ -173,4 +255,16 @@ function isMissing(error: unknown, name: string): boolean {
 function toResult({ data, dims }: Tensor): InferenceResult {
   const values = Float32Array.from(data);
   return { values, width: dims[0] === 0 ? 0 : values.length / dims[0] };
+}
+
+/** The embeddings that a dual encoder gives, each of Euclidean norm 1. Exports name them differently. */
+function unitRows(outputs: Readonly<Record<string, Tensor>>): InferenceResult {
+  const { text_embeds, image_embeds, pooler_output } = outputs;
+  const { values, width } = toResult(text_embeds ?? image_embeds ?? pooler_output);
+  for (let start = 0; start < values.length; start += width) {
+    const row = values.subarray(start, start + width);
+    const norm = Math.hypot(...row);
+    if (norm > 0) row.forEach((component, i) => (row[i] = component / norm));
+  }
+  return { values, width };
 }

@@ -5,9 +5,12 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { Embedder, EmbeddedVector } from "./embedder.js";
+import { isImageUrl } from "./image.js";
 import type { InferenceResult, InferenceTask, ModelSource } from "./inference-protocol.js";
+import { memoize } from "../memoize.js";
 import { InferenceError, inferenceThread } from "./inference-thread.js";
 import type { ModelOptions } from "./model-options.js";
+import { type ImageSource, readImageUrl } from "./read-image.js";
 import { type Recipe, recipeOf } from "./recipe.js";
 
 /** A batch of texts ends with the text that reaches one of these. */
@@ -19,8 +22,11 @@ export class TransformersModel implements Embedder {
   readonly #recipe: Recipe;
   readonly #source: ModelSource;
   readonly #options: ModelOptions;
-  #loading: Promise<void> | undefined;
-  #isLoaded = false;
+  /** By kind of task: texts and images may need different files. */
+  readonly #loading = new Map<InferenceTask["kind"], Promise<void>>();
+  readonly #loaded = new Set<InferenceTask["kind"]>();
+  /** Failures to load that no call has been told of. */
+  readonly #failures = new Map<InferenceTask["kind"], unknown>();
   #progress = "";
 
   /** `name`: short or full, with `@` and a revision if need be, or the path of a folder. Nothing is read yet. */
@@ -37,8 +43,43 @@ export class TransformersModel implements Embedder {
     };
   }
 
+  /** To a model that embeds images, a text that is an image's `data:` URL is that image. */
   async embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]> {
-    const prefixed = texts.map((text, i) => this.#recipe.documentPrefix + checkedText(text, `texts[${i}]`));
+    const checked = texts.map((text, i) => checkedText(text, `texts[${i}]`));
+    const urls = (await this.#takesUrls(checked)) ? checked.filter(isImageUrl) : [];
+    if (urls.length === 0) return this.#embedTexts(checked);
+    const vectors = await this.#embedTexts(checked.filter((text) => !isImageUrl(text)));
+    const images = await this.embedImage(urls.map((url) => readImageUrl(url, "contents")));
+    const [nextText, nextImage] = [vectors.values(), images.values()];
+    return checked.map((text) => (isImageUrl(text) ? nextImage : nextText).next().value as Float32Array);
+  }
+
+  async embedQuery(text: string): Promise<EmbeddedVector> {
+    const query = checkedText(text, "text");
+    const [vector] = (await this.#takesUrls([query]))
+      ? await this.embedImage([readImageUrl(query, "queryContents")])
+      : await this.#embed([this.#recipe.queryPrefix + query], true);
+    return vector;
+  }
+
+  /** Throws `invalid_request` if the model embeds texts alone, or an image cannot be decoded. */
+  async embedImage(images: ImageSource[]): Promise<readonly EmbeddedVector[]> {
+    const vectors: Float32Array[] = [];
+    // One at a time: an image is as much work as many texts, and its pixels take memory.
+    for (const image of images) {
+      vectors.push(...rowsOf(await this.run({ kind: "image", image }, images.length === 1)));
+    }
+    return vectors;
+  }
+
+  async #takesUrls(texts: readonly string[]): Promise<boolean> {
+    if (!texts.some(isImageUrl)) return false;
+    const { values } = await this.run({ kind: "embeds-images" }, true);
+    return values[0] === 1;
+  }
+
+  async #embedTexts(texts: readonly string[]): Promise<Float32Array[]> {
+    const prefixed = texts.map((text) => this.#recipe.documentPrefix + text);
     const vectors: Float32Array[] = [];
     for (const batch of batchesByLength(prefixed)) {
       const rows = await this.#embed(
@@ -48,11 +89,6 @@ export class TransformersModel implements Embedder {
       batch.forEach((i, at) => (vectors[i] = rows[at]));
     }
     return vectors;
-  }
-
-  async embedQuery(text: string): Promise<EmbeddedVector> {
-    const [vector] = await this.#embed([this.#recipe.queryPrefix + checkedText(text, "text")], true);
-    return vector;
   }
 
   /** Of a cross-encoder: one score per document, from 0 to 1. */
@@ -75,24 +111,24 @@ export class TransformersModel implements Embedder {
 
   /** `urgent`: goes before requests of which many wait. */
   async run(task: InferenceTask, urgent: boolean): Promise<InferenceResult> {
-    if (!this.#isLoaded) await this.#load(task);
+    if (!this.#loaded.has(task.kind)) await this.#load(task);
     return this.#request(task, urgent);
   }
 
   /** The first request loads the model; what comes meanwhile waits for it, or is told to come again. */
   async #load(task: InferenceTask): Promise<void> {
-    this.#loading ??= this.#request(smallest(task), true).then(
-      () => {
-        this.#isLoaded = true;
-      },
-      (error: unknown) => {
-        this.#loading = undefined;
-        throw error;
-      },
-    );
-    if (!this.#options.failWhileLoading) return this.#loading;
-    // Whoever asks next is told how it ended.
-    this.#loading.catch(() => undefined);
+    const { kind } = task;
+    if (this.#failures.has(kind)) {
+      const failure = this.#failures.get(kind);
+      this.#failures.delete(kind);
+      throw failure;
+    }
+    const loading = memoize(this.#loading, kind, async () => {
+      await this.#request(smallest(task), true);
+      this.#loaded.add(kind);
+    });
+    if (!this.#options.failWhileLoading) return loading;
+    loading.catch((error: unknown) => this.#failures.set(kind, error));
     throw new SealdexError(
       "model_loading",
       `embedding model ${this.#name}: still loading${this.#progress}, try again`,
@@ -127,6 +163,8 @@ export class TransformersModel implements Embedder {
           `${model}: ${isAbsent ? "there is no such model in" : "it could not be loaded from"} ${this.#places()}`,
           { cause },
         );
+      case "image":
+        return new SealdexError("invalid_request", `${model}: ${cause.message}`, { cause });
       case "run":
         return new SealdexError("internal", `${model}: ${cause.message}`, { cause });
     }
@@ -188,6 +226,10 @@ function smallest(task: InferenceTask): InferenceTask {
   switch (task.kind) {
     case "embed":
       return { ...task, texts: ["a"] };
+    case "image":
+      return { ...task, image: { data: new Uint8Array(3), width: 1, height: 1, channels: 3 } };
+    case "embeds-images":
+      return task;
     case "score":
       return { ...task, query: "a", documents: ["a"] };
   }

@@ -1,8 +1,10 @@
-/** Queries of an index: texts are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
+/** Queries of an index: texts and images are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
 
 import { invalid } from "../check-input.js";
-import type { Embedder } from "../embedding/embedder.js";
+import { type Embedder, embedImages } from "../embedding/embedder.js";
+import { type Image, isImageUrl } from "../embedding/image.js";
 import type { Models } from "../embedding/models.js";
+import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import { SealdexError } from "../errors.js";
 import { type CheckedQuery, query } from "../search/query.js";
@@ -22,7 +24,7 @@ export interface Texts {
   readonly embedder?: Embedder | undefined;
 }
 
-/** One list for a vector or a text, a list of lists for several vectors. */
+/** One list for a vector, a text or an image, a list of lists for several vectors. */
 export async function answerQuery(
   index: OpenIndex,
   texts: Texts,
@@ -37,7 +39,7 @@ export async function answerQuery(
   return matches;
 }
 
-/** As `answerQuery` for a text, ordered by the scores of a reranker; items without contents are left out. */
+/** As `answerQuery` for a text, ordered by the scores of a reranker; items whose contents are no text are left out. */
 export async function answerRanked(
   index: OpenIndex,
   texts: Texts,
@@ -49,7 +51,7 @@ export async function answerRanked(
   const include = new Set([...options.include, "contents" as const]);
   const vector = await embedQuery(index, texts, contents);
   const [nearest] = await search(index, [vector], () => "queryVector", { ...options, topK, include });
-  const candidates = nearest.filter((match) => match.contents !== undefined);
+  const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
   const passages = candidates.map((match) => match.contents ?? "");
   const best = await rankBest(reranker, contents, passages, options.topK);
   return best.map(({ position, score }) => {
@@ -58,13 +60,22 @@ export async function answerRanked(
   });
 }
 
-async function embedQuery({ model }: OpenIndex, { embedder }: Texts, queryContents: string): Promise<Vector> {
-  if (embedder !== undefined) return embedder.embedQuery(queryContents);
+async function embedQuery(
+  { model }: OpenIndex,
+  { embedder }: Texts,
+  queryContents: string | Image,
+): Promise<Vector> {
+  const where = "queryContents";
+  if (embedder !== undefined) {
+    if (typeof queryContents === "string") return embedder.embedQuery(queryContents);
+    const [vector] = await embedImages(embedder, [await readImage(queryContents, where)], where);
+    return vector;
+  }
   const reason =
     model === undefined
       ? "an index with an embedding model; this one has none, give queryVector"
       : "the embedding model, which its creator gave as an object; give it to loadIndex as embedding";
-  throw invalid(`queryContents: expected ${reason}`);
+  throw invalid(`${where}: expected ${reason}`);
 }
 
 async function search(

@@ -1,6 +1,7 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
+import { type Image, isImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -32,7 +33,7 @@ type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 export type QuerySubject =
   | { readonly vector: Vector }
   | { readonly vectors: readonly Vector[] }
-  | { readonly contents: string };
+  | { readonly contents: string | Image };
 
 /** Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
 export function checkQuery(request: QueryRequest): { subject: QuerySubject; options: CheckedQuery } {
@@ -60,8 +61,8 @@ function subjectOf(request: QueryRequest): QuerySubject {
   const { queryVector, queryVectors, queryContents } = subjects;
   const subject = onlySubjectOf(subjects);
   if (subject === "queryContents") {
-    if (typeof queryContents === "string") return { contents: queryContents };
-    throw invalid(`queryContents: expected a string, got ${typeof queryContents}`);
+    if (typeof queryContents === "string" || isImage(queryContents)) return { contents: queryContents };
+    throw invalid(`queryContents: expected a string or an image, got ${typeName(queryContents)}`);
   }
   if (subject === "queryVector") {
     checkVectorShape(queryVector, "queryVector");

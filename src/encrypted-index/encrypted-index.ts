@@ -131,7 +131,9 @@ export class EncryptedIndex implements VectorIndex {
     if (rerank === undefined) {
       return this.#calls.look(options.signal, () => answerQuery(this.#index, this.#texts, subject, options));
     }
-    if (!("contents" in subject)) throw invalid("rerank: expected a query by queryContents");
+    if (!("contents" in subject) || typeof subject.contents !== "string") {
+      throw invalid("rerank: expected a query by queryContents that are a text");
+    }
     const { contents } = subject;
     return this.#calls.look(options.signal, () =>
       answerRanked(this.#index, this.#texts, { contents, rerank }, options),

@@ -2,6 +2,7 @@
 
 import { fingerprint, type IndexKeys } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
+import { isImage } from "../embedding/image.js";
 import { SealdexError } from "../errors.js";
 import { type Metric, normMax } from "../engine/config.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
@@ -9,11 +10,11 @@ import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
+import { packImage, packText } from "./pack-contents.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 const idBytesMax = 512;
 const metadataBytesMax = 64 * 1024;
-const contentsBytesMax = 1024 * 1024;
 
 export interface PackedItems {
   readonly rows: readonly Row[];
@@ -53,6 +54,13 @@ export async function packItems(
     rows.push(packRow(own[i], i, keys));
     supplied.push(checkPresent(own[i], i, embedder));
   });
+  // One after the other: of a batch of images only one is in memory.
+  for (const [at, i] of kept.entries()) {
+    if (!isImage(own[i].contents)) continue;
+    const { contents, vector } = await packImage(own[i], i, embedder);
+    rows[at] = { ...rows[at], contents };
+    supplied[at] ??= vector;
+  }
   const texts = kept.filter((_, at) => supplied[at] === undefined).map((i) => own[i].contents as string);
   const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
 
@@ -117,18 +125,8 @@ function packRow(item: Item, i: number, keys: IndexKeys): Row {
   return {
     fingerprint: fingerprint(keys.id, item.id),
     record: encodeRecord(item.id, json),
-    contents: packContents(item.contents, `items[${i}].contents`),
+    contents: packText(item, i),
   };
-}
-
-function packContents(contents: unknown, where: string): Uint8Array | null {
-  if (contents === undefined || contents === null) return null;
-  if (typeof contents !== "string") throw invalid(`${where}: expected a string, got ${typeName(contents)}`);
-  const bytes = Buffer.from(contents, "utf8");
-  if (bytes.length > contentsBytesMax) {
-    throw invalid(`${where}: expected at most ${contentsBytesMax} bytes of UTF-8, got ${bytes.length}`);
-  }
-  return bytes;
 }
 
 function metadataJson(metadata: Metadata, where: string): string {
@@ -151,7 +149,7 @@ function checkPresent(item: Item, i: number, embedder: Embedder | undefined): Ve
   if (embedder === undefined) {
     throw invalid(`items[${i}].vector: expected a vector, got none (the index has no embedding model)`);
   }
-  if (typeof item.contents !== "string") {
+  if (typeof item.contents !== "string" && !isImage(item.contents)) {
     throw invalid(`items[${i}]: expected a vector, or contents to embed, got neither`);
   }
   return undefined;

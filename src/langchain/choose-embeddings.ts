@@ -1,7 +1,12 @@
 /** Embeddings as LangChain has them, from whatever the caller gave. */
 
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import type { Embedder, EmbeddedVector, EmbeddingInput } from "../embedding/embedder.js";
+import {
+  type Embedder,
+  embedImages,
+  type EmbeddedVector,
+  type EmbeddingInput,
+} from "../embedding/embedder.js";
 import type { Models } from "../embedding/models.js";
 
 /** What embeds documents and queries: see `EmbeddingInput`. */
@@ -13,8 +18,9 @@ export function chooseEmbeddings(input: EmbeddingsInput, models: Models): Embedd
   return embedder === input ? (input as EmbeddingsInterface) : toEmbeddings(embedder);
 }
 
-function toEmbeddings(embedder: Embedder): EmbeddingsInterface {
+function toEmbeddings(embedder: Embedder): EmbeddingsInterface & Pick<Embedder, "embedImage"> {
   return {
+    ...(embedder.embedImage && { embedImage: (images) => embedImages(embedder, images, "images") }),
     async embedDocuments(texts) {
       return (await embedder.embedDocuments(texts)).map(toNumbers);
     },

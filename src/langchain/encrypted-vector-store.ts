@@ -12,6 +12,7 @@ import {
   VectorStore,
   type VectorStoreRetriever,
 } from "@langchain/core/vectorstores";
+import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
@@ -20,6 +21,7 @@ import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
 import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
+import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
@@ -119,6 +121,31 @@ export class EncryptedVectorStore extends VectorStore {
   /** Embeds and stores texts. `metadatas`: one for each text, or one for all. Returns their ids, in order. */
   async addTexts(texts: string[], metadatas?: object[] | object, options?: AddOptions): Promise<string[]> {
     return this.addDocuments(toDocuments(texts, metadatas ?? {}), options);
+  }
+
+  /**
+   * Embeds and stores images, if the embeddings embed images: a model such as CLIP by its name, or LangChain's multimodal
+   * embeddings. Returns their ids, in order.
+   */
+  async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
+    const { index } = await this.#index.open();
+    return addImages(index, images, this.embeddings, options);
+  }
+
+  /** The `k` documents nearest to an image, texts and images alike, with scores as of `similaritySearchWithScore`. */
+  async similaritySearchByImageWithScore(
+    image: Image,
+    k: number = kDefault,
+    filter?: Filter,
+  ): Promise<[Document, number][]> {
+    const { vector } = await embedImage(image, false, this.embeddings, "image");
+    return this.similaritySearchVectorWithScore(vector, k, filter);
+  }
+
+  /** As `similaritySearchByImageWithScore`, without scores. */
+  async similaritySearchByImage(image: Image, k?: number, filter?: Filter): Promise<Document[]> {
+    const found = await this.similaritySearchByImageWithScore(image, k, filter);
+    return found.map(([document]) => document);
   }
 
   /** The `k` nearest documents with scores in [0, 1]: 1 is a perfect match. Default 4; beyond the store's size, all. */

@@ -1,8 +1,10 @@
 /** The models that Sealdex knows by name as a LangChain `Embeddings` class. */
 
 import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings";
+import type { Image } from "../embedding/image.js";
 import type { ModelOptions } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
+import { embedImage } from "./add-images.js";
 import { chooseEmbeddings } from "./choose-embeddings.js";
 
 export interface SealdexEmbeddingsParams extends ModelOptions {
@@ -31,5 +33,19 @@ export class SealdexEmbeddings extends Embeddings {
 
   override async embedQuery(text: string): Promise<number[]> {
     return this.#embeddings.embedQuery(text);
+  }
+
+  /** One vector per image, in order, comparable with those of texts. Throws `invalid_request` if the model embeds texts alone. */
+  async embedImage(images: Image[]): Promise<number[][]> {
+    const vectors: number[][] = [];
+    for (const [i, image] of images.entries()) {
+      vectors.push((await embedImage(image, false, this.#embeddings, `images[${i}]`)).vector);
+    }
+    return vectors;
+  }
+
+  async embedImageQuery(image: Image): Promise<number[]> {
+    const [vector] = await this.embedImage([image]);
+    return vector;
   }
 }

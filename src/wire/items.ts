@@ -4,6 +4,8 @@ import { losslessJson } from "../check-input.js";
 import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { Item, Metadata } from "../vector-index.js";
+import type { Keep } from "../embedding/image.js";
+import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
 import { decodeVector, encodeVector } from "./values.js";
 
 /** Null counts as left out: many JSON writers send it for fields that are not set. */
@@ -12,25 +14,33 @@ type Maybe<T> = T | null | undefined;
 export interface ItemBody {
   readonly id: string;
   readonly vector?: Maybe<readonly number[]>;
-  readonly contents?: Maybe<string>;
+  readonly contents?: Maybe<ContentsBody>;
+  readonly keep?: Maybe<Keep>;
   readonly metadata?: Maybe<Metadata>;
 }
 
 /** `where`: the item's place, for messages. */
 export function encodeItem(item: Item, where: string): ItemBody {
   checkOptions(item, itemFields, where);
-  const { id, vector, contents, metadata } = item;
+  const { id, vector, contents, keep, metadata } = item;
   losslessJson(metadata, `${where}.metadata`);
-  return { id, vector: vector && encodeVector(vector, `${where}.vector`), contents, metadata };
+  return {
+    id,
+    vector: vector && encodeVector(vector, `${where}.vector`),
+    contents: encodeContents(contents, `${where}.contents`),
+    keep,
+    metadata,
+  };
 }
 
 /** Metadata are held as text and parsed when they are asked for: as values they take up to 20 times as much memory. */
-export function decodeItem({ id, vector, contents, metadata }: ItemBody, where: string): Item {
+export function decodeItem({ id, vector, contents, keep, metadata }: ItemBody, where: string): Item {
   const json = metadata ? JSON.stringify(metadata) : undefined;
   return {
     id,
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
-    contents: contents ?? undefined,
+    contents: decodeContents(contents),
+    keep: keep ?? undefined,
     get metadata() {
       return json === undefined ? undefined : (JSON.parse(json) as Metadata);
     },

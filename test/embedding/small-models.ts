@@ -1,6 +1,6 @@
 /**
- * Models that the tests build themselves, in the folders that transformers.js reads: a text embedder and a cross-encoder
- * over one small vocabulary. Rows of tokens are pseudo-random, so that texts are near when they share words.
+ * Models that the tests build themselves, in the folders that transformers.js reads: text embedders, a cross-encoder, and
+ * embedders of texts and images, over one small vocabulary. Rows of tokens are pseudo-random, so that texts are near when they share words.
  */
 
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
@@ -10,27 +10,48 @@ import { encodeOnnx, float, type Graph, int64, type Node } from "./onnx.js";
 
 const words = `
   keys are rotated every year salmon swim upstream how often a the of river passwords changed sealed vectors in storage
-  query passage : an index fox quick brown jumps over lazy dog . ?
+  query passage : an index fox quick brown jumps over lazy dog . ? red green blue
 `.match(/\S+/g) as string[];
 const vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ...words];
 
 export const smallDimension = 32;
+const imageSize = 8;
 
-/** A folder with `small-embedder`, `e5-small` (the same files) and `small-cross-encoder`. `seed`: other rows. */
+/**
+ * A folder with `small-embedder`, `e5-small` (the same files), `small-cross-encoder`, and two that embed images too,
+ * `small-clip` and `small-siglip`. `seed`: other rows.
+ */
 export async function buildModels(seed = 1): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sealdex-models-"));
-  for (const name of ["small-embedder", "e5-small"])
-    await writeModel(join(folder, name), embedder(seed), "BertModel");
-  await writeModel(join(folder, "small-cross-encoder"), crossEncoder(seed), "BertForSequenceClassification");
+  const write = (name: string, model: SmallModel) => writeModel(join(folder, name), model);
+  const text = { type: "bert", files: { model: embedder(seed) } };
+  await write("small-embedder", text);
+  await write("e5-small", text);
+  await write("small-cross-encoder", { type: "bert", files: { model: crossEncoder(seed) } });
+  for (const [type, textOutput, imageOutput] of [
+    ["clip", "text_embeds", "image_embeds"],
+    ["siglip", "pooler_output", "pooler_output"],
+  ]) {
+    const files = {
+      text_model: textEncoder(seed, textOutput),
+      vision_model: imageEncoder(seed, imageOutput),
+    };
+    await write(`small-${type}`, { type, files });
+  }
   return folder;
 }
 
-async function writeModel(folder: string, graph: Graph, architecture: string): Promise<void> {
+interface SmallModel {
+  readonly type: string;
+  /** By name, without its ending. */
+  readonly files: Readonly<Record<string, Graph>>;
+}
+
+async function writeModel(folder: string, { type, files }: SmallModel): Promise<void> {
   await mkdir(join(folder, "onnx"), { recursive: true });
   const special = { unk_token: "[UNK]", sep_token: "[SEP]", pad_token: "[PAD]", cls_token: "[CLS]" };
   const config = {
-    model_type: "bert",
-    architectures: [architecture],
+    model_type: type,
     hidden_size: smallDimension,
     vocab_size: vocabulary.length,
     num_hidden_layers: 0,
@@ -47,7 +68,19 @@ async function writeModel(folder: string, graph: Graph, architecture: string): P
     model_max_length: 64,
   });
   await json("special_tokens_map.json", special);
-  await writeFile(join(folder, "onnx", "model_quantized.onnx"), encodeOnnx(graph));
+  await json("preprocessor_config.json", {
+    feature_extractor_type: type === "clip" ? "CLIPFeatureExtractor" : "SiglipImageProcessor",
+    do_resize: true,
+    size: { height: imageSize, width: imageSize },
+    do_center_crop: false,
+    do_rescale: true,
+    do_normalize: false,
+    do_convert_rgb: true,
+    resample: 2,
+  });
+  for (const [name, graph] of Object.entries(files)) {
+    await writeFile(join(folder, "onnx", `${name}_quantized.onnx`), encodeOnnx(graph));
+  }
 }
 
 function tokenizer(): object {
@@ -111,22 +144,57 @@ function embedder(seed: number): Graph {
   };
 }
 
+/** The sum of the rows of a text's tokens. */
+function textEncoder(seed: number, output: string): Graph {
+  return {
+    inputs: inputs.slice(0, 1),
+    outputs: [{ name: output, type: float, shape: ["batch", smallDimension] }],
+    nodes: [
+      { type: "Gather", inputs: ["rows", "input_ids"], output: "tokens" },
+      sum("tokens", "one", output, 0),
+    ],
+    constants: {
+      rows: [rows(seed), [vocabulary.length, smallDimension]],
+      one: [BigInt64Array.of(1n), [1]],
+    },
+  };
+}
+
+/** An image's mean colour, as the rows of the words red, green and blue: a red image is near to texts about red. */
+function imageEncoder(seed: number, output: string): Graph {
+  const colours = ["red", "green", "blue"].flatMap((word) => {
+    const at = vocabulary.indexOf(word) * smallDimension;
+    return [...rows(seed).subarray(at, at + smallDimension)];
+  });
+  return {
+    inputs: [{ name: "pixel_values", type: float, shape: ["batch", 3, imageSize, imageSize] }],
+    outputs: [{ name: output, type: float, shape: ["batch", smallDimension] }],
+    nodes: [
+      sum("pixel_values", "plane", "colour", 0),
+      { type: "MatMul", inputs: ["colour", "colours"], output },
+    ],
+    constants: {
+      plane: [BigInt64Array.of(2n, 3n), [2]],
+      colours: [Float32Array.from(colours), [3, smallDimension]],
+    },
+  };
+}
+
+/** Over the axes that the constant of that name has. */
+function sum(input: string, axes: string, output: string, keepdims: number): Node {
+  return { type: "ReduceSum", inputs: [input, axes], output, attributes: { keepdims } };
+}
+
 /** The squared norm of the sum of all rows: the more words query and document share, the larger. */
 function crossEncoder(seed: number): Graph {
-  const sum = (input: string, output: string, keep: number): Node => ({
-    type: "ReduceSum",
-    inputs: [input, "one"],
-    output,
-    attributes: { keepdims: keep },
-  });
   return {
     inputs,
     outputs: [{ name: "logits", type: float, shape: ["batch", 1] }],
     nodes: [
       { type: "Gather", inputs: ["rows", "input_ids"], output: "tokens" },
-      sum("tokens", "total", 0),
+      sum("tokens", "one", "total", 0),
       { type: "Mul", inputs: ["total", "total"], output: "squares" },
-      sum("squares", "norm", 1),
+      sum("squares", "one", "norm", 1),
       { type: "Mul", inputs: ["norm", "scale"], output: "logits" },
     ],
     constants: {

@@ -37,7 +37,7 @@ export class PlainIndex {
         vector: Float32Array.from(vector),
         metadata: JSON.parse(JSON.stringify(metadata)) as Metadata,
       };
-      this.items.set(id, contents === undefined ? stored : { ...stored, contents });
+      this.items.set(id, typeof contents === "string" ? { ...stored, contents } : stored);
     }
   }
 

@@ -35,6 +35,8 @@ afterAll(async () => {
 
 const { signal } = new AbortController();
 const model = "sealdex/lexical-16";
+/** A grey image of one pixel. */
+const gif = new Uint8Array(Buffer.from("R0lGODlhAQABAIAAAICAgAAAACwAAAAAAQABAAACAkQBADs=", "base64"));
 const vector = Array.from({ length: 16 }, (_, i) => i + 1);
 let made = 0;
 
@@ -100,7 +102,10 @@ const cases: Record<string, Case> = {
   },
   item: {
     takes: itemFields,
-    valid: [{ id: "a", vector, contents: "text", metadata: { year: 1 } }],
+    valid: [
+      { id: "a", vector, contents: "text", metadata: { year: 1 } },
+      { id: "a", vector, contents: gif, keep: "a grey dot" },
+    ],
     call: (item: object, _client, index) => index.upsert([{ id: "a", vector, ...item }]),
   },
   query: {

@@ -1,0 +1,44 @@
+/** Images in place of texts, for models that embed both (CLIP, SigLIP). Nothing of Node.js is used here. */
+
+/** Pixels, row by row; a `RawImage` of transformers.js is one. */
+export interface Pixels {
+  /** Layout (height, width, channels), 0 to 255. */
+  readonly data: Uint8Array | Uint8ClampedArray;
+  readonly width: number;
+  readonly height: number;
+  /** Grey, grey and alpha, RGB, or RGB and alpha. */
+  readonly channels: 1 | 2 | 3 | 4;
+}
+
+/**
+ * An image: the bytes of a PNG, JPEG, WebP or GIF file, the same in base64, the path of such a file, or pixels. Paths and
+ * pixels are for embedded indexes; an HTTP client sends the bytes. Nothing is ever fetched from a URL.
+ */
+export type Image = Uint8Array | { readonly base64: string } | { readonly path: string } | Pixels;
+
+/** What `Item.keep` may be. */
+export type Keep = boolean | string;
+
+/** Whether the value has one of the forms of an image. What it holds is not checked. */
+export function isImage(value: unknown): value is Image {
+  if (typeof value !== "object" || value === null) return false;
+  if (value instanceof Uint8Array) return true;
+  const { base64, path, data } = value as Partial<Record<string, unknown>>;
+  return typeof base64 === "string" || typeof path === "string" || isPixelData(data);
+}
+
+export function isPixelData(data: unknown): data is Pixels["data"] {
+  return data instanceof Uint8Array || data instanceof Uint8ClampedArray;
+}
+
+const imageUrl = /^data:image\/(?:png|jpeg|webp|gif);base64,/;
+
+/** Whether a text is an image as it is kept: its file in a `data:` URL. */
+export function isImageUrl(text: string): boolean {
+  return imageUrl.test(text);
+}
+
+/** The base64 text of an image in a `data:` URL. */
+export function base64OfUrl(url: string): string {
+  return url.slice(url.indexOf(",") + 1);
+}

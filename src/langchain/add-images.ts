@@ -1,0 +1,73 @@
+/** Adding images to a store, under vectors of a model that embeds images and texts alike. */
+
+import { randomUUID } from "node:crypto";
+import type { EmbeddingsInterface } from "@langchain/core/embeddings";
+import { invalid } from "../check-input.js";
+import { type Embedder, embedImages } from "../embedding/embedder.js";
+import type { Image, Keep } from "../embedding/image.js";
+import { keptText, readImage } from "../embedding/read-image.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { Item, VectorIndex } from "../vector-index.js";
+import type { AddOptions } from "./add-documents.js";
+
+export interface AddImagesOptions extends AddOptions {
+  /** One for each image, or one for all. Default: none. */
+  readonly metadatas?: object[] | object;
+  /**
+   * The text of the documents: `true` the image itself, as a `data:` URL; texts, such as captions, one per image. Default
+   * `false`: none.
+   */
+  readonly keep?: boolean | readonly string[];
+}
+
+const addImagesOptions = optionNames<AddImagesOptions>("addImages", {
+  ids: true,
+  metadatas: true,
+  keep: true,
+  onProgress: true,
+  signal: true,
+});
+
+/** Images that are embedded, and then stored at once. */
+const batchImages = 32;
+
+/** Embeds and stores the images. Returns their ids, in order. */
+export async function addImages(
+  index: VectorIndex,
+  images: readonly Image[],
+  embeddings: EmbeddingsInterface,
+  options: AddImagesOptions = {},
+): Promise<string[]> {
+  checkOptions(options, addImagesOptions);
+  const { metadatas = {}, keep = false, onProgress, signal } = options;
+  const ids = options.ids ?? images.map(() => randomUUID());
+  for (const [name, list] of Object.entries({ ids, metadatas, keep })) {
+    if (Array.isArray(list) && list.length !== images.length) {
+      throw invalid(`${name}: expected one for each of the ${images.length} images, got ${list.length}`);
+    }
+  }
+  for (let start = 0; start < images.length; start += batchImages) {
+    const items: Item[] = [];
+    for (let i = start; i < Math.min(start + batchImages, images.length); i++) {
+      signal?.throwIfAborted();
+      const own: Keep = typeof keep === "boolean" ? keep : keep[i];
+      const { vector, contents } = await embedImage(images[i], own, embeddings, `images[${i}]`);
+      items.push({
+        id: ids[i],
+        vector,
+        contents,
+        metadata: Array.isArray(metadatas) ? (metadatas as object[])[i] : metadatas,
+      });
+    }
+    await index.upsert(items, { signal });
+    onProgress?.({ stored: start + items.length, total: images.length });
+  }
+  return [...ids];
+}
+
+/** The image's vector, and the text that is kept of it. */
+export async function embedImage(image: Image, keep: Keep, embeddings: EmbeddingsInterface, where: string) {
+  const source = await readImage(image, where);
+  const [vector] = await embedImages(embeddings as Embedder, [source], where);
+  return { vector: Array.from(vector), contents: keptText(source, keep, where) };
+}

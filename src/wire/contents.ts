@@ -1,0 +1,34 @@
+/** Contents as JSON says them: a text, or an image's file in base64. */
+
+import { invalid, typeName } from "../check-input.js";
+import type { Image } from "../embedding/image.js";
+
+export type ContentsBody = string | { readonly base64: string };
+
+/** Throws `invalid_request` for an image that is no file's bytes: a service reads no path. */
+export function encodeContents(
+  contents: string | Image | null | undefined,
+  where: string,
+): ContentsBody | undefined {
+  if (contents === undefined || contents === null || typeof contents === "string")
+    return contents ?? undefined;
+  if (contents instanceof Uint8Array) return { base64: encodeBase64(contents) };
+  if ("base64" in contents) return { base64: contents.base64 };
+  throw invalid(
+    `${where}: expected a text, or the bytes of an image's file to send to the service, got ${typeName(contents)}`,
+  );
+}
+
+/** Nothing else of the object is taken over: the library reads images from paths too. */
+export function decodeContents(body: ContentsBody | null | undefined): string | Image | undefined {
+  return typeof body === "object" && body !== null ? { base64: body.base64 } : (body ?? undefined);
+}
+
+/** In pieces, since a call takes only so many arguments. */
+function encodeBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 8192) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  }
+  return btoa(binary);
+}
