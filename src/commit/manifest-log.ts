@@ -33,6 +33,8 @@ export class ManifestLog {
   readonly #reader: ManifestReader;
   #waiting: Pending[] = [];
   #committing = false;
+  /** Whether another process had committed since the known manifest when this one last did. */
+  #isContended = false;
   #raised = false;
 
   /** `history`: what is read must descend from its anchors, and what is committed is anchored. */
@@ -161,7 +163,11 @@ export class ManifestLog {
     try {
       const { known } = this.#reader;
       const isRecent = known !== undefined && elapsedMs(this.#clock, known.at) < optimisticMs;
-      base = await this.#giveWay(isOptimistic && isRecent ? known : await this.#reader.newest());
+      // Next to another writer, what is known is behind: a create that loses takes longer than a look.
+      const isEnough = isOptimistic && isRecent && !this.#isContended;
+      const seen = isEnough ? known : await this.#reader.newest();
+      this.#isContended = known !== undefined && seen.sealed.manifest.version > known.sealed.manifest.version;
+      base = await this.#giveWay(seen);
       latest = this.#live(base);
     } catch (error) {
       for (const { reject } of this.#waiting.splice(0)) reject(error);

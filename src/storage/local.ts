@@ -99,7 +99,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
         const name = root + sep + key;
         // Every query asks for the manifest after the newest, which is hardly ever there: the one question worth a
         // synchronous call, of microseconds, since an asynchronous one takes longer than the rest of the query.
-        if (isFolder && statSync(name, { throwIfNoEntry: false }) === undefined) return null;
+        if (isFolder && !isThere(name)) return null;
         const file = await unlessAbsent(root, open(name, "r"));
         if (file === null) return null;
         isFolder = true;
@@ -111,6 +111,8 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       return run(`create ${key}`, async () => {
         checkKey(key);
         const name = join(root, key);
+        // A commit that lost its race: writing and syncing a file that cannot be linked takes milliseconds.
+        if (isThere(name)) return false;
         await prepare(dirname(name));
         // Opened before the name exists: once it does, nothing stands between it and the sync.
         return withFolder(dirname(name), async (folder) => {
@@ -155,6 +157,10 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
 
     async close() {},
   };
+}
+
+function isThere(name: string): boolean {
+  return statSync(name, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** A folder above the store that we may not open was not made by a process like ours. */

@@ -298,6 +298,28 @@ test("maxStalenessMs is a whole number of milliseconds", () => {
   }
 });
 
+test("a writer next to another one looks before it commits, and loses one race; alone, it does not look", async () => {
+  const store = createMemoryStore();
+  const record = fixedRecord();
+  const { store: watchedStore, counts } = watched(store);
+  const clock = new StandingClock();
+  const [own, other] = [openIndex(record, watchedStore, clock), openIndex(record, store, clock)];
+  await own.inner.log.begin();
+  const write = ({ inner }: Opened) => inner.log.commit((latest) => latest);
+  await write(own);
+  counts.create = 0;
+  for (let n = 0; n < 10; n++) {
+    await write(other);
+    await write(own);
+  }
+  expect(counts.create).toBe(11);
+  // The first look finds that the other one has stopped.
+  await write(own);
+  [counts.create, counts.read] = [0, 0];
+  for (let n = 0; n < 10; n++) await write(own);
+  expect(counts).toMatchObject({ create: 10, read: 0 });
+});
+
 test("a deletion of several ids and an upsert of them go one after the other", async () => {
   const { store, open } = await newIndex(new StandingClock());
   const other = open();

@@ -107,6 +107,17 @@ test("files and folders are for their owner only", async () => {
   expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o700, 0o600]);
 });
 
+test("a create under a name that is taken touches nothing", async () => {
+  const folder = await newFolder();
+  const store = createLocalStore({ path: folder });
+  const contents = new Uint8Array([1]);
+  expect(await store.create("a/b", contents)).toBe(true);
+  const long = new Date(0);
+  await utimes(join(folder, "a"), long, long);
+  expect(await store.create("a/b", contents)).toBe(false);
+  expect((await stat(join(folder, "a"))).mtime).toEqual(long);
+});
+
 test("a folder that does not exist yet is an empty store", async () => {
   const path = join(await newFolder(), "absent");
   const store = createLocalStore({ path });
