@@ -3,12 +3,16 @@
 import type { EmbeddingInput } from "./embedding/embedder.js";
 import type { ModelOptions } from "./embedding/model-options.js";
 import type { IndexType, Metric } from "./engine/config.js";
+import type { KeyProvider } from "./keys/key-provider.js";
 import type { CallOptions } from "./result-options.js";
 import type { BlobStore } from "./storage/blob-store.js";
 import type { StorageLocation } from "./storage/storage-location.js";
 
-/** 64 hexadecimal characters or 32 bytes. It alone opens the index. */
-export type IndexKey = string | Uint8Array;
+/**
+ * 64 hexadecimal characters, 32 bytes, or what keeps the key: a key management service, a passphrase, a file. It alone opens the
+ * index, unless wraps were added. Key providers are for embedded indexes only.
+ */
+export type IndexKey = string | Uint8Array | KeyProvider;
 
 interface ListsConfig {
   /** Components of a vector, 1 to 8,192. */

@@ -22,6 +22,7 @@ export { reembed, type ReembedOptions, type ReembedProgress } from "./reembed.js
 export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
+export type { KeyContext, KeyProvider } from "./keys/key-provider.js";
 export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
 export type {
   GcsLocation,
@@ -74,6 +75,9 @@ export type {
   TrainOptions,
   Vector,
   VectorIndex,
+  WrapDescription,
+  WrapOptions,
+  Wraps,
 } from "./vector-index.js";
 
 /**

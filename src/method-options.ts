@@ -21,6 +21,7 @@ import type {
   SingleQuery,
   TextQuery,
   TrainOptions,
+  WrapOptions,
 } from "./vector-index.js";
 
 const signal = true;
@@ -73,6 +74,15 @@ export const methodOptions = {
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
+  addWrap: optionNames<WrapOptions>("wraps.add", {
+    name: true,
+    key: true,
+    access: true,
+    expiresAt: true,
+    signal,
+  }),
+  listWraps: optionNames<CallOptions>("wraps.list", { signal }),
+  revokeWrap: optionNames<CallOptions>("wraps.revoke", { signal }),
   anchor: optionNames<CallOptions>("anchor", { signal }),
   describe: optionNames<CallOptions>("describe", { signal }),
 };

@@ -18,11 +18,13 @@ import type {
   ListItemsOptions,
 } from "./listing-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { Wraps } from "./wraps.js";
 
 export type * from "./client-options.js";
 export type * from "./items.js";
 export type * from "./listing-options.js";
 export type * from "./result-options.js";
+export type * from "./wraps.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends ResultOptions {
@@ -147,10 +149,13 @@ export interface TrainOptions extends CallOptions {
  * that a method names, each rejects with `invalid_request` for an argument that cannot be right, an unknown option, or a client
  * that is closed; `not_found` if the index was deleted; `storage_unavailable` if the storage or the service does not respond;
  * `corrupt`, `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled back; over HTTP
- * `unauthenticated` for a missing or unknown API key. An aborted `signal` rejects with its own reason.
+ * `unauthenticated` for a missing or unknown API key. Changes reject with `forbidden` if the key is a reader's, and every
+ * method if its access has expired. An aborted `signal` rejects with its own reason.
  */
 export interface VectorIndex {
   readonly indexName: string;
+  /** The keys that open the index: of its owner, and of people and services that the owner gives access. */
+  readonly wraps: Wraps;
   /**
    * Stores the items, replacing those with the same id; of equal ids in one call the last wins. Throws
    * `dimension_mismatch` for a vector of another length than the index's.
@@ -212,12 +217,14 @@ export interface VectorIndex {
    */
   compact(options?: CallOptions): Promise<void>;
   /**
-   * Changes the index key: a small record and a commit, whatever the size of the index. From then on the old key opens
-   * nothing, and processes that opened the index with it get `wrong_index_key` (after `maxStalenessMs` at most); this object
-   * goes on. Whoever kept both the old key and an old copy of the record can still derive the data keys: docs/operations.md.
+   * Changes the owner's key, and the data keys of everything that is written from then on: a small record and a commit, whatever
+   * the size of the index. The old key opens nothing any more, and processes that opened the index with it get `wrong_index_key`
+   * (after `maxStalenessMs` at most); this object and holders of other wraps go on. A person who kept both the old key and an old
+   * copy of the record can still read what was stored before, until `reencrypt`.
    *
-   * Throws `invalid_request` if `newKey` is not a key, `wrong_index_key` if the key was rotated elsewhere. After
-   * `storage_unavailable` either key may be the right one: repeat the call.
+   * Throws `invalid_request` if `newKey` is not a key, `wrong_index_key` if the key was rotated elsewhere, `forbidden` if the
+   * index was not opened with its owner's key, `already_exists` if a wrap has the key. After `storage_unavailable` either key may
+   * be the right one: repeat the call.
    */
   rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
   /**

@@ -78,6 +78,7 @@ const table: Record<string, string> = {
   "memoize.ts": "",
   "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "errors.ts node:crypto",
+  "keys/": "crypto/ errors.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/": "check-input.ts option-names.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
   "check-input.ts": "engine/config.ts errors.ts",
@@ -92,15 +93,16 @@ const table: Record<string, string> = {
   "items.ts": "embedding/image.ts",
   "result-options.ts": "",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
-  "client-options.ts": `result-options.ts embedding/ engine/config.ts storage/blob-store.ts
+  "wraps.ts": "client-options.ts result-options.ts",
+  "client-options.ts": `result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `client-options.ts listing-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `wraps.ts client-options.ts listing-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "commit/": "crypto/ storage/blob-store.ts errors.ts node:crypto",
+  "commit/": "crypto/ keys/ storage/blob-store.ts errors.ts node:crypto",
   "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
-  "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ storage/blob-store.ts storage/location.ts
+  "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",

@@ -31,6 +31,7 @@ import type {
   TextQuery,
   TrainOptions,
   VectorIndex,
+  Wraps,
 } from "../vector-index.js";
 import {
   cutQuery,
@@ -56,6 +57,7 @@ import {
 import type { Connection } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
 import { sendItems } from "./send-items.js";
+import { RemoteWraps } from "./remote-wraps.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
 const idsPerPage = 50_000;
@@ -64,6 +66,7 @@ const idsTogether = 1000;
 
 export class RemoteIndex implements VectorIndex {
   readonly indexName: string;
+  readonly wraps: Wraps = new RemoteWraps();
   #address: OpenIndexOptions;
   readonly #connection: Connection;
 

@@ -62,7 +62,7 @@ export class AnchorStore {
     this.#generation ??= (await this.#latestGeneration()) + 1;
     const name = anchorName(indexName, { generation: this.#generation, indexId, version });
     const plaintext = Buffer.from(digest, "hex");
-    const bytes = sealObject(keys.data, { kind: "anchor", indexId, name }, plaintext);
+    const bytes = sealObject(keys.anchor, { kind: "anchor", indexId, name }, plaintext);
     if (!(await createConfirmed(this.#store, name, bytes))) {
       const anchored = await this.#read(name);
       if (anchored !== undefined && anchored !== digest) {
@@ -116,7 +116,7 @@ export class AnchorStore {
     const { indexId, keys } = this.#identity;
     const bytes = await this.#store.read(name);
     if (bytes === null) return undefined;
-    return Buffer.from(openObject(keys.data, { kind: "anchor", indexId, name }, bytes)).toString("hex");
+    return Buffer.from(openObject(keys.anchor, { kind: "anchor", indexId, name }, bytes)).toString("hex");
   }
 
   #keep(anchor: Anchor): Anchor {

@@ -1,9 +1,13 @@
-import type { IndexKeys } from "../crypto/keys.js";
+import type { KeyRing } from "../keys/key-ring.js";
 
-/** Whose manifests and anchors they are, and with which key they were opened. */
+/** Whose manifests and anchors they are. */
 export interface IndexIdentity {
   readonly indexName: string;
   readonly indexId: Uint8Array;
-  readonly keys: IndexKeys;
-  readonly keyGeneration: number;
+  readonly keys: KeyRing;
+  /**
+   * Takes over newer keys, which the owner of the index has drawn. Throws `wrong_index_key` if this process was given none,
+   * `not_found` if the index was deleted.
+   */
+  renewKeys(): Promise<void>;
 }

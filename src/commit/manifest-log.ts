@@ -25,8 +25,6 @@ const optimisticMs = 10_000;
 export class ManifestLog {
   /** Where the manifests are. */
   readonly store: BlobStore;
-  /** The generation of the key that the index was opened with. */
-  keyGeneration: number;
   readonly #index: IndexIdentity;
   readonly #clock: Clock;
   readonly #history: AnchoredHistory | undefined;
@@ -40,11 +38,15 @@ export class ManifestLog {
   /** `history`: what is read must descend from its anchors, and what is committed is anchored. */
   constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
     this.store = store;
-    this.keyGeneration = index.keyGeneration;
     this.#index = index;
     this.#clock = clock;
     this.#history = history;
     this.#reader = new ManifestReader(store, index, clock, history);
+  }
+
+  /** Milliseconds since 1970. */
+  now(): number {
+    return this.#clock.wall();
   }
 
   /** Stores version 1 of a new index. */
@@ -173,7 +175,9 @@ export class ManifestLog {
       for (const { reject } of this.#waiting.splice(0)) reject(error);
       return true;
     }
-    const { draft, members, deferred } = applyChanges(latest, this.#waiting.splice(0));
+    // Objects that were sealed under older keys are not committable any more.
+    const keyGeneration = this.#index.keys.generation;
+    const { draft, members, deferred } = applyChanges({ ...latest, keyGeneration }, this.#waiting.splice(0));
     this.#waiting.unshift(...deferred);
     if (members.length === 0) return true;
     let next: SealedManifest;
@@ -220,7 +224,7 @@ export class ManifestLog {
 
   #follow({ manifest, digest }: SealedManifest, draft: Manifest): SealedManifest {
     const version = manifest.version + 1;
-    const now = this.#clock.wall();
+    const now = this.now();
     return sealManifest(this.#index.keys, this.#index.indexId, {
       ...draft,
       version,
@@ -248,11 +252,9 @@ export class ManifestLog {
   }
 
   #live({ sealed: { manifest } }: SeenManifest): Manifest {
-    const { indexName } = this.#index;
+    const { indexName, keys } = this.#index;
     if (manifest.dropped) throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
-    if (manifest.keyGeneration > this.keyGeneration) {
-      throw new SealdexError("wrong_index_key", `index "${indexName}": its key was rotated`);
-    }
+    keys.checkUnexpired(indexName, this.now());
     return manifest;
   }
 }

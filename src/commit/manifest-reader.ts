@@ -7,6 +7,7 @@
  * `historyMs`.
  */
 
+import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { AnchoredHistory } from "./anchored-history.js";
@@ -69,7 +70,7 @@ export class ManifestReader {
       const at = instant(this.#clock);
       const from = sealed.manifest.version + 1;
       for (const next of await this.#readFrom(from, ahead)) {
-        if (next !== null && next.manifest.previous === sealed.digest) {
+        if (next !== null && isSuccessor(next, sealed)) {
           sealed = next;
           continue;
         }
@@ -84,7 +85,9 @@ export class ManifestReader {
   async read(version: number): Promise<SealedManifest | null> {
     const { indexId, keys } = this.#index;
     const bytes = await this.#store.read(manifestName(indexId, version));
-    return bytes === null ? null : openManifest(keys, indexId, version, bytes);
+    if (bytes === null) return null;
+    if (!keys.has(generationOf(bytes))) await this.#index.renewKeys();
+    return openManifest(keys, indexId, version, bytes);
   }
 
   /** Remembers a manifest that is the newest. Returns the known one, which another call may have brought further. */
@@ -115,9 +118,24 @@ export class ManifestReader {
       // Deleted since it was listed: then there is a newer one.
       if (sealed === null) continue;
       if (before !== undefined && !follows(sealed, before.sealed)) throw this.#replaced();
+      await this.#checkGeneration(sealed);
       return { sealed, at };
     }
     throw new SealdexError("missing_object", `index "${this.#index.indexName}": its manifests are gone`);
+  }
+
+  /**
+   * The newest manifest has the newest keys, unless these were drawn a moment ago. Otherwise a writer whose access was revoked
+   * may have signed it: then one before it has newer keys.
+   */
+  async #checkGeneration({ manifest: { version, keyGeneration, history } }: SealedManifest): Promise<void> {
+    if (keyGeneration >= this.#index.keys.generation) return;
+    for (let end = version; end > history.floor; end -= aheadMax) {
+      const from = Math.max(history.floor, end - aheadMax);
+      const before = await this.#readFrom(from, end - from);
+      if (before.some((one) => one !== null && one.manifest.keyGeneration > keyGeneration))
+        throw this.#replaced();
+    }
   }
 
   async #newestName(): Promise<string | undefined> {
@@ -141,8 +159,16 @@ export class ManifestReader {
   }
 }
 
+/** Whether a manifest is the one after another. Keys that were replaced commit nothing more. */
+function isSuccessor({ manifest }: SealedManifest, before: SealedManifest): boolean {
+  return manifest.previous === before.digest && manifest.keyGeneration >= before.manifest.keyGeneration;
+}
+
 /** Whether the newest manifest can be what became of an earlier newest one. */
 function follows(newest: SealedManifest, before: SealedManifest): boolean {
   if (newest.manifest.version === before.manifest.version) return newest.digest === before.digest;
-  return newest.manifest.version > before.manifest.version;
+  return (
+    newest.manifest.version > before.manifest.version &&
+    newest.manifest.keyGeneration >= before.manifest.keyGeneration
+  );
 }

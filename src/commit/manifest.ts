@@ -6,9 +6,10 @@
  */
 
 import { createHash } from "node:crypto";
-import type { IndexKeys } from "../crypto/keys.js";
-import { openObject, sealObject } from "../crypto/sealed-object.js";
+import { generationOf, openObject, sealObject } from "../crypto/sealed-object.js";
+import { signatureBytes } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
+import type { KeyRing } from "../keys/key-ring.js";
 import { type Watermark, firstWatermark } from "./retention.js";
 import { bornAt, manifestName } from "./object-names.js";
 
@@ -45,7 +46,7 @@ export interface Manifest {
   readonly version: number;
   /** SHA-256 of the sealed manifest before this one, hexadecimal; empty for version 1. */
   readonly previous: string;
-  /** The generation of the index key (see index-record.ts): processes with an older key go no further. */
+  /** The generation of the keys that sealed and signed it. It never decreases. */
   readonly keyGeneration: number;
   /** The index was deleted: nothing it held exists any more. */
   readonly dropped: boolean;
@@ -94,6 +95,11 @@ export function modelRefs({ model, olderModels = [] }: Manifest): readonly Objec
   return model === undefined ? olderModels : [model, ...olderModels];
 }
 
+/** The generation of the key that an object was sealed under. */
+export function generationOfRef({ header }: Pick<ObjectRef, "header">): number {
+  return generationOf(Buffer.from(header, "base64"));
+}
+
 /** Names of the objects that make up this version. */
 export function namedObjects(manifest: Manifest): Set<string> {
   return new Set([...modelRefs(manifest), ...manifest.segments].map(({ name }) => name));
@@ -104,9 +110,18 @@ export function nextSequence({ segments }: Manifest): number {
   return (segments[segments.length - 1]?.sequence ?? 0) + 1;
 }
 
-/** Whether objects of these names may still be committed; otherwise they have to be stored again, under new names. */
-export function areCommittable(latest: Manifest, objects: readonly { readonly name: string }[]): boolean {
-  return objects.every(({ name }) => bornAt(name) >= latest.uploads.floor);
+/**
+ * Whether these objects may still be committed; otherwise they have to be stored again, under new names, and under the keys in
+ * force: what is committed after access was revoked must not be sealed under a key from before.
+ */
+export function areCommittable(
+  latest: Manifest,
+  objects: readonly Pick<ObjectRef, "name" | "header">[],
+): boolean {
+  return objects.every(
+    (object) =>
+      bornAt(object.name) >= latest.uploads.floor && generationOfRef(object) >= latest.keyGeneration,
+  );
 }
 
 /** A manifest as stored, and its digest. */
@@ -116,25 +131,44 @@ export interface SealedManifest {
   readonly digest: string;
 }
 
-export function sealManifest(keys: IndexKeys, indexId: Uint8Array, manifest: Manifest): SealedManifest {
-  const plaintext = Buffer.from(JSON.stringify(manifest), "utf8");
-  const bytes = sealObject(keys.data, manifestContext(indexId, manifest.version), plaintext);
+/** Seals and signs it with the keys in force. Throws `forbidden` if they are a reader's. */
+export function sealManifest(
+  keys: KeyRing,
+  indexId: Uint8Array,
+  draft: Omit<Manifest, "keyGeneration">,
+): SealedManifest {
+  const manifest = { ...draft, keyGeneration: keys.generation };
+  const text = Buffer.from(JSON.stringify(manifest), "utf8");
+  const signature = keys.sign(signatureLabel, signedMessage(indexId, text));
+  const context = manifestContext(indexId, manifest.version);
+  const bytes = sealObject(keys.data, context, Buffer.concat([signature, text]));
   return { manifest, bytes, digest: digestOf(bytes) };
 }
 
-/** Throws `corrupt` unless `bytes` are this index's manifest of this version. */
+/** Throws `corrupt` unless `bytes` are this index's manifest of this version, committed by a writer. */
 export function openManifest(
-  keys: IndexKeys,
+  keys: KeyRing,
   indexId: Uint8Array,
   version: number,
   bytes: Uint8Array,
 ): SealedManifest {
   const plaintext = openObject(keys.data, manifestContext(indexId, version), bytes);
-  const manifest = JSON.parse(Buffer.from(plaintext).toString("utf8")) as Manifest;
-  if (manifest.version !== version) {
-    throw new SealdexError("internal", `manifest ${version}: it declares version ${manifest.version}`);
+  const [signature, text] = [plaintext.subarray(0, signatureBytes), plaintext.subarray(signatureBytes)];
+  const generation = generationOf(bytes);
+  if (!keys.isSigned(generation, signatureLabel, signedMessage(indexId, text), signature)) {
+    throw new SealdexError("corrupt", `manifest ${version}: it was not committed by a writer of this index`);
+  }
+  const manifest = JSON.parse(Buffer.from(text).toString("utf8")) as Manifest;
+  if (manifest.version !== version || manifest.keyGeneration !== generation) {
+    throw new SealdexError("corrupt", `manifest ${version}: it declares version ${manifest.version}`);
   }
   return { manifest, bytes, digest: digestOf(bytes) };
+}
+
+const signatureLabel = "sealdex/1/manifest";
+
+function signedMessage(indexId: Uint8Array, text: Uint8Array): Uint8Array {
+  return Buffer.concat([indexId, text]);
 }
 
 function manifestContext(indexId: Uint8Array, version: number) {

@@ -34,7 +34,8 @@ export function checkIndexName(name: unknown): asserts name is string {
   );
 }
 
-function isIndexName(name: string): boolean {
+/** Whether it is a name that people may give: 1 to 128 bytes, nothing that a terminal would not show. */
+export function isIndexName(name: string): boolean {
   const bytes = Buffer.byteLength(name, "utf8");
   return bytes > 0 && bytes <= indexNameBytesMax && !/[\p{Cc}\p{Cs}]/u.test(name);
 }

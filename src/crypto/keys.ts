@@ -1,10 +1,12 @@
 /**
- * From the caller's key to every key that Sealdex uses.
+ * From the key of a holder to every key that Sealdex uses.
  *
- *     index key ──HKDF, salt──▶ key-encryption key   seals the root secret in the index record
- *                         └───▶ key check            stored in clear, distinguishes a wrong key from damage
- *     root secret (random) ───▶ data key             from which each sealed object derives its own
- *                         └───▶ id key               makes fingerprints of item ids
+ *     wrap's key ──HKDF, salt──▶ key-encryption key   seals the holder's keyset in the index record
+ *                          └───▶ key check            stored in clear, distinguishes a wrong key from damage
+ *     index secret (random) ───▶ id key               makes fingerprints of item ids
+ *                          └───▶ anchor key           seals anchors
+ *     data secret (random, one per key generation)
+ *                          └───▶ data key             from which each sealed object derives its own
  *
  * HKDF-SHA-256 is RFC 5869, HMAC-SHA-256 RFC 2104. Keys are held as `KeyObject`, outside the JavaScript heap
  * and opaque to `util.inspect` and `JSON.stringify`.
@@ -26,6 +28,7 @@ const labels = {
   keyCheck: "sealdex/1/key-check",
   data: "sealdex/1/data",
   id: "sealdex/1/id",
+  anchor: "sealdex/1/anchor",
   object: "sealdex/1/object",
 } as const;
 
@@ -66,33 +69,38 @@ export function parseIndexKey(key: unknown): KeyObject {
   );
 }
 
-/** What the caller's key gives for one index. */
-export interface CallerKeys {
+/** What the key of a wrap gives for one index. */
+export interface WrapKeys {
   readonly keyEncryption: KeyObject;
   /** 32 bytes, safe to store: reveals nothing about a uniformly random key. */
   readonly keyCheck: Uint8Array;
 }
 
 /** `salt`: 32 random bytes of the index; `indexId`: its 16-byte identity. */
-export function deriveCallerKeys(indexKey: KeyObject, salt: Uint8Array, indexId: Uint8Array): CallerKeys {
+export function deriveWrapKeys(key: KeyObject, salt: Uint8Array, indexId: Uint8Array): WrapKeys {
   return {
-    keyEncryption: secretKey(hkdf(indexKey, salt, labels.keyEncryption, indexId, keyBytes)),
-    keyCheck: hkdf(indexKey, salt, labels.keyCheck, indexId, keyBytes),
+    keyEncryption: secretKey(hkdf(key, salt, labels.keyEncryption, indexId, keyBytes)),
+    keyCheck: hkdf(key, salt, labels.keyCheck, indexId, keyBytes),
   };
 }
 
-/** The keys under which everything of an index but its record is sealed. */
-export interface IndexKeys {
-  readonly data: KeyObject;
-  readonly id: KeyObject;
+/** The key of one generation, under which manifests, models and segments are sealed. Zeroes the secret of 32 bytes. */
+export function deriveDataKey(secret: Uint8Array, indexId: Uint8Array): KeyObject {
+  return secretKey(hkdf(secretKey(secret), noSalt, labels.data, indexId, keyBytes));
 }
 
-/** Takes over `rootSecret` (32 bytes): it is zeroed. */
-export function deriveIndexKeys(rootSecret: Uint8Array, indexId: Uint8Array): IndexKeys {
-  const root = secretKey(rootSecret);
+/** Keys that stay the same for the life of an index. */
+export interface LastingKeys {
+  readonly id: KeyObject;
+  readonly anchor: KeyObject;
+}
+
+/** Zeroes the secret of 32 bytes. */
+export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): LastingKeys {
+  const key = secretKey(secret);
   return {
-    data: secretKey(hkdf(root, noSalt, labels.data, indexId, keyBytes)),
-    id: secretKey(hkdf(root, noSalt, labels.id, indexId, keyBytes)),
+    id: secretKey(hkdf(key, noSalt, labels.id, indexId, keyBytes)),
+    anchor: secretKey(hkdf(key, noSalt, labels.anchor, indexId, keyBytes)),
   };
 }
 

@@ -16,7 +16,7 @@ const magic = Buffer.from("SLDX", "latin1");
 const formatVersion = 1;
 
 /** Kinds of objects: a byte of the header and part of the context. */
-export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5 } as const;
+export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5, wrapped: 6 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 
 /** What binds an object to its place. */
@@ -28,6 +28,20 @@ export interface ObjectContext {
   readonly name: string;
 }
 
+/** Keys that objects are sealed under. Each has a number, its generation, which headers carry. */
+export interface ParentKeys {
+  /** Of the key that new objects are sealed under: an unsigned integer of 32 bits. */
+  readonly generation: number;
+  /** Undefined if this generation is not known. */
+  key(generation: number): KeyObject | undefined;
+}
+
+/** One key that has no generations. */
+export function onlyKey(key: KeyObject): ParentKeys {
+  return { generation: 0, key: (generation) => (generation === 0 ? key : undefined) };
+}
+
+const generationOffset = 8;
 const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
@@ -40,11 +54,15 @@ export class ObjectSealer {
   readonly #key: KeyObject;
   #blocks = 0;
 
-  constructor(parent: KeyObject, context: ObjectContext) {
+  constructor(parents: ParentKeys, context: ObjectContext) {
+    const { generation } = parents;
+    const parent = parents.key(generation);
+    if (parent === undefined)
+      throw new SealdexError("internal", "sealed object: its parent key is not known");
     const salt = randomSalt();
     const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
     this.#key = key;
-    this.header = Buffer.concat([headerPrefix(context.kind), salt, commitment]);
+    this.header = Buffer.concat([headerPrefix(context.kind, generation), salt, commitment]);
   }
 
   /** Blocks sealed so far; the next one's number. */
@@ -77,14 +95,19 @@ export class ObjectOpener {
 
   /**
    * `header`: the object's 76 bytes, from the object or, better, from a sealed reference to it.
-   * Throws `corrupt` unless the header belongs to this parent key and context.
+   * Throws `corrupt` unless the header belongs to one of these parent keys and this context.
    */
-  constructor(parent: KeyObject, context: ObjectContext, header: Uint8Array) {
+  constructor(parents: ParentKeys, context: ObjectContext, header: Uint8Array) {
     this.#name = context.name;
     this.#header = header;
     if (header.length !== headerBytes) throw this.#corrupt("it is cut short");
-    if (!equalInConstantTime(header.subarray(0, saltOffset), headerPrefix(context.kind))) {
+    const generation = generationOf(header);
+    if (!equalInConstantTime(header.subarray(0, saltOffset), headerPrefix(context.kind, generation))) {
       throw this.#corrupt(`it is not a ${context.kind} of format ${formatVersion}`);
+    }
+    const parent = parents.key(generation);
+    if (parent === undefined) {
+      throw this.#corrupt("it was damaged, or sealed under a key that the index record does not hold");
     }
     const salt = header.subarray(saltOffset, commitmentOffset);
     const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
@@ -117,23 +140,30 @@ export class ObjectOpener {
 }
 
 /** An object of one block. */
-export function sealObject(parent: KeyObject, context: ObjectContext, plaintext: Uint8Array): Uint8Array {
-  const sealer = new ObjectSealer(parent, context);
+export function sealObject(parents: ParentKeys, context: ObjectContext, plaintext: Uint8Array): Uint8Array {
+  const sealer = new ObjectSealer(parents, context);
   return Buffer.concat([sealer.header, sealer.seal(plaintext)]);
 }
 
 /** The plaintext of an object of one block. Throws `corrupt`. */
-export function openObject(parent: KeyObject, context: ObjectContext, bytes: Uint8Array): Uint8Array {
-  const opener = new ObjectOpener(parent, context, bytes.subarray(0, headerBytes));
+export function openObject(parents: ParentKeys, context: ObjectContext, bytes: Uint8Array): Uint8Array {
+  const opener = new ObjectOpener(parents, context, bytes.subarray(0, headerBytes));
   return opener.open(0, bytes.subarray(headerBytes));
 }
 
-/** Magic, format version, kind, and six zero bytes kept for later use. */
-function headerPrefix(kind: ObjectKind): Uint8Array {
+/** The generation of the key that an object was sealed under, by its header, which is not authenticated by this. */
+export function generationOf(header: Uint8Array): number {
+  if (header.length < saltOffset) return 0;
+  return Buffer.from(header.buffer, header.byteOffset, header.length).readUInt32BE(generationOffset);
+}
+
+/** Magic, format version, kind, two zero bytes, generation. */
+function headerPrefix(kind: ObjectKind, generation: number): Uint8Array {
   const prefix = Buffer.alloc(saltOffset);
   magic.copy(prefix);
   prefix[4] = formatVersion;
   prefix[5] = objectKinds[kind];
+  prefix.writeUInt32BE(generation, generationOffset);
   return prefix;
 }
 

@@ -6,7 +6,6 @@
  * copy is no index yet, and the next attempt goes on with what is there.
  */
 
-import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type {
@@ -18,7 +17,7 @@ import type {
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteOrphan } from "./orphans.js";
 import { atLocation } from "./at-location.js";
-import { claimedIndexId, renameRecord } from "./index-record.js";
+import { claimedIndexId } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import {
   checkIndexName,
@@ -27,7 +26,6 @@ import {
   manifestPrefix,
   namesPrefix,
   numberOf,
-  recordName,
 } from "../commit/object-names.js";
 import type { OpenIndex, ClientStores } from "./open-index.js";
 
@@ -52,7 +50,7 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 });
 
 /**
- * Copies an index and verifies the copy, which has the same key. Throws as `loadIndex`; `already_exists` where the name
+ * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`; `already_exists` where the name
  * is taken at `to`, or the place has the index under another name; `corrupt` or `missing_object` where the source is
  * damaged. After a failure or an interruption, the same call goes on with what was copied before.
  */
@@ -60,18 +58,16 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   checkOptions(options, copyOptions);
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
-  const key = parseIndexKey(indexKey);
   await atLocation(options.from, "from", signal, (from) =>
     atLocation(options.to, "to", signal, async (to) => {
-      const { index, record, name } = await from.open({ indexName, indexKey });
+      const index = await from.open({ indexName, indexKey });
       const only = await checkPlace(index, to.stores, newName);
       const manifest = await copyObjects(index, from.stores, to.stores, { onProgress, signal, only });
       await checkNewest(index, to.stores, manifest.version);
       signal?.throwIfAborted();
-      const renamed = recordName(newName, 1);
-      const isSame = newName === indexName;
-      const bytes = isSame ? record : renameRecord(key, { indexName, name, bytes: record }, renamed);
-      if (await to.stores.configStore.create(isSame ? name : renamed, bytes)) return;
+      // Read last, it has the keys of the manifest that was copied.
+      const record = await index.record.forName(newName);
+      if (await to.stores.configStore.create(record.name, record.bytes)) return;
       // Another copy, or an attempt whose end was not heard of, was first.
       await checkPlace(index, to.stores, newName);
     }),
@@ -113,8 +109,9 @@ async function checkPlace(
   if (newest === undefined) return undefined;
   if (named.length > 0) return numberOf(newest);
   // The index was there before and was deleted: its last manifests, which say so, have had their time.
-  const { keyGeneration } = index.log;
-  const log = new ManifestLog(configStore, { ...index, indexName: newName, keyGeneration }, index.clock);
+  const renewKeys = () => index.record.renew();
+  const identity = { indexName: newName, indexId: index.indexId, keys: index.keys, renewKeys };
+  const log = new ManifestLog(configStore, identity, index.clock);
   const { manifest } = await log.newestSealed();
   if (manifest.dropped) await deleteOrphan(indexStore, configStore, index.indexId);
   return undefined;

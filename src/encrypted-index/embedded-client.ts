@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 import { Calls } from "../calls.js";
-import { parseIndexKey } from "../crypto/keys.js";
+import { parseKeySource } from "../keys/key-provider.js";
 import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
 import { identify, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
@@ -114,14 +114,14 @@ export class EmbeddedClient implements EmbeddedClientType {
   async #create(options: CreateIndexOptions): Promise<VectorIndex> {
     const { indexName, signal } = options;
     checkIndexName(indexName);
-    const indexKey = parseIndexKey(options.indexKey);
+    const source = parseKeySource(options.indexKey);
     const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
     const definition = defineIndex(options, embedder && (await identify(embedder, nameOf(options))));
     const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
     if ((await this.#records(indexName)).length > 0) throw taken();
 
     const name = recordName(indexName, 1);
-    const { bytes, opened } = createRecord(indexKey, name, definition);
+    const { bytes, opened } = await createRecord(source, name, definition);
     const index = this.#open(indexName, opened);
     // The record comes last: it is what makes the name taken, and by then the index is complete.
     signal?.throwIfAborted();
@@ -145,8 +145,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.loadIndex);
     return this.#calls.look(options.signal, async () => {
-      const index = await this.#load(options);
-      if (await index.access.isRotationUnfinished())
+      const index = await this.open(options);
+      if ((await index.access.isRotationUnfinished()) && index.keys.access !== "read-only")
         this.#background.start(() => index.access.finishRotation());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
@@ -178,7 +178,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async #delete(options: OpenIndexOptions): Promise<void> {
-    const index = await this.#load(options);
+    const index = await this.open(options);
+    index.keys.check("owner", options.indexName);
     options.signal?.throwIfAborted();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
     await this.#configStore.delete(await this.#records(options.indexName));
@@ -239,18 +240,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  async #load(options: LoadIndexOptions): Promise<OpenIndex> {
-    return (await this.open(options)).index;
-  }
-
-  /** The index, and the record that opened it, as stored under `name`. */
-  async open({
-    indexName,
-    indexKey,
-    anchor,
-  }: LoadIndexOptions): Promise<{ index: OpenIndex; record: Uint8Array; name: string }> {
+  async open({ indexName, indexKey, anchor }: LoadIndexOptions): Promise<OpenIndex> {
     checkIndexName(indexName);
-    const key = parseIndexKey(indexKey);
+    const source = parseKeySource(indexKey);
     const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
     // The first version is nearly always the only one: read while the list is asked for, it is there at once.
     const first = recordName(indexName, 1);
@@ -258,8 +250,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const index = this.#open(indexName, openRecord(key, { indexName, name, bytes }), expected);
-    return { index, record: bytes, name };
+    const opened = await openRecord(source, { indexName, name, bytes });
+    opened.keys.checkUnexpired(indexName, this.#clock.wall());
+    return this.#open(indexName, opened, expected);
   }
 
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {

@@ -2,10 +2,11 @@
 
 import { inspect } from "node:util";
 import { encodeAnchor } from "../commit/anchor.js";
-import { fingerprint, parseIndexKey } from "../crypto/keys.js";
+import { fingerprint } from "../crypto/keys.js";
 import { Models } from "../embedding/models.js";
 import { compileFilter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
+import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkSelection } from "../selection.js";
@@ -34,6 +35,7 @@ import type {
   TextQuery,
   TrainOptions,
   VectorIndex,
+  Wraps,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
 import { answerQuery, answerRanked, checkWithoutVectors, keepsVectors, type Texts } from "./answer-query.js";
@@ -54,6 +56,7 @@ import {
 import { checkInteger } from "./definition.js";
 import { deleteIds, deleteMatching } from "./delete.js";
 import { describe } from "./describe.js";
+import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -68,6 +71,7 @@ const nListsMax = 65_536;
 
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
+  readonly wraps: Wraps;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #background: Background;
@@ -83,6 +87,7 @@ export class EncryptedIndex implements VectorIndex {
     texts: Texts = { models: new Models() },
   ) {
     this.indexName = index.indexName;
+    this.wraps = new IndexWraps(index, calls);
     this.#index = index;
     this.#calls = calls;
     this.#background = background;
@@ -235,6 +240,7 @@ export class EncryptedIndex implements VectorIndex {
     if (onProgress !== undefined && typeof onProgress !== "function") {
       throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
     }
+    this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(signal, async () => {
       await train(this.#index, { nLists, onProgress, signal });
       this.#training.forgetFailure(this.#index);
@@ -245,6 +251,7 @@ export class EncryptedIndex implements VectorIndex {
   async compact(options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.compact);
     const { signal } = options;
+    this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
       await gc(this.#index, signal === undefined ? {} : { signal });
@@ -254,10 +261,10 @@ export class EncryptedIndex implements VectorIndex {
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.rotateKey);
     const { signal } = options;
-    const key = parseIndexKey(newKey);
+    const source = parseKeySource(newKey);
     await this.#calls.change(signal, async () => {
       signal?.throwIfAborted();
-      await this.#index.access.rotate(key);
+      await this.#index.access.rotate(source);
     });
   }
 
@@ -281,6 +288,8 @@ export class EncryptedIndex implements VectorIndex {
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */
   async #write(signal: AbortSignal | undefined, work: () => Promise<Manifest | null>): Promise<void> {
+    const { keys, indexName } = this.#index;
+    keys.check("read-write", indexName);
     await this.#calls.change(signal, () => this.#training.duringWrite(this.#index, work));
     this.#collectIfDue();
   }

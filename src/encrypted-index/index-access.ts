@@ -1,83 +1,171 @@
-/** The key that an index was opened with, and its rotation. */
+/** Who may open an index: its wraps, and the generations of its keys. */
 
-import type { KeyObject } from "node:crypto";
-import { createConfirmed } from "../commit/create-confirmed.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
-import { numberOf, recordName, recordPrefix } from "../commit/object-names.js";
-import { equalInConstantTime } from "../crypto/keys.js";
+import { generationOfRef, modelRefs } from "../commit/manifest.js";
+import { isNumbered, manifestPrefix } from "../commit/object-names.js";
+import { equalInConstantTime, secretKey } from "../crypto/keys.js";
+import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
-import type { BlobStore } from "../storage/blob-store.js";
-import { indexIdOf, openRecord, type OpenedRecord, rekeyRecord, type StoredRecord } from "./index-record.js";
+import type { KeySource } from "../keys/key-provider.js";
+import { currentGeneration, type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
+import { newWrap } from "../keys/wrap.js";
+import { type IndexDefinition, ownerName } from "./index-record.js";
+import type { RecordAccess } from "./record-access.js";
+
+type Owner = OwnerKeyset<IndexDefinition>;
+
+export const wrapsMax = 256;
+/** As much of an object as says under which key it was sealed. */
+const headerStart = { offset: 0, length: 12 };
 
 export class IndexAccess {
-  readonly #indexName: string;
-  readonly #indexId: Uint8Array;
-  readonly #configStore: BlobStore;
+  readonly #record: RecordAccess;
   readonly #log: ManifestLog;
-  #indexKey: KeyObject;
 
-  constructor(
-    indexName: string,
-    { indexId, indexKey }: OpenedRecord,
-    configStore: BlobStore,
-    log: ManifestLog,
-  ) {
-    this.#indexName = indexName;
-    this.#indexId = indexId;
-    this.#indexKey = indexKey;
-    this.#configStore = configStore;
+  constructor(record: RecordAccess, log: ManifestLog) {
+    this.#record = record;
     this.#log = log;
   }
 
   /**
-   * Seals the root secret under `newKey`, in a record of its own, and commits the new generation, by which every process
-   * learns that its key is too old. Two small writes, whatever the size of the index.
+   * Gives the owner another key, and everybody new data keys, in a record of its own, and commits a manifest under them, by
+   * which every process learns that its keys are too old. Two small writes, whatever the size of the index.
    *
    * Throws `wrong_index_key` if another process rotated the key first. After a failure the index opens with one of the two
    * keys; the same call can be repeated.
    */
-  async rotate(newKey: KeyObject): Promise<void> {
-    const record = await this.#newestRecord();
-    this.#log.keyGeneration = await this.#rekey(record, newKey);
-    this.#indexKey = newKey;
+  async rotate(newKey: KeySource): Promise<void> {
+    const wrap = await newWrap(newKey, this.#record.scope);
+    const wrapKeys = {
+      keyCheck: wrap.keyCheck,
+      keyEncryption: secretKey(Uint8Array.from(wrap.keyEncryption)),
+    };
+    try {
+      const inUse = await this.#oldestGeneration();
+      await this.#record.replace((owner) => {
+        const [own, ...others] = owner.members;
+        checkOtherKey(others, wrap.keyCheck);
+        const { name, access } = own;
+        return this.#renewed({ ...owner, members: [{ name, access, ...wrap }, ...others] }, inUse);
+      }, wrapKeys);
+    } catch (error) {
+      if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
+      // An earlier call may have stored the record and not have heard of it.
+      await this.#record.adopt(newKey).catch(() => {
+        throw error;
+      });
+    } finally {
+      wrap.keyEncryption.fill(0);
+    }
     await this.finishRotation();
   }
 
-  /** Whether a rotation was interrupted between its two writes. */
-  async isRotationUnfinished(): Promise<boolean> {
-    return (await this.#log.newest()).keyGeneration < this.#log.keyGeneration;
-  }
-
-  /** Commits the generation of the key and deletes the records of older ones. */
-  async finishRotation(): Promise<void> {
-    const { keyGeneration } = this.#log;
-    await this.#log.commit((latest) =>
-      latest.keyGeneration >= keyGeneration ? null : { ...latest, keyGeneration },
+  async wraps(): Promise<Pick<Member, "name" | "access" | "expiresAt" | "provider">[]> {
+    return this.#record.read(({ members }) =>
+      members.map(({ name, access, expiresAt, provider }) => ({
+        name,
+        access,
+        ...(expiresAt !== undefined && { expiresAt }),
+        ...(provider && { provider }),
+      })),
     );
-    const [, ...older] = await this.#configStore.list(recordPrefix(this.#indexName));
-    await this.#configStore.delete(older);
   }
 
-  /** Stores the next record, unless an interrupted rotation to the same key did. Returns its generation. */
-  async #rekey(record: StoredRecord, newKey: KeyObject): Promise<number> {
-    const name = recordName(this.#indexName, numberOf(record.name) + 1);
-    try {
-      const { bytes, keyGeneration } = rekeyRecord(this.#indexKey, record, newKey, name);
-      if (await createConfirmed(this.#configStore, name, bytes)) return keyGeneration;
-    } catch (error) {
-      if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
-      return openRecord(newKey, record).keyGeneration;
-    }
-    throw new SealdexError("wrong_index_key", `index "${this.#indexName}": its key was rotated`);
+  /** Throws `already_exists` if a wrap has the name or the key, `too_large` if there are 256. */
+  async addWrap(wrap: Pick<Member, "name" | "access" | "expiresAt">, source: KeySource): Promise<void> {
+    // Checked before a key provider is asked.
+    this.#record.keys.check("owner", this.#record.indexName);
+    const made = await newWrap(source, this.#record.scope);
+    await this.#record.replace((owner) => {
+      const { members } = owner;
+      if (members.some(({ name }) => name === wrap.name)) {
+        throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
+      }
+      checkOtherKey(members, made.keyCheck);
+      if (members.length >= wrapsMax) {
+        throw new SealdexError("too_large", `wraps: expected at most ${wrapsMax}`);
+      }
+      return { ...owner, members: [...members, { ...wrap, ...made }] };
+    });
+    made.keyEncryption.fill(0);
+    await this.#record.deleteOlder();
   }
 
-  async #newestRecord(): Promise<StoredRecord> {
-    const indexName = this.#indexName;
-    const [name] = await this.#configStore.list(recordPrefix(indexName), { limit: 1 });
-    const bytes = name === undefined ? null : await this.#configStore.read(name);
-    if (bytes === null || !equalInConstantTime(indexIdOf(indexName, bytes), this.#indexId)) {
-      throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
-    }
-    return { indexName, name, bytes };
+  /** New data keys for all but the holder of this wrap. Two small writes. Throws `not_found` if there is none of the name. */
+  async revokeWrap(name: string): Promise<void> {
+    const inUse = await this.#oldestGeneration();
+    const isFound = await this.#record.replace((owner) => {
+      const members = owner.members.filter((member) => member.name !== name || name === ownerName);
+      return members.length === owner.members.length ? null : this.#renewed({ ...owner, members }, inUse);
+    });
+    // An earlier call may have been interrupted between its writes.
+    if (isFound || (await this.isRotationUnfinished())) await this.finishRotation();
+    if (!isFound) throw new SealdexError("not_found", `wrap "${name}": there is none that can be revoked`);
   }
+
+  /** Whether new keys were drawn and no manifest is committed under them yet. */
+  async isRotationUnfinished(): Promise<boolean> {
+    return (await this.#log.newest()).keyGeneration < this.#record.keys.generation;
+  }
+
+  /** Commits under the keys in force and deletes the records of older ones. */
+  async finishRotation(): Promise<void> {
+    await this.#log.commit((latest) => latest);
+    await this.#record.deleteOlder();
+  }
+
+  /**
+   * Draws new keys, unless a renewal that was begun is not complete. Returns the generation that everything is to be sealed
+   * under.
+   */
+  async beginRenewal(): Promise<number> {
+    const inUse = await this.#oldestGeneration();
+    const began = await this.#record.replace((owner) => {
+      if (owner.reencrypting !== undefined) return null;
+      const next = this.#renewed(owner, inUse);
+      return { ...next, reencrypting: currentGeneration(next) };
+    });
+    if (began || (await this.isRotationUnfinished())) await this.finishRotation();
+    return this.#record.read(({ reencrypting, ...owner }) => reencrypting ?? currentGeneration(owner));
+  }
+
+  /** Notes that everything is sealed under keys of that generation or newer, and forgets keys that nothing needs. */
+  async endRenewal(generation: number): Promise<void> {
+    const inUse = await this.#oldestGeneration();
+    await this.#record.replace((owner) => {
+      if (owner.reencrypting !== generation) return null;
+      const { reencrypting: _, ...rest } = owner;
+      return { ...rest, generations: rest.generations.filter(({ number }) => number >= inUse) };
+    });
+    await this.#record.deleteOlder();
+  }
+
+  /** New keys for the members whose access has not expired, without those that nothing needs. */
+  #renewed(owner: Owner, inUse: number): Owner {
+    const now = this.#log.now();
+    const { generation, signingSeed } = newGeneration(currentGeneration(owner) + 1);
+    return {
+      ...owner,
+      generations: [...owner.generations.filter(({ number }) => number >= inUse), generation],
+      signingSeed,
+      members: owner.members.filter(({ expiresAt = Infinity }) => expiresAt > now),
+    };
+  }
+
+  /** The oldest generation of keys that stored manifests, or objects of the newest one, are sealed under. */
+  async #oldestGeneration(): Promise<number> {
+    const manifest = await this.#log.newest();
+    const named = [...manifest.segments, ...modelRefs(manifest)].map(generationOfRef);
+    const prefix = manifestPrefix(this.#record.scope.indexId);
+    const names = (await this.#log.store.list(prefix)).filter((name) => isNumbered(name, prefix));
+    const oldest =
+      names.length === 0 ? null : await this.#log.store.read(names[names.length - 1], headerStart);
+    return Math.min(manifest.keyGeneration, ...named, oldest === null ? Infinity : generationOf(oldest));
+  }
+}
+
+/** Throws `already_exists` if one of these wraps has the key already: then the key would open either. */
+function checkOtherKey(members: readonly Member[], keyCheck: Uint8Array): void {
+  const same = members.find((member) => equalInConstantTime(member.keyCheck, keyCheck));
+  if (same !== undefined) throw new SealdexError("already_exists", `wrap "${same.name}": it has this key`);
 }

@@ -1,25 +1,43 @@
 /**
- * The index record: what turns a name and the caller's key into an open index. FORMAT.md §3.
+ * The index record: what turns a name and a key into an open index. FORMAT.md §3.
  *
- * In clear: the index's random id, the key-derivation salt and the key check, with a checksum that tells
- * accidental damage from a wrong key. Sealed under the caller's key: the root secret and what the index is.
+ * In clear: the index's random id, the key-derivation salt and, for each wrap, its key check, with a checksum that tells
+ * accidental damage from a wrong key. Sealed under the key of each wrap: its keyset.
  */
 
-import { createHash, type KeyObject, randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import {
-  type CallerKeys,
-  deriveCallerKeys,
-  deriveIndexKeys,
   equalInConstantTime,
-  type IndexKeys,
   keyBytes,
   randomSalt,
   saltBytes,
+  secretKey,
+  type WrapKeys,
 } from "../crypto/keys.js";
-import { type ObjectContext, openObject, sealObject } from "../crypto/sealed-object.js";
+import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
+import type { KeySource } from "../keys/key-provider.js";
+import { KeyRing } from "../keys/key-ring.js";
+import {
+  decodeKeyset,
+  encodeKeyset,
+  isOwners,
+  type Keyset,
+  keysetFor,
+  newSharedKeys,
+  type OwnerKeyset,
+} from "../keys/keyset.js";
+import {
+  entryOf,
+  newWrap,
+  openWrap,
+  providerTag,
+  providerTagBytes,
+  type WrapEntry,
+  type WrapScope,
+} from "../keys/wrap.js";
 
 /** What an index is, fixed at its creation; the dimension may be left to the first vector. */
 export interface IndexDefinition {
@@ -28,14 +46,11 @@ export interface IndexDefinition {
 }
 
 /** An index whose key was accepted. */
-export interface OpenedRecord {
-  readonly indexId: Uint8Array;
-  /** The caller's key. */
-  readonly indexKey: KeyObject;
-  readonly keys: IndexKeys;
+export interface OpenedRecord extends WrapScope {
+  /** Of the wrap by which it was opened: they open every later record that still has the wrap. */
+  readonly wrapKeys: WrapKeys;
+  readonly keys: KeyRing;
   readonly definition: IndexDefinition;
-  /** 1 at creation, one more with each rotation of the index key. */
-  readonly keyGeneration: number;
 }
 
 /** A record as stored: under which name, and of which index. */
@@ -45,34 +60,87 @@ export interface StoredRecord {
   readonly bytes: Uint8Array;
 }
 
+export type IndexKeyset = Keyset<IndexDefinition>;
+
+/** The name of the first wrap, which every index has. */
+export const ownerName = "owner";
+
 const magic = Buffer.from("SLDXREC\u0001", "latin1");
 const idBytes = 16;
 const checksumBytes = 32;
+const lengthBytes = 4;
 const saltAt = magic.length + idBytes;
-const keyCheckAt = saltAt + saltBytes;
-const sealedAt = keyCheckAt + keyBytes;
+const countAt = saltAt + saltBytes;
+const entriesAt = countAt + lengthBytes;
 
-/** A new index's record, to be stored under `name`, and the index itself, open. */
-export function createRecord(
-  indexKey: KeyObject,
+/** A new index's record, to be stored under `name`, and the index itself, open. Throws what a key provider throws. */
+export async function createRecord(
+  source: KeySource,
   name: string,
   definition: IndexDefinition,
-): { bytes: Uint8Array; opened: OpenedRecord } {
-  const indexId = randomBytes(idBytes);
-  const rootSecret = randomBytes(keyBytes);
-  const plaintext = keysetPlaintext(rootSecret, { ...definition, keyGeneration: 1 });
-  const bytes = sealRecord(indexKey, indexId, name, plaintext);
-  const keys = deriveIndexKeys(rootSecret, indexId);
-  return { bytes, opened: { indexId, indexKey, keys, definition, keyGeneration: 1 } };
+): Promise<{ bytes: Uint8Array; opened: OpenedRecord }> {
+  const scope = { indexId: randomBytes(idBytes), salt: randomSalt() };
+  const wrap = await newWrap(source, scope);
+  const owner = { name: ownerName, access: "owner", ...wrap } as const;
+  const keyset = {
+    name: ownerName,
+    access: "owner",
+    ...newSharedKeys(),
+    members: [owner],
+    definition,
+  } as const;
+  const bytes = sealRecord(keyset, scope, name);
+  const wrapKeys = { keyCheck: owner.keyCheck, keyEncryption: secretKey(owner.keyEncryption) };
+  return { bytes, opened: { ...scope, wrapKeys, keys: new KeyRing(scope.indexId, keyset), definition } };
 }
 
-/** Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is another. */
-export function openRecord(indexKey: KeyObject, record: StoredRecord): OpenedRecord {
-  const { indexId, plaintext } = unsealRecord(indexKey, record);
-  const { keyGeneration, ...definition } = keysetOf(plaintext);
-  // Zeroes the secret, which is all of the plaintext that must not stay.
-  const keys = deriveIndexKeys(plaintext.subarray(0, keyBytes), indexId);
-  return { indexId, indexKey, keys, definition, keyGeneration };
+/** Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is of no wrap, and what a key provider throws. */
+export async function openRecord(source: KeySource, record: StoredRecord): Promise<OpenedRecord> {
+  const wrapKeys = await wrapKeysOf(source, record);
+  return useKeyset(wrapKeys, record, (keyset, scope) => ({
+    ...scope,
+    wrapKeys,
+    keys: new KeyRing(scope.indexId, keyset),
+    definition: keyset.definition,
+  }));
+}
+
+/** The keys of the wrap that `source` opens. Throws as `openRecord`. */
+export async function wrapKeysOf(source: KeySource, record: StoredRecord): Promise<WrapKeys> {
+  const { scope, entries } = parseRecord(record);
+  const keys = await openWrap(source, scope, entries);
+  if (keys === undefined) throw wrongKey(record);
+  return keys;
+}
+
+/**
+ * Runs `work` on the keyset of a wrap and zeroes the keyset afterwards. Throws `wrong_index_key` if the record does not have
+ * the wrap, `corrupt` if it is damaged.
+ */
+export function useKeyset<T>(
+  wrapKeys: WrapKeys,
+  record: StoredRecord,
+  work: (keyset: IndexKeyset, scope: WrapScope) => T,
+): T {
+  const { scope, entries } = parseRecord(record);
+  const entry = entryOf(wrapKeys, entries);
+  if (entry === undefined) throw wrongKey(record);
+  const context = keysetContext(scope.indexId, record.name);
+  const plaintext = openObject(onlyKey(wrapKeys.keyEncryption), context, entry.sealed);
+  try {
+    return work(decodeKeyset<IndexDefinition>(plaintext), scope);
+  } finally {
+    plaintext.fill(0);
+  }
+}
+
+/** Throws `forbidden` unless the keyset is the owner's. */
+export function checkOwners(keyset: IndexKeyset, indexName: string): OwnerKeyset<IndexDefinition> {
+  if (isOwners(keyset)) return keyset;
+  throw new SealdexError(
+    "forbidden",
+    `index "${indexName}": expected the owner's key, this one has ${keyset.access} access`,
+  );
 }
 
 /** The id of the index that a record belongs to: no key is needed to know it. Throws `corrupt`. */
@@ -80,80 +148,58 @@ export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
   return checkedBody(indexName, bytes).slice(magic.length, saltAt);
 }
 
-/** The record of the same index, to be stored under `newName`. Throws as `openRecord`. */
-export function renameRecord(indexKey: KeyObject, record: StoredRecord, newName: string): Uint8Array {
-  const { indexId, plaintext } = unsealRecord(indexKey, record);
-  return sealRecord(indexKey, indexId, newName, plaintext);
-}
-
-/** The record of the same index under another key, of the next generation. Throws as `openRecord`. */
-export function rekeyRecord(
-  indexKey: KeyObject,
-  record: StoredRecord,
-  newKey: KeyObject,
-  newName: string,
-): { bytes: Uint8Array; keyGeneration: number } {
-  const { indexId, plaintext } = unsealRecord(indexKey, record);
-  const keyset = keysetOf(plaintext);
-  const keyGeneration = keyset.keyGeneration + 1;
-  const rootSecret = plaintext.subarray(0, keyBytes);
-  const next = keysetPlaintext(rootSecret, { ...keyset, keyGeneration });
-  rootSecret.fill(0);
-  return { bytes: sealRecord(newKey, indexId, newName, next), keyGeneration };
-}
-
-/** The id of the index whose record this is; not authenticated. Undefined where the record is damaged. */
+/** The id of the index whose record this is; not authenticated. Undefined if the record is damaged. */
 export function claimedIndexId(bytes: Uint8Array): Uint8Array | undefined {
-  return bytes.length < sealedAt ? undefined : bytes.slice(magic.length, saltAt);
+  return bytes.length < entriesAt ? undefined : bytes.slice(magic.length, saltAt);
 }
 
-/** Zeroes the plaintext. */
-function sealRecord(
-  indexKey: KeyObject,
-  indexId: Uint8Array,
-  name: string,
-  plaintext: Uint8Array,
-): Uint8Array {
-  const salt = randomSalt();
-  const caller = deriveCallerKeys(indexKey, salt, indexId);
-  const sealed = sealObject(caller.keyEncryption, keysetContext(indexId, name), plaintext);
-  plaintext.fill(0);
-  const body = Buffer.concat([magic, indexId, salt, caller.keyCheck, sealed]);
+/** The record that gives every member of the owner's keyset its own, to be stored under `name`. */
+export function sealRecord(owner: OwnerKeyset<IndexDefinition>, scope: WrapScope, name: string): Uint8Array {
+  const { indexId, salt } = scope;
+  const entries = owner.members.flatMap((member) => {
+    const plaintext = encodeKeyset(keysetFor(owner, member));
+    const parent = onlyKey(secretKey(Uint8Array.from(member.keyEncryption)));
+    const sealed = sealObject(parent, keysetContext(indexId, name), plaintext);
+    plaintext.fill(0);
+    const { keyCheck, provider } = member;
+    const tag = provider === undefined ? new Uint8Array(providerTagBytes) : providerTag(provider, scope);
+    const wrapped = provider?.wrapped ?? new Uint8Array(0);
+    return [keyCheck, tag, uint32(wrapped.length), wrapped, uint32(sealed.length), sealed];
+  });
+  const body = Buffer.concat([magic, indexId, salt, uint32(owner.members.length), ...entries]);
   return Buffer.concat([body, checksum(body)]);
 }
 
-/** The sealed part of a record, after the root secret. */
-type Keyset = IndexDefinition & { readonly keyGeneration: number };
-
-/** Bytes, not text: only bytes can be zeroed after use. */
-function keysetPlaintext(rootSecret: Uint8Array, keyset: Keyset): Uint8Array {
-  return Buffer.concat([rootSecret, Buffer.from(JSON.stringify(keyset), "utf8")]);
-}
-
-function keysetOf(plaintext: Uint8Array): Keyset {
-  return JSON.parse(Buffer.from(plaintext.subarray(keyBytes)).toString("utf8")) as Keyset;
-}
-
-function unsealRecord(
-  indexKey: KeyObject,
-  { indexName, name, bytes }: StoredRecord,
-): { indexId: Uint8Array; plaintext: Uint8Array } {
+function parseRecord({ indexName, bytes }: StoredRecord): { scope: WrapScope; entries: WrapEntry[] } {
   const body = checkedBody(indexName, bytes);
-  const indexId = body.slice(magic.length, saltAt);
-  const caller = deriveCallerKeys(indexKey, body.subarray(saltAt, keyCheckAt), indexId);
-  checkKey(caller, body.subarray(keyCheckAt, sealedAt), indexName);
-  const plaintext = openObject(caller.keyEncryption, keysetContext(indexId, name), body.subarray(sealedAt));
-  return { indexId, plaintext };
+  const scope = { indexId: body.slice(magic.length, saltAt), salt: body.slice(saltAt, countAt) };
+  let at = entriesAt;
+  const take = (length: number) => {
+    if (length > body.length - at) throw damaged(indexName);
+    at += length;
+    return body.subarray(at - length, at);
+  };
+  const entries: WrapEntry[] = [];
+  for (let left = readUint32(body.subarray(countAt)); left > 0; left--) {
+    entries.push({
+      keyCheck: take(keyBytes),
+      providerTag: take(providerTagBytes),
+      wrapped: take(readUint32(take(lengthBytes))),
+      sealed: take(readUint32(take(lengthBytes))),
+    });
+  }
+  if (at !== body.length) throw damaged(indexName);
+  return { scope, entries };
 }
 
 /** All of a record but its checksum. */
 function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
   const body = bytes.subarray(0, Math.max(0, bytes.length - checksumBytes));
   if (
-    bytes.length < sealedAt + checksumBytes ||
+    bytes.length < entriesAt + checksumBytes ||
     !equalInConstantTime(checksum(body), bytes.subarray(body.length))
   ) {
-    throw new SealdexError("corrupt", `index "${indexName}": its record is damaged`);
+    throw damaged(indexName);
   }
   if (!equalInConstantTime(body.subarray(0, magic.length), magic)) {
     throw new SealdexError("corrupt", `index "${indexName}": its record is of an unknown format`);
@@ -161,10 +207,12 @@ function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
   return body;
 }
 
-function checkKey(caller: CallerKeys, keyCheck: Uint8Array, indexName: string): void {
-  if (!equalInConstantTime(caller.keyCheck, keyCheck)) {
-    throw new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
-  }
+function damaged(indexName: string): SealdexError {
+  return new SealdexError("corrupt", `index "${indexName}": its record is damaged`);
+}
+
+function wrongKey({ indexName }: StoredRecord): SealdexError {
+  return new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
 }
 
 function keysetContext(indexId: Uint8Array, name: string): ObjectContext {
@@ -173,4 +221,14 @@ function keysetContext(indexId: Uint8Array, name: string): ObjectContext {
 
 function checksum(body: Uint8Array): Uint8Array {
   return createHash("sha256").update(body).digest();
+}
+
+function uint32(value: number): Uint8Array {
+  const bytes = Buffer.alloc(lengthBytes);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+function readUint32(bytes: Uint8Array): number {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, lengthBytes).readUInt32LE();
 }

@@ -6,7 +6,6 @@ import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
 import type { Manifest } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
-import type { IndexKeys } from "../crypto/keys.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { OpenObjects } from "../search/open-objects.js";
@@ -15,21 +14,25 @@ import { Snapshots } from "../search/snapshots.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { IndexAccess } from "./index-access.js";
 import { ObjectWriter } from "./object-writer.js";
+import { RecordAccess } from "./record-access.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
 export interface OpenIndex {
   readonly indexName: string;
   readonly indexId: Uint8Array;
-  readonly keys: IndexKeys;
+  readonly keys: KeyRing;
   readonly config: IndexConfig;
   /** The embedding model that it was created with. */
   readonly model?: ModelIdentity;
   readonly clock: Clock;
   readonly log: ManifestLog;
   readonly access: IndexAccess;
+  /** The record's name and content, as the holder of this key sees them. */
+  readonly record: RecordAccess;
   /** Where segments and models are. */
   readonly store: BlobStore;
   readonly writer: ObjectWriter;
@@ -59,9 +62,10 @@ export function openIndex(
   { cache, clock, maxStalenessMs }: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
-  const { indexId, keys, definition, keyGeneration } = record;
+  const { indexId, keys, definition } = record;
   const { config, model } = definition;
-  const identity = { indexName, indexId, keys, keyGeneration };
+  const recordAccess = new RecordAccess(indexName, record, configStore);
+  const identity = { indexName, indexId, keys, renewKeys: () => recordAccess.renew() };
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
   const log = new ManifestLog(configStore, identity, clock, history);
@@ -75,7 +79,8 @@ export function openIndex(
     ...(model !== undefined && { model }),
     clock,
     log,
-    access: new IndexAccess(indexName, record, configStore, log),
+    access: new IndexAccess(recordAccess, log),
+    record: recordAccess,
     store: indexStore,
     writer: new ObjectWriter(record, indexStore, log),
     snapshots: new Snapshots(log, objects, maxStalenessMs),

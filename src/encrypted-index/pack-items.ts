@@ -1,6 +1,6 @@
 /** Items as callers give them to a batch of rows: everything is checked here, before anything is written. */
 
-import { fingerprint, type IndexKeys } from "../crypto/keys.js";
+import { fingerprint, type LastingKeys } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { isImage } from "../embedding/image.js";
 import { SealdexError } from "../errors.js";
@@ -25,7 +25,7 @@ export interface PackedItems {
 
 /** What items are packed for. */
 export interface Packing {
-  readonly keys: IndexKeys;
+  readonly keys: Pick<LastingKeys, "id">;
   readonly metric: Metric;
   /** The index's; undefined to take the first vector's. */
   readonly dimension: number | undefined;
@@ -120,7 +120,7 @@ function checkId(item: unknown, i: number): string {
   return id;
 }
 
-function packRow(item: Item, i: number, keys: IndexKeys): Row {
+function packRow(item: Item, i: number, keys: Pick<LastingKeys, "id">): Row {
   const json = metadataJson(item.metadata ?? {}, `items[${i}].metadata`);
   return {
     fingerprint: fingerprint(keys.id, item.id),

@@ -1,6 +1,6 @@
 /** Rewriting: the live rows of some segments become new segments, in one commit. What training and compaction share. */
 
-import { areCommittable, type Manifest } from "../commit/manifest.js";
+import { areCommittable, type Manifest, type ObjectRef } from "../commit/manifest.js";
 import { type Replacement, replaceSegments, type StoredSegment } from "../commit/replace-segments.js";
 import { groupByList } from "../segment/segment-writer.js";
 import { run } from "../threads/run.js";
@@ -75,7 +75,7 @@ export type AlsoChange = (latest: Manifest, replaced: Manifest) => Manifest | nu
 export async function commitRewrite(
   index: OpenIndex,
   replacement: Replacement,
-  others: readonly { readonly name: string }[],
+  others: readonly ObjectRef[],
   also: AlsoChange,
 ): Promise<Manifest | null> {
   const objects = [...replacement.stored, ...others];

@@ -1,8 +1,7 @@
 /** Segments and models of an index, opened once and kept while the newest snapshot needs them. */
 
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
-import type { IndexKeys } from "../crypto/keys.js";
-import { headerBytes, openObject } from "../crypto/sealed-object.js";
+import { headerBytes, openObject, type ParentKeys } from "../crypto/sealed-object.js";
 import { codecToRead } from "../engine/choose-codec.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { Model } from "../engine/model.js";
@@ -17,7 +16,7 @@ import { Snapshot } from "./snapshot.js";
 /** Whose objects these are, and how their rows are encoded. */
 export interface ObjectOwner {
   readonly indexId: Uint8Array;
-  readonly keys: IndexKeys;
+  readonly keys: { readonly data: ParentKeys };
   readonly config: IndexConfig;
 }
 

@@ -1,7 +1,6 @@
 /** Sealed blocks of one segment, read from storage and opened. Nothing of them is used before it is authenticated. */
 
-import type { KeyObject } from "node:crypto";
-import { ObjectOpener, type ObjectContext } from "../crypto/sealed-object.js";
+import { ObjectOpener, type ObjectContext, type ParentKeys } from "../crypto/sealed-object.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { type CacheGroup, type CachedValue, namedKey } from "./cache-group.js";
 import { leading, readRange } from "./block-requests.js";
@@ -47,13 +46,13 @@ export class BlockSource {
 
   /** Reads the end, with the last block, which is the footer. Throws `missing_object` or `corrupt`. */
   static async open(
-    key: KeyObject,
+    keys: ParentKeys,
     location: SegmentLocation,
     store: BlobStore,
     cache: IndexCache,
   ): Promise<{ source: BlockSource; last: Uint8Array }> {
     const { context, header, length, blocks, footerLength } = location;
-    const opener = new ObjectOpener(key, context, header);
+    const opener = new ObjectOpener(keys, context, header);
     const start = Math.max(0, length - Math.max(tailBytes, footerLength));
     const sealed = await readRange(store, context.name, start, length - start);
     const last = opener.open(blocks - 1, sealed.subarray(sealed.length - footerLength));

@@ -2,7 +2,7 @@
  * Reads a segment, block by block, through the cache. Nothing is used before it is authenticated.
  */
 
-import type { KeyObject } from "node:crypto";
+import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
@@ -42,13 +42,13 @@ export class SegmentReader {
 
   /** Reads the end, with the footer. Throws `missing_object` or `corrupt`. */
   static async open(
-    key: KeyObject,
+    keys: ParentKeys,
     location: SegmentLocation,
     codecOf: (dimension: number) => Promise<Codec>,
     store: BlobStore,
     cache: IndexCache,
   ): Promise<SegmentReader> {
-    const { source, last } = await BlockSource.open(key, location, store, cache);
+    const { source, last } = await BlockSource.open(keys, location, store, cache);
     const footer = decodeFooter(last);
     return new SegmentReader(footer, await codecOf(footer.dimension), source);
   }

@@ -2,8 +2,7 @@
  * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one. FORMAT.md §4 defines the bytes.
  */
 
-import type { KeyObject } from "node:crypto";
-import { ObjectSealer, type ObjectContext } from "../crypto/sealed-object.js";
+import { ObjectSealer, type ObjectContext, type ParentKeys } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
@@ -57,12 +56,12 @@ const partsTogether = 16;
 
 /** Seals a segment. Yields between pieces of work of a few milliseconds. */
 export function* writeSegment(
-  key: KeyObject,
+  keys: ParentKeys,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
 ): Work<SealedSegment> {
-  const sealer = new ObjectSealer(key, context);
+  const sealer = new ObjectSealer(keys, context);
   const parts: Uint8Array[] = [sealer.header];
   const seal = (...plaintext: readonly Uint8Array[]) => {
     const sealed = sealer.sealPieces(plaintext);

@@ -1,14 +1,13 @@
 /** Authenticates a whole segment: that every byte of it is the one that was sealed. */
 
-import type { KeyObject } from "node:crypto";
-import { headerBytes, ObjectOpener } from "../crypto/sealed-object.js";
+import { headerBytes, ObjectOpener, type ParentKeys } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { type Block, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
 export function* verifySegment(
-  key: KeyObject,
+  keys: ParentKeys,
   { context, header, length, blocks, footerLength }: SegmentLocation,
   bytes: Uint8Array,
 ): Generator<void, void> {
@@ -16,7 +15,7 @@ export function* verifySegment(
   if (bytes.length !== length) throw corrupt(`expected ${length} bytes, got ${bytes.length}`);
   if (Buffer.compare(bytes.subarray(0, headerBytes), header) !== 0)
     throw corrupt("it was replaced or damaged");
-  const opener = new ObjectOpener(key, context, header);
+  const opener = new ObjectOpener(keys, context, header);
   const footer = decodeFooter(opener.open(blocks - 1, bytes.subarray(length - footerLength)));
   const sections = Object.values(footer).filter((section): section is readonly Block[] =>
     Array.isArray(section),

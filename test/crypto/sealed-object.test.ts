@@ -8,12 +8,14 @@ import {
   type ObjectContext,
   ObjectOpener,
   ObjectSealer,
+  onlyKey,
   openObject,
   sealObject,
   tagBytes,
 } from "../../src/crypto/sealed-object.js";
 
-const parent = createSecretKey(randomBytes(32));
+const parentKey = createSecretKey(randomBytes(32));
+const parent = onlyKey(parentKey);
 const context: ObjectContext = { kind: "segment", indexId: randomBytes(16), name: "index/a/segment/b" };
 
 function sealBlocks(blocks: readonly Uint8Array[]): { header: Uint8Array; sealed: Uint8Array[] } {
@@ -45,7 +47,7 @@ test("the bytes are those that FORMAT.md gives", () => {
     context.indexId,
     Buffer.from("index/a/segment/b"),
   ]);
-  const derived = Buffer.from(hkdfSync("sha256", parent, salt, info, 64));
+  const derived = Buffer.from(hkdfSync("sha256", parentKey, salt, info, 64));
   expect(bytes.subarray(44, 76)).toEqual(derived.subarray(32));
   const cipher = createCipheriv("aes-256-gcm", derived.subarray(0, 32), Buffer.alloc(12));
   cipher.setAAD(Buffer.concat([bytes.subarray(0, 76), Buffer.alloc(4)]));
@@ -93,7 +95,7 @@ describe("an object opens only where it belongs:", () => {
     expect(() => openObject(parent, other, bytes)).toThrowError(expect.objectContaining({ code: "corrupt" }));
   });
   test("not under another key", () => {
-    const other = createSecretKey(randomBytes(32));
+    const other = onlyKey(createSecretKey(randomBytes(32)));
     expect(() => openObject(other, context, bytes)).toThrow("belongs to another place or key");
   });
 });

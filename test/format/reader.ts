@@ -4,6 +4,7 @@
  */
 
 import { gcm } from "@noble/ciphers/aes.js";
+import { ed25519 } from "@noble/curves/ed25519.js";
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -54,6 +55,7 @@ interface SegmentRef extends ObjectRef {
 export interface ReadManifest {
   readonly version: number;
   readonly previous: string;
+  readonly keyGeneration: number;
   readonly dropped: boolean;
   readonly dimension?: number;
   readonly model?: ObjectRef;
@@ -64,64 +66,88 @@ const versionMax = 9007199254740991;
 const kinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+/** What a holder's keyset gives. */
+interface Keys {
+  readonly indexId: Uint8Array;
+  readonly idKey: Uint8Array;
+  /** By generation. */
+  readonly data: ReadonlyMap<number, Uint8Array>;
+  readonly verify: ReadonlyMap<number, Uint8Array>;
+}
+
 /** §1: the newest record of a name, the chain of manifests, every object that the newest manifest names. */
 export function readIndex(config: Stored, index: Stored, indexName: string, indexKey: string): ReadIndex {
   const prefix = `names/${base32(new TextEncoder().encode(indexName))}/`;
   const recordKey = first(config, prefix);
-  const { indexId, rootSecret, definition } = readRecord(
-    needed(config, recordKey),
-    recordKey,
-    fromHex(indexKey),
-  );
-  const dataKey = derive(rootSecret, new Uint8Array(0), "sealdex/1/data", indexId, 32);
-  const idKey = derive(rootSecret, new Uint8Array(0), "sealdex/1/id", indexId, 32);
-  const id = hex(indexId);
-
-  const manifest = readManifests(config, `index/${id}/manifest/`, dataKey, indexId);
+  const { keys, definition } = readRecord(needed(config, recordKey), recordKey, fromHex(indexKey));
+  const manifest = readManifests(config, `index/${hex(keys.indexId)}/manifest/`, keys);
   const values = new Map<string, Map<string, number>>();
   const items = new Map<string, ReadItem>();
   const known = new Set<string>();
   // Newest first: what a newer segment says about an item counts.
   for (const ref of manifest.segments.toReversed()) {
-    const segment = readSegment(needed(index, ref.name), ref, dataKey, indexId, idKey, definition, values);
+    const segment = readSegment(needed(index, ref.name), ref, keys, definition, values);
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {
       known.add(fingerprint);
       if (row !== undefined) items.set(segment.rows[row].id, segment.rows[row]);
     }
   }
-  const model =
-    manifest.model && readModel(needed(index, manifest.model.name), manifest.model, dataKey, indexId);
+  const model = manifest.model && readModel(needed(index, manifest.model.name), manifest.model, keys);
   return { definition, manifest, items, model, values };
 }
 
 /** §3. */
-function readRecord(bytes: Uint8Array, key: string, indexKey: Uint8Array) {
+function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const body = bytes.subarray(0, bytes.length - 32);
   same(sha256(body), bytes.subarray(body.length), "checksum of the record");
   same(body.subarray(0, 8), ascii("SLDXREC\u0001"), "magic of the record");
   const indexId = body.slice(8, 24);
   const salt = body.subarray(24, 56);
-  same(derive(indexKey, salt, "sealdex/1/key-check", indexId, 32), body.subarray(56, 88), "key check");
-  const keyEncryption = derive(indexKey, salt, "sealdex/1/key-encryption", indexId, 32);
-  const object = openObject(keyEncryption, "keyset", indexId, key, body.subarray(88));
-  const plaintext = object(0, body.subarray(88 + 76));
-  const definition = JSON.parse(utf8.decode(plaintext.subarray(32))) as ReadIndex["definition"];
-  return { indexId, rootSecret: plaintext.slice(0, 32), definition };
+  const keyCheck = derive(holderKey, salt, "sealdex/1/key-check", indexId, 32);
+  const keyEncryption = derive(holderKey, salt, "sealdex/1/key-encryption", indexId, 32);
+  let sealed: Uint8Array | undefined;
+  let at = 60;
+  const take = (length: number) => body.subarray(at, (at += length));
+  for (let wraps = words(body.subarray(56))(); wraps > 0; wraps--) {
+    const isOurs = hex(take(32)) === hex(keyCheck);
+    take(32); // provider tag
+    take(words(take(4))());
+    const keyset = take(words(take(4))());
+    if (isOurs) sealed = keyset;
+  }
+  if (sealed === undefined) throw new Error("record: no wrap has this key");
+  if (at !== body.length) throw new Error("record: longer than its wraps");
+  const open = openObject(new Map([[0, keyEncryption]]), "keyset", indexId, key, sealed);
+  const plaintext = open(0, sealed.subarray(76));
+  at = 4 + words(plaintext)();
+  const text = JSON.parse(utf8.decode(plaintext.subarray(4, at))) as {
+    readonly generations: readonly number[];
+    readonly definition: ReadIndex["definition"];
+  };
+  const secret = () => plaintext.slice(at, (at += 32));
+  const idKey = derive(secret(), new Uint8Array(0), "sealdex/1/id", indexId, 32);
+  const data = new Map<number, Uint8Array>();
+  const verify = new Map<number, Uint8Array>();
+  for (const generation of text.generations) {
+    data.set(generation, derive(secret(), new Uint8Array(0), "sealdex/1/data", indexId, 32));
+    verify.set(generation, secret());
+  }
+  return { keys: { indexId, idKey, data, verify }, definition: text.definition };
 }
 
 /** §5: the newest manifest, after the chain of those that are still there was checked. */
-function readManifests(
-  config: Stored,
-  prefix: string,
-  dataKey: Uint8Array,
-  indexId: Uint8Array,
-): ReadManifest {
+function readManifests(config: Stored, prefix: string, { indexId, data, verify }: Keys): ReadManifest {
   const names = [...config.keys()].filter((name) => name.startsWith(prefix)).sort();
   const manifests = names.map((name) => {
     const bytes = needed(config, name);
-    const plaintext = openObject(dataKey, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
-    const manifest = JSON.parse(utf8.decode(plaintext)) as ReadManifest;
+    const plaintext = openObject(data, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
+    const text = plaintext.subarray(64);
+    const manifest = JSON.parse(utf8.decode(text)) as ReadManifest;
+    const publicKey = verify.get(manifest.keyGeneration) ?? new Uint8Array(32);
+    const signed = concat(ascii("sealdex/1/manifest\u0000"), indexId, text);
+    if (!ed25519.verify(plaintext.subarray(0, 64), signed, publicKey))
+      throw new Error("manifest: its signature is wrong");
     if (name !== prefix + countDown(manifest.version))
       throw new Error("manifest: its version is not its name");
     return { manifest, digest: hex(sha256(bytes)) };
@@ -138,15 +164,13 @@ function readManifests(
 function readSegment(
   bytes: Uint8Array,
   ref: SegmentRef,
-  dataKey: Uint8Array,
-  indexId: Uint8Array,
-  idKey: Uint8Array,
+  { indexId, idKey, data }: Keys,
   definition: ReadIndex["definition"],
   values: Map<string, Map<string, number>>,
 ) {
   if (bytes.length !== ref.length) throw new Error("segment: another length than the manifest says");
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the segment");
-  const open = openObject(dataKey, "segment", indexId, ref.name, bytes);
+  const open = openObject(data, "segment", indexId, ref.name, bytes);
   const footer = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.footerLength));
   const word = words(footer);
   const [
@@ -266,9 +290,9 @@ function countValues(
 }
 
 /** §6: as far as the centroids. */
-function readModel(bytes: Uint8Array, ref: ObjectRef, dataKey: Uint8Array, indexId: Uint8Array): ReadModel {
+function readModel(bytes: Uint8Array, ref: ObjectRef, { indexId, data }: Keys): ReadModel {
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the model");
-  const plaintext = openObject(dataKey, "model", indexId, ref.name, bytes)(0, bytes.subarray(76));
+  const plaintext = openObject(data, "model", indexId, ref.name, bytes)(0, bytes.subarray(76));
   const [kind, dimension, lists, , limits] = times(6, words(plaintext));
   const at = 4 * (6 + limits);
   return { kind, dimension, lists, centroids: floats(plaintext.subarray(at, at + 4 * lists * dimension)) };
@@ -276,18 +300,21 @@ function readModel(bytes: Uint8Array, ref: ObjectRef, dataKey: Uint8Array, index
 
 /** §2: opens blocks of an object by number. */
 function openObject(
-  parent: Uint8Array,
+  parents: ReadonlyMap<number, Uint8Array>,
   kind: keyof typeof kinds,
   indexId: Uint8Array,
   name: string,
   bytes: Uint8Array,
 ): (number: number, sealed: Uint8Array) => Uint8Array {
   const header = bytes.slice(0, 76);
+  const generation = header.subarray(8, 12);
   same(
     header.subarray(0, 12),
-    concat(ascii("SLDX"), Uint8Array.of(1, kinds[kind]), new Uint8Array(6)),
+    concat(ascii("SLDX"), Uint8Array.of(1, kinds[kind], 0, 0), generation),
     "header",
   );
+  const parent = parents.get(generation.reduce((sum, byte) => 256 * sum + byte, 0));
+  if (parent === undefined) throw new Error(`${name}: there is no key of its generation`);
   const context = concat(Uint8Array.of(kinds[kind]), indexId, ascii(name));
   const derived = derive(parent, header.subarray(12, 44), "sealdex/1/object", context, 64);
   same(derived.subarray(32), header.subarray(44), "key commitment");

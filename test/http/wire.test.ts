@@ -34,6 +34,7 @@ const codes: readonly ErrorCode[] = [
   "not_found",
   "already_exists",
   "wrong_index_key",
+  "forbidden",
   "not_supported",
   "corrupt",
   "missing_object",
@@ -266,7 +267,7 @@ test("selections, numbers of lists, names and counts are the same on the other s
 });
 
 test("errors keep code and meaning, under each side's names of fields", () => {
-  const statuses = [422, 422, 401, 404, 409, 403, 422, 500, 500, 500, 503, 500];
+  const statuses = [422, 422, 401, 404, 409, 403, 403, 422, 500, 500, 500, 503, 500];
   for (const [i, code] of codes.entries()) {
     expect(wire.statusOfCode(code)).toBe(statuses[i]);
     const error = new SealdexError(code, "indexConfig.nLists: expected an integer, got none");

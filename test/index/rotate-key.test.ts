@@ -90,7 +90,7 @@ test("an old record that is put back does not make the old key good again", asyn
   await index.rotateKey(generateKey());
   await store.delete(await store.list("names/"));
   await store.create(name, old);
-  expect(await codeOf(open(store).loadIndex({ indexName, indexKey }))).toBe("wrong_index_key");
+  expect(await codeOf(open(store).loadIndex({ indexName, indexKey }))).toBe("corrupt");
 });
 
 test("of two rotations at once one wins, and its key opens the index", async () => {

@@ -200,6 +200,30 @@ const cases: Record<string, Case> = {
     valid: [{ signal }],
     call: (options, _client, index) => index.rotateKey(generateKey(), options),
   },
+  "wraps.add": {
+    takes: methodOptions.addWrap,
+    valid: [{ name: "reader", key: "k", access: "read-only", expiresAt: new Date(8e15), signal }],
+    call: (options: object, client, index) => {
+      const wrap = { name: "reader", access: "read-only", ...options, key: generateKey() } as const;
+      return embeddedOnly("signal", options, client, index.wraps.add(wrap));
+    },
+  },
+  "wraps.list": {
+    takes: methodOptions.listWraps,
+    valid: [{ signal }],
+    call: (options: object, client, index) =>
+      embeddedOnly("signal", options, client, index.wraps.list(options)),
+  },
+  "wraps.revoke": {
+    takes: methodOptions.revokeWrap,
+    valid: [{ signal }],
+    call: async (options: object, client, index) => {
+      if (client.kind === "embedded") {
+        await index.wraps.add({ name: `${++made}`, key: generateKey(), access: "read-only" });
+      }
+      return embeddedOnly("signal", options, client, index.wraps.revoke(`${made}`, options));
+    },
+  },
   anchor: {
     takes: methodOptions.anchor,
     valid: [{ signal }],
@@ -265,6 +289,8 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "compact",
     "describe",
     "rotateKey",
+    "wraps.list",
+    "wraps.revoke",
     "anchor",
     "delete",
   ])("%s refuses options that are no object", async (name) => {

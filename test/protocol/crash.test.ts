@@ -119,7 +119,7 @@ async function startProcess(store: BlobStore, at: number): Promise<Process & { e
       const name = recordName(options.indexName, 1);
       const bytes = await store.read(name);
       if (bytes === null) throw new SealdexError("not_found", "there is no such index");
-      const record = openRecord(parseIndexKey(options.indexKey), {
+      const record = await openRecord(parseIndexKey(options.indexKey), {
         indexName: options.indexName,
         name,
         bytes,

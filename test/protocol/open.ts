@@ -1,12 +1,14 @@
 /** An index, opened as the client opens it, with a clock given from outside and with all that maintenance works on in reach. */
 
-import { deriveIndexKeys, parseIndexKey } from "../../src/crypto/keys.js";
+import { deriveWrapKeys, parseIndexKey } from "../../src/crypto/keys.js";
+import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
 import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
+import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/calls.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -21,10 +23,21 @@ export interface Opened {
 /** A new index that is the same in every run: only what its keys give, such as the order of fingerprints, steers a run. */
 export function fixedRecord(): OpenedRecord {
   const indexId = new Uint8Array(16).fill(7);
-  const keys = deriveIndexKeys(new Uint8Array(32).fill(42), indexId);
-  const indexKey = parseIndexKey(new Uint8Array(32).fill(1));
+  const salt = new Uint8Array(32).fill(8);
   const config = { type: "ivfflat", metric: "euclidean", nLists: 1024 } as const;
-  return { indexId, indexKey, keys, definition: { config }, keyGeneration: 1 };
+  const definition = { config };
+  const signingSeed = new Uint8Array(32).fill(43);
+  const verifyKey = verifyKeyOf(signingKey(signingSeed));
+  const keys = new KeyRing(indexId, {
+    name: "owner",
+    access: "owner",
+    indexSecret: new Uint8Array(32).fill(42),
+    generations: [{ number: 1, secret: new Uint8Array(32).fill(41), verifyKey }],
+    signingSeed,
+    definition,
+  });
+  const wrapKeys = deriveWrapKeys(parseIndexKey(new Uint8Array(32).fill(1)), salt, indexId);
+  return { indexId, salt, wrapKeys, keys, definition };
 }
 
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {

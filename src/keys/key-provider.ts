@@ -1,0 +1,38 @@
+/** Key providers: services and secrets that keep the keys of wraps for their holders. */
+
+import type { KeyObject } from "node:crypto";
+import { parseIndexKey } from "../crypto/keys.js";
+
+/** What a key is wrapped for. Providers that can bind the wrapped key to it should. */
+export interface KeyContext {
+  /** The index's identity, 32 hexadecimal characters. It stays the same when the index is copied or renamed. */
+  readonly indexId: string;
+}
+
+/**
+ * Wraps the 32-byte key of an index, so that it can be stored, and unwraps it: a key management service, a passphrase, a file.
+ * `unwrap` throws `wrong_index_key` if the key was wrapped by another, `storage_unavailable` if the service does not respond.
+ */
+export interface KeyProvider {
+  /**
+   * Says which key wraps, such as the address of a service and the name of its key; an index that was wrapped is found by the
+   * same name. Stored sealed, and as a digest. Not secret.
+   */
+  readonly name: string;
+  wrap(key: Uint8Array, context: KeyContext): Promise<Uint8Array>;
+  unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
+}
+
+/** Where the key of a wrap comes from. */
+export type KeySource = KeyObject | KeyProvider;
+
+/** The caller's key, or what provides it. Throws `invalid_request`; the message never repeats the key. */
+export function parseKeySource(input: unknown): KeySource {
+  return isKeyProvider(input) ? input : parseIndexKey(input);
+}
+
+export function isKeyProvider(input: unknown): input is KeyProvider {
+  if (typeof input !== "object" || input === null || input instanceof Uint8Array) return false;
+  const { name, wrap, unwrap } = input as Partial<Record<keyof KeyProvider, unknown>>;
+  return typeof name === "string" && typeof wrap === "function" && typeof unwrap === "function";
+}

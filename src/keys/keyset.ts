@@ -1,0 +1,188 @@
+/**
+ * Keysets: what the holder of a wrap gets, sealed under the wrap's key. FORMAT.md §3.
+ *
+ * Readers get the keys that open what is stored and check who committed it; writers also the one that signs commits; the
+ * owner also the key-encryption keys of all wraps, so that it can give every holder new keys without knowing theirs.
+ */
+
+import { randomBytes } from "node:crypto";
+import { keyBytes } from "../crypto/keys.js";
+import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
+
+/** What the holder of a wrap may do. The owner may do everything, and alone manages keys. */
+export type Access = "owner" | "read-write" | "read-only";
+
+/** Data keys and signing keys are drawn anew with every change of who may read: each such pair is a generation. */
+export interface KeyGeneration {
+  /** 1 at creation, one more with each generation. */
+  readonly number: number;
+  /** 32 bytes, from which the data key is derived. */
+  readonly secret: Uint8Array;
+  /** 32 bytes: the public key that checks signatures of this generation. */
+  readonly verifyKey: Uint8Array;
+}
+
+/** One wrap, as the owner knows it. */
+export interface Member {
+  readonly name: string;
+  readonly access: Access;
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number;
+  /** 32 bytes. */
+  readonly keyCheck: Uint8Array;
+  /** 32 bytes. */
+  readonly keyEncryption: Uint8Array;
+  /** If a key provider holds the wrap's key: the provider's name, and the key as the provider wrapped it. */
+  readonly provider?: { readonly name: string; readonly wrapped: Uint8Array };
+}
+
+/** What is the same for every holder. */
+export interface SharedKeys {
+  /** 32 bytes, from which the lasting keys are derived. */
+  readonly indexSecret: Uint8Array;
+  /** Ascending; the last is in force. */
+  readonly generations: readonly KeyGeneration[];
+}
+
+export interface Keyset<Definition> extends SharedKeys {
+  readonly name: string;
+  readonly access: Access;
+  readonly expiresAt?: number;
+  /** The seed of the key that signs commits of the generation in force. Writers alone have it. */
+  readonly signingSeed?: Uint8Array;
+  /** The owner alone has them. The first is its own. */
+  readonly members?: readonly Member[];
+  /** Data keys up to this generation are being renewed. */
+  readonly reencrypting?: number;
+  readonly definition: Definition;
+}
+
+/** The keyset of the owner. */
+export type OwnerKeyset<Definition> = Keyset<Definition> &
+  Required<Pick<Keyset<Definition>, "signingSeed" | "members">>;
+
+export function isOwners<D>(keyset: Keyset<D>): keyset is OwnerKeyset<D> {
+  return keyset.members !== undefined && keyset.signingSeed !== undefined;
+}
+
+export function currentGeneration({ generations }: SharedKeys): number {
+  return generations[generations.length - 1].number;
+}
+
+/** New keys for a new index. */
+export function newSharedKeys(): SharedKeys & { readonly signingSeed: Uint8Array } {
+  const { generation, signingSeed } = newGeneration(1);
+  return { indexSecret: randomBytes(keyBytes), generations: [generation], signingSeed };
+}
+
+export function newGeneration(number: number): { generation: KeyGeneration; signingSeed: Uint8Array } {
+  const signingSeed = newSigningSeed();
+  const verifyKey = verifyKeyOf(signingKey(signingSeed));
+  return { generation: { number, secret: randomBytes(keyBytes), verifyKey }, signingSeed };
+}
+
+/** The keyset that a member gets from the owner's. */
+export function keysetFor<D>(owner: OwnerKeyset<D>, member: Member): Keyset<D> {
+  const { name, access, expiresAt } = member;
+  const { indexSecret, generations, signingSeed, members, reencrypting, definition } = owner;
+  return {
+    name,
+    access,
+    ...(expiresAt !== undefined && { expiresAt }),
+    indexSecret,
+    generations,
+    ...(access !== "read-only" && { signingSeed }),
+    ...(access === "owner" && { members }),
+    ...(reencrypting !== undefined && { reencrypting }),
+    definition,
+  };
+}
+
+/** The text of a keyset, which holds no secrets: these follow it as bytes, since only bytes can be zeroed. */
+interface KeysetText<D> {
+  readonly name: string;
+  readonly access: Access;
+  readonly expiresAt?: number;
+  readonly generations: readonly number[];
+  readonly reencrypting?: number;
+  readonly members?: readonly MemberText[];
+  readonly definition: D;
+}
+
+interface MemberText {
+  readonly name: string;
+  readonly access: Access;
+  readonly expiresAt?: number;
+  /** Base64. */
+  readonly keyCheck: string;
+  readonly provider?: { readonly name: string; readonly wrapped: string };
+}
+
+/** The caller zeroes it after use. */
+export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
+  const { indexSecret, generations, signingSeed, members, ...rest } = keyset;
+  const text: KeysetText<D> = {
+    ...rest,
+    generations: generations.map(({ number }) => number),
+    ...(members !== undefined && { members: members.map(memberText) }),
+  };
+  const json = Buffer.from(JSON.stringify(text), "utf8");
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(json.length);
+  return Buffer.concat([
+    length,
+    json,
+    indexSecret,
+    ...generations.flatMap(({ secret, verifyKey }) => [secret, verifyKey]),
+    ...(signingSeed === undefined ? [] : [signingSeed]),
+    ...(members ?? []).map(({ keyEncryption }) => keyEncryption),
+  ]);
+}
+
+/** Its secrets are parts of `bytes`. */
+export function decodeKeyset<D>(bytes: Uint8Array): Keyset<D> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  let at = 4 + buffer.readUInt32LE();
+  const text = JSON.parse(buffer.toString("utf8", 4, at)) as KeysetText<D>;
+  const take = (length: number) => {
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  const { generations, members, ...rest } = text;
+  return {
+    ...rest,
+    indexSecret: take(keyBytes),
+    generations: generations.map((number) => ({
+      number,
+      secret: take(keyBytes),
+      verifyKey: take(signingKeyBytes),
+    })),
+    ...(text.access !== "read-only" && { signingSeed: take(signingKeyBytes) }),
+    ...(members !== undefined && {
+      members: members.map((member) => memberOf(member, take(keyBytes))),
+    }),
+  };
+}
+
+function memberText({ name, access, expiresAt, keyCheck, provider }: Member): MemberText {
+  return {
+    name,
+    access,
+    ...(expiresAt !== undefined && { expiresAt }),
+    keyCheck: Buffer.from(keyCheck).toString("base64"),
+    ...(provider && {
+      provider: { name: provider.name, wrapped: Buffer.from(provider.wrapped).toString("base64") },
+    }),
+  };
+}
+
+function memberOf({ keyCheck, provider, ...rest }: MemberText, keyEncryption: Uint8Array): Member {
+  return {
+    ...rest,
+    keyCheck: Buffer.from(keyCheck, "base64"),
+    keyEncryption,
+    ...(provider && {
+      provider: { name: provider.name, wrapped: Buffer.from(provider.wrapped, "base64") },
+    }),
+  };
+}

@@ -1,0 +1,93 @@
+/** Wraps: how the key of a holder gives the keys that open the holder's keyset. */
+
+import { createHash, KeyObject, randomBytes } from "node:crypto";
+import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
+import type { KeyProvider, KeySource } from "./key-provider.js";
+import type { Member } from "./keyset.js";
+
+/** What the clear part of a record says of a wrap. */
+export interface WrapEntry {
+  /** 32 bytes. */
+  readonly keyCheck: Uint8Array;
+  /** 32 bytes: of the key provider, zeros if there is none. */
+  readonly providerTag: Uint8Array;
+  /** The wrap's key as the provider wrapped it. */
+  readonly wrapped: Uint8Array;
+  /** The keyset, a sealed object. */
+  readonly sealed: Uint8Array;
+}
+
+/** Whose wraps they are. */
+export interface WrapScope {
+  readonly indexId: Uint8Array;
+  /** 32 bytes, the same for the life of the index. */
+  readonly salt: Uint8Array;
+}
+
+export const providerTagBytes = 32;
+
+/** The keys of a new wrap, and what its owner keeps of it. */
+export async function newWrap(
+  source: KeySource,
+  scope: WrapScope,
+): Promise<Pick<Member, "keyCheck" | "keyEncryption" | "provider">> {
+  if (source instanceof KeyObject) return memberKeys(derive(source, scope));
+  const key = randomBytes(keyBytes);
+  const wrapped = await source.wrap(Uint8Array.from(key), contextOf(scope));
+  if (!(wrapped instanceof Uint8Array)) {
+    throw new SealdexError("invalid_request", `key provider ${source.name}: expected wrap to return bytes`);
+  }
+  const keys = memberKeys(derive(secretKey(key), scope));
+  return { ...keys, provider: { name: source.name, wrapped: Uint8Array.from(wrapped) } };
+}
+
+/** The keys of the wrap that `source` opens; undefined if there is none. Throws what a key provider throws. */
+export async function openWrap(
+  source: KeySource,
+  scope: WrapScope,
+  entries: readonly WrapEntry[],
+): Promise<WrapKeys | undefined> {
+  if (source instanceof KeyObject) {
+    const keys = derive(source, scope);
+    return entryOf(keys, entries) && keys;
+  }
+  const tag = providerTag(source, scope);
+  let failure: unknown;
+  for (const { providerTag: tagged, wrapped } of entries) {
+    if (!equalInConstantTime(tagged, tag)) continue;
+    try {
+      const key = await source.unwrap(Uint8Array.from(wrapped), contextOf(scope));
+      if (!(key instanceof Uint8Array) || key.length !== keyBytes) continue;
+      const keys = derive(secretKey(key), scope);
+      if (entryOf(keys, entries)) return keys;
+    } catch (error) {
+      // Another wrap of the same provider may be this caller's.
+      failure ??= error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+/** The entry that these keys belong to. */
+export function entryOf({ keyCheck }: WrapKeys, entries: readonly WrapEntry[]): WrapEntry | undefined {
+  return entries.find((entry) => equalInConstantTime(entry.keyCheck, keyCheck));
+}
+
+/** A digest: the store does not learn which services hold keys, unless it guesses their names. */
+export function providerTag({ name }: Pick<KeyProvider, "name">, { indexId }: WrapScope): Uint8Array {
+  return createHash("sha256").update("sealdex/1/provider\0").update(indexId).update(name, "utf8").digest();
+}
+
+function derive(key: KeyObject, { salt, indexId }: WrapScope): WrapKeys {
+  return deriveWrapKeys(key, salt, indexId);
+}
+
+function memberKeys({ keyCheck, keyEncryption }: WrapKeys) {
+  return { keyCheck, keyEncryption: Uint8Array.from(keyEncryption.export()) };
+}
+
+function contextOf({ indexId }: WrapScope) {
+  return { indexId: Buffer.from(indexId).toString("hex") };
+}
