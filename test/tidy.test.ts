@@ -113,7 +113,7 @@ const table: Record<string, string> = {
   "reembed.ts": "option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
-    encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts engine/config.ts storage/blob-store.ts
+    encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts check-input.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
