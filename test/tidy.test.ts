@@ -41,6 +41,8 @@ function sources(folder: string): Source[] {
 /** Files of the server, and the paths of their imports, relative to server/src/. */
 const serverTable: Record<string, string> = {
   "keys/": "sealdex/core node:crypto",
+  "audit/": "sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
+  "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
   "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core",
@@ -64,10 +66,10 @@ const serverTable: Record<string, string> = {
   "routes/":
     "keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
   "app.ts": `routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
-    keys/ pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
+    audit/ audit-requests.ts    keys/ pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "settings.ts": "location.ts sealdex/core node:net",
-  "commands/": "app.ts keys/ settings.ts commander sealdex/core",
+  "commands/": "app.ts audit/ keys/ settings.ts commander sealdex/core",
   "main.ts": "commands/ commander sealdex/core node:fs",
 };
 

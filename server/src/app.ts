@@ -7,6 +7,8 @@ import type { FastifyInstance } from "fastify";
 import type { BlobStore, Client, SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
 import { limitRequests } from "./admission.js";
+import { auditRequests } from "./audit-requests.js";
+import type { AuditLog } from "./audit/audit-log.js";
 import { limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
 import { arrayRules, compileRest } from "./body/body-schema.js";
 import { readBody } from "./body/read-body.js";
@@ -36,6 +38,8 @@ export interface AppOptions {
   readonly version: string;
   /** Default: those of `defaultLimits`. */
   readonly limits?: Partial<Limits>;
+  /** The caller's to close. Default: requests are not recorded. */
+  readonly audit?: AuditLog;
   /** Default: no log. */
   readonly log?: Log;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
@@ -51,7 +55,7 @@ export interface Issuing {
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { client, apiKeys, issuing, version, log, trustProxy } = options;
+  const { client, apiKeys, issuing, version, audit, log, trustProxy } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy });
   app.removeAllContentTypeParsers();
@@ -75,6 +79,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
   const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
   await app.register(async (scope: Server) => {
+    if (audit !== undefined) auditRequests(scope, audit);
     await refuseUnderPressure(scope, limits);
     requireApiKeys(scope, { fixed, issued }, limits);
     limitRequests(scope, limits);

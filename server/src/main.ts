@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { generateKey, SealdexError } from "sealdex/core";
+import { addAuditCommand } from "./commands/audit.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { serve } from "./commands/serve.js";
 
@@ -28,6 +29,7 @@ program
   });
 
 addKeysCommand(program);
+addAuditCommand(program);
 
 try {
   await program.parseAsync();

@@ -10,7 +10,9 @@ export async function refuseUnderPressure(scope: Server, limits: Limits): Promis
   await scope.register(underPressure, {
     maxEventLoopDelay: limits.eventLoopDelayMsMax,
     maxHeapUsedBytes: limits.heapBytesMax,
-    pressureHandler: async () => {
+    pressureHandler: async (_request, _reply, _type, value = 0) => {
+      // Nothing was measured yet, as in the first second of a process.
+      if (value === Infinity) return;
       throw new SealdexError("overloaded", "the service is overloaded; try again later");
     },
   });

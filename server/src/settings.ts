@@ -16,6 +16,8 @@ export interface Settings {
   readonly rootKey?: string;
   /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: readonly string[];
+  /** Where the audit log is written. Undefined: there is none. */
+  readonly auditFolder?: string;
   readonly automaticTraining: boolean;
   readonly models: ModelOptions;
 }
@@ -31,7 +33,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
-  const { SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY } = environment;
+  const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -50,6 +52,7 @@ export function readSettings(environment: Environment): Settings {
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
+    ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     models: readModels(environment),
   };
@@ -92,7 +95,12 @@ function parseSwitch(text: string, name: string): boolean {
  * Throws `invalid_request` for a service that would accept no key. None can run without: anyone who reaches it could
  * delete indexes and try index keys.
  */
-export function requireKeys({ rootKey, apiKeys }: Settings): void {
+export function requireKeys({ rootKey, apiKeys, auditFolder }: Settings): void {
+  if (auditFolder !== undefined && rootKey === undefined) {
+    throw invalid(
+      "SEALDEX_ROOT_KEY: expected a key, which authenticates the audit log in SEALDEX_AUDIT_FOLDER",
+    );
+  }
   if (rootKey !== undefined || apiKeys.length > 0) return;
   throw invalid(
     "SEALDEX_ROOT_KEY: expected a key with which API keys are issued; `sealdex-server generate-key` makes one. " +

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -183,6 +183,32 @@ test("keys are created, listed and revoked while a service runs", async () => {
   const restarted = await serve(environment);
   const answer = await fetch(`${restarted}/v1/indexes/list`, { headers: { "X-API-Key": apiKey } });
   expect(answer.status).toBe(401);
+});
+
+test("the audit log of a service and of key commands verifies, and no longer once a line is gone", async () => {
+  const environment = {
+    SEALDEX_INDEX_LOCATION: "file:./data",
+    SEALDEX_ROOT_KEY: generateKey(),
+    SEALDEX_AUDIT_FOLDER: "./audit",
+  };
+  const command = (...args: string[]) =>
+    run(process.execPath, [program, ...args], { cwd: folder, env: environment });
+  const baseUrl = await serve(environment);
+  const headers = { "X-API-Key": environment.SEALDEX_ROOT_KEY };
+  for (let i = 0; i < 3; i++) await fetch(`${baseUrl}/v1/indexes/list`, { headers });
+  expect(await stop("SIGTERM")).toBe(0);
+  await command("keys", "create", "--name", "a", "--scope", "read");
+  const { stdout } = await command("audit", "verify");
+  expect(stdout).toMatch(/^audit-[0-9a-f]{28}\.jsonl: 3 lines, complete\naudit-.*: 1 lines, complete\n$/);
+
+  const [name] = (await readdir(join(folder, "audit"))).sort();
+  const path = join(folder, "audit", name);
+  const lines = (await readFile(path, "utf8")).split("\n");
+  await writeFile(path, lines.toSpliced(1, 1).join("\n"));
+  await expect(command("audit", "verify")).rejects.toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/: after line 1: a line was removed/),
+  });
 });
 
 test.each<[string[], Record<string, string>, RegExp]>([

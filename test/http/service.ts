@@ -27,9 +27,9 @@ export interface RunningService {
 }
 
 export async function startService(
-  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits" | "issuing"> = {},
+  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits" | "issuing" | "audit"> = {},
 ): Promise<RunningService> {
-  const { log, limits, issuing, ...locations } = options;
+  const { log, limits, issuing, audit, ...locations } = options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -44,6 +44,7 @@ export async function startService(
     // Whether the event loop is late depends on the machine.
     limits: { eventLoopDelayMsMax: 0, ...limits },
     ...(issuing && { issuing }),
+    ...(audit && { audit }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
   let made = 0;

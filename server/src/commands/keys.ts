@@ -3,11 +3,17 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { openLocation, SealdexError } from "sealdex/core";
+import { AuditLog } from "../audit/audit-log.js";
 import { isScope, type Scope, scopes } from "../keys/caller.js";
 import { checkDetails } from "../keys/key-details.js";
 import type { KeyDetails, KeyRecord } from "../keys/key-record.js";
 import { KeyStore } from "../keys/key-store.js";
 import { readSettings } from "../settings.js";
+
+interface AuditedKey {
+  readonly action: string;
+  readonly key: string;
+}
 
 interface CreateOptions {
   readonly name: string;
@@ -44,11 +50,12 @@ export function addKeysCommand(program: Command): void {
   keys
     .command("revoke <id>")
     .description("Revoke an API key. Every process of the service refuses it after at most 10 seconds.")
-    .action((id: string) => withStore((store) => store.revoke(id)));
+    .action((id: string) => withStore((store) => revoke(store, id)));
 }
 
-async function withStore(work: (store: KeyStore) => Promise<void>): Promise<void> {
-  const { rootKey, configLocation, indexLocation } = readSettings(process.env);
+/** Runs a command; if it names the key that it created or revoked, that is recorded in the audit log. */
+async function withStore(work: (store: KeyStore) => Promise<AuditedKey | undefined>): Promise<void> {
+  const { rootKey, configLocation, indexLocation, auditFolder } = readSettings(process.env);
   if (rootKey === undefined) {
     throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service, which authenticates API keys");
   }
@@ -58,13 +65,18 @@ async function withStore(work: (store: KeyStore) => Promise<void>): Promise<void
   }
   const store = openLocation(location);
   try {
-    await work(new KeyStore(store, rootKey));
+    const done = await work(new KeyStore(store, rootKey));
+    if (done === undefined || auditFolder === undefined) return;
+    const audit = await AuditLog.open({ folder: auditFolder, rootKey, store });
+    audit.add({ at: new Date().toISOString(), caller: "command line", ...done });
+    await audit.close();
   } finally {
     await store.close();
   }
 }
 
-async function create(store: KeyStore, { name, scope, index, expires }: CreateOptions): Promise<void> {
+async function create(store: KeyStore, options: CreateOptions): Promise<AuditedKey> {
+  const { name, scope, index, expires } = options;
   const details: KeyDetails = {
     name,
     scopes: scope.filter(isScope),
@@ -74,9 +86,15 @@ async function create(store: KeyStore, { name, scope, index, expires }: CreateOp
   const { apiKey, record } = await store.create(checkDetails(details, store.now()));
   process.stdout.write(`${apiKey}\n`);
   process.stderr.write(`id ${record.id}\n`);
+  return { action: "keys create", key: record.id };
 }
 
-async function list(store: KeyStore): Promise<void> {
+async function revoke(store: KeyStore, id: string): Promise<AuditedKey> {
+  await store.revoke(id);
+  return { action: "keys revoke", key: id };
+}
+
+async function list(store: KeyStore): Promise<undefined> {
   const { records, unknown } = await store.list();
   for (const record of records) process.stdout.write(`${JSON.stringify(shown(record))}\n`);
   for (const id of unknown) {

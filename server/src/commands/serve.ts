@@ -2,6 +2,7 @@
 
 import { checkLocations, createClient, openLocation } from "sealdex/core";
 import { createApp } from "../app.js";
+import { AuditLog } from "../audit/audit-log.js";
 import { readSettings, requireKeys } from "../settings.js";
 
 const signals = ["SIGINT", "SIGTERM"] as const;
@@ -10,7 +11,8 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 export async function serve(version: string): Promise<void> {
   const settings = readSettings(process.env);
   requireKeys(settings);
-  const { host, port, apiKeys, rootKey, trustProxy, indexLocation, configLocation, ...others } = settings;
+  const { host, port, apiKeys, rootKey, trustProxy, auditFolder, ...clientOptions } = settings;
+  const { indexLocation, configLocation, ...others } = clientOptions;
   // Opened here, since API keys are kept beside the configuration of indexes.
   const configStore = openLocation(configLocation ?? indexLocation);
   const client = createClient({
@@ -20,12 +22,17 @@ export async function serve(version: string): Promise<void> {
   });
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
+  const audit =
+    auditFolder !== undefined && rootKey !== undefined
+      ? await AuditLog.open({ folder: auditFolder, rootKey, store: configStore })
+      : undefined;
   const app = await createApp({
     client,
     apiKeys,
     version,
     trustProxy: [...trustProxy],
     log: process.stdout,
+    ...(audit && { audit }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
   const stop = async (signal: NodeJS.Signals) => {
@@ -35,6 +42,7 @@ export async function serve(version: string): Promise<void> {
     try {
       await app.close();
       await client.close();
+      await audit?.close();
       await configStore.close();
       app.log.info("stopped");
     } catch {

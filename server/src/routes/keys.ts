@@ -8,9 +8,11 @@ import { checkDetails } from "../keys/key-details.js";
 import * as schemas from "../schemas/keys.js";
 
 export function addKeyRoutes(app: Server, issued: IssuedKeys | undefined): void {
-  app.post("/v1/keys", { schema: schemas.createKey }, async ({ body, caller }) => {
+  app.post("/v1/keys", { schema: schemas.createKey }, async (request) => {
+    const { body, caller } = request;
     const { store } = issuedBy(issued, caller);
     const { apiKey, record } = await store.create(checkDetails(schemas.decodeKey(body), store.now()));
+    request.subjectKey = record.id;
     return schemas.encodeNewKey(apiKey, record);
   });
 

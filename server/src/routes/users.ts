@@ -27,12 +27,15 @@ export function addUserRoutes(app: Server, { client, indexes, issued }: Services
     }
   }
 
-  app.post(path, { schema: schemas.createUser }, async ({ params: { name }, body, caller }) => {
+  app.post(path, { schema: schemas.createUser }, async (request) => {
+    const { params, body, caller } = request;
+    const { name } = params;
     const { store } = issuedBy(issued, caller);
     const { scopes, indexKey } = schemas.decodeUser(body);
     await checkIndex(name, indexKey);
     const details = { name: `user of ${name}`, scopes, indexes: [name] };
     const { apiKey, record } = await store.create(checkDetails(details, store.now()));
+    request.subjectKey = record.id;
     return schemas.encodeNewUser(apiKey, record);
   });
 

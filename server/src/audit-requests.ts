@@ -1,0 +1,56 @@
+/** Records every request that needs an API key in the audit log: the caller, the endpoint, the index, the result. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SealdexError } from "sealdex/core";
+import { addressIn } from "sealdex/wire";
+import type { AuditLog } from "./audit/audit-log.js";
+import type { Server } from "./http-server.js";
+import { whenEnded } from "./request-end.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The id of the API key that this request created or revoked. */
+    subjectKey?: string;
+    failureCode?: string;
+  }
+}
+
+/** Of the names of indexes, and of what clients send instead. */
+const indexNameLengthMax = 128;
+
+/** Refuses requests of `scope` with `storage_unavailable` while the log cannot be written. */
+export function auditRequests(scope: Server, log: AuditLog): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    await log.check();
+    whenEnded(reply, () => {
+      if (isRecorded(request)) log.add(eventOf(request, reply));
+    });
+  });
+  scope.addHook("onError", async (request, _reply, error) => {
+    request.failureCode = error instanceof SealdexError ? error.code : "internal";
+  });
+}
+
+/**
+ * Without a valid API key only what tried one, as far as the limits per address let it: others could fill the disk.
+ */
+function isRecorded({ caller, headers, failureCode }: FastifyRequest): boolean {
+  return caller !== undefined || (headers["x-api-key"] !== undefined && failureCode === "unauthenticated");
+}
+
+function eventOf(request: FastifyRequest, reply: FastifyReply) {
+  const { caller, ip, method, routeOptions, body, params, subjectKey, failureCode, id } = request;
+  const { name, id: key } = (params ?? {}) as { readonly name?: string; readonly id?: string };
+  const index = (addressIn(body).indexName ?? name)?.slice(0, indexNameLengthMax);
+  return {
+    at: new Date().toISOString(),
+    ...(caller && { caller: caller.id }),
+    address: ip,
+    action: `${method} ${routeOptions.url}`,
+    ...(index !== undefined && { index }),
+    ...((subjectKey ?? key) !== undefined && { key: subjectKey ?? key }),
+    ...(reply.raw.writableFinished && { status: reply.statusCode }),
+    ...(failureCode !== undefined && { code: failureCode }),
+    request: id,
+  };
+}

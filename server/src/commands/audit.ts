@@ -1,0 +1,38 @@
+/** `sealdex-server audit verify`. */
+
+import type { Command } from "commander";
+import { openLocation, SealdexError } from "sealdex/core";
+import { verifyLogs } from "../audit/verify.js";
+import { readSettings } from "../settings.js";
+
+export function addAuditCommand(program: Command): void {
+  program
+    .command("audit")
+    .description("Check the audit log.")
+    .command("verify [folder]")
+    .description(
+      "Check every file of the audit log. Needs SEALDEX_ROOT_KEY and the locations of the service.",
+    )
+    .action(verify);
+}
+
+/** Prints one line per file. The exit code is 1 if any was changed, shortened or removed. */
+async function verify(given: string | undefined): Promise<void> {
+  const { rootKey, configLocation, indexLocation, auditFolder } = readSettings(process.env);
+  const folder = given ?? auditFolder;
+  if (folder === undefined) throw invalid("audit verify: expected a folder, or SEALDEX_AUDIT_FOLDER");
+  if (rootKey === undefined) throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service");
+  const store = openLocation(configLocation ?? indexLocation);
+  try {
+    for (const { file, lines, fault } of await verifyLogs({ folder, rootKey, store })) {
+      process.stdout.write(`${file}: ${fault ?? `${lines} lines, complete`}\n`);
+      if (fault !== undefined) process.exitCode = 1;
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}
