@@ -118,7 +118,7 @@ export function deriveObjectKey(
 
 /** A keyed 16-byte fingerprint of an item's id: HMAC-SHA-256, truncated. */
 export function fingerprint(idKey: KeyObject, id: string): Uint8Array {
-  return createHmac("sha256", idKey).update(id, "utf8").digest().subarray(0, fingerprintBytes);
+  return createHmac("sha256", idKey).update(id).digest().subarray(0, fingerprintBytes);
 }
 
 export function randomSalt(): Uint8Array {
@@ -144,6 +144,6 @@ function hkdf(
   length: number,
 ): Uint8Array {
   // The label ends in a zero byte, which no label contains: label and context cannot run into each other.
-  const info = Buffer.concat([Buffer.from(label, "utf8"), Buffer.of(0), context]);
+  const info = Buffer.concat([Buffer.from(label), Buffer.of(0), context]);
   return new Uint8Array(hkdfSync("sha256", key, salt, info, length));
 }

@@ -19,12 +19,12 @@ const formatVersion = 1;
 export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5, wrapped: 6 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 
-/** What binds an object to its place. */
+/** What binds an object to its name in storage. */
 export interface ObjectContext {
   readonly kind: ObjectKind;
   /** 16 bytes. */
   readonly indexId: Uint8Array;
-  /** The storage key under which the object is kept. */
+  /** The storage key under which the object is kept, in ASCII. */
   readonly name: string;
 }
 
@@ -46,7 +46,6 @@ const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
 export const tagBytes = 16;
-const blocksMax = 2 ** 32 - 1;
 
 /** Seals the blocks of one new object, in order. */
 export class ObjectSealer {
@@ -77,7 +76,6 @@ export class ObjectSealer {
 
   /** The same of a block in pieces, in pieces: large ones are not copied to be put together. */
   sealPieces(plaintext: readonly Uint8Array[]): Uint8Array[] {
-    if (this.#blocks === blocksMax) throw new SealdexError("internal", "sealed object: too many blocks");
     const number = this.#blocks++;
     const cipher = createCipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
     cipher.setAAD(additionalData(this.header, number));
@@ -169,10 +167,10 @@ function headerPrefix(kind: ObjectKind, generation: number): Uint8Array {
 
 function contextBytes({ kind, indexId, name }: ObjectContext): Uint8Array {
   // Kind and id have fixed lengths and the name comes last: no two contexts have the same bytes.
-  return Buffer.concat([Buffer.of(objectKinds[kind]), indexId, Buffer.from(name, "latin1")]);
+  return Buffer.concat([Buffer.of(objectKinds[kind]), indexId, Buffer.from(name)]);
 }
 
-/** 96 bits: the block's number. Safe because the key serves one object and a number is used once. */
+/** 96 bits: the block's number. Safe because the key serves one object and a number is used once: more than 2^32 blocks throw. */
 function nonce(number: number): Uint8Array {
   const bytes = Buffer.alloc(12);
   bytes.writeUInt32BE(number, 8);

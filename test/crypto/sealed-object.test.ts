@@ -1,8 +1,8 @@
-import { createCipheriv, createSecretKey, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createHmac, createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { generateKey, parseIndexKey } from "../../src/crypto/keys.js";
+import { equalInConstantTime, fingerprint, generateKey, parseIndexKey } from "../../src/crypto/keys.js";
 import {
   headerBytes,
   type ObjectContext,
@@ -66,8 +66,33 @@ test("every flipped bit of an object is detected", () => {
   }
 });
 
+test("an altered block is reported with the cipher's error as its cause", () => {
+  const bytes = sealObject(parent, context, Buffer.from("short"));
+  bytes[bytes.length - 1] ^= 1;
+  expect(() => openObject(parent, context, bytes)).toThrowError(
+    expect.objectContaining({
+      code: "corrupt",
+      message: "stored object index/a/segment/b: block 0 was altered",
+      cause: expect.any(Error),
+    }),
+  );
+});
+
+test("bytes that are no object of this kind and format are reported as such, before keys are derived", () => {
+  const bytes = sealObject(parent, context, Buffer.from("short"));
+  for (let i = 0; i < 12; i++) {
+    const other = Uint8Array.from(bytes);
+    other[i] ^= 1;
+    expect(() => openObject(parent, context, other)).toThrow("it is not a segment of format 1");
+  }
+});
+
 test("every truncation and any extension of an object is detected", () => {
   const bytes = sealObject(parent, context, Buffer.from("short"));
+  expect(() => openObject(parent, context, bytes.subarray(0, headerBytes - 1))).toThrow("it is cut short");
+  expect(() => openObject(parent, context, bytes.subarray(0, headerBytes + tagBytes - 1))).toThrow(
+    "block 0 is cut short",
+  );
   for (let length = 0; length < bytes.length; length++) {
     expect(() => openObject(parent, context, bytes.subarray(0, length))).toThrowError(
       expect.objectContaining({ code: "corrupt" }),
@@ -109,6 +134,18 @@ test("the same plaintext never gives the same bytes", () => {
   expect(seen.size).toBe(2000);
 });
 
+test("secrets of different lengths differ, and equal ones are equal", () => {
+  expect(equalInConstantTime(Buffer.from("secret"), Buffer.from("secret"))).toBe(true);
+  expect(equalInConstantTime(Buffer.from("secret"), Buffer.from("secreT"))).toBe(false);
+  expect(equalInConstantTime(Buffer.from("secret"), Buffer.from("secrets"))).toBe(false);
+});
+
+test("the fingerprint of an id is the beginning of its HMAC in UTF-8", () => {
+  const id = "Käse 🧀";
+  const expected = createHmac("sha256", parent).update(Buffer.from(id, "utf8")).digest().subarray(0, 16);
+  expect(Buffer.from(fingerprint(parent, id))).toEqual(expected);
+});
+
 describe("index keys", () => {
   test("are accepted as 64 hexadecimal characters of either case, or as 32 bytes", () => {
     const key = generateKey();
@@ -127,6 +164,7 @@ describe("index keys", () => {
 
   test.each([
     ["ab", "expected 64 hexadecimal characters, got 2 characters"],
+    ["a".repeat(65), "expected 64 hexadecimal characters, got 65 characters"],
     ["z".repeat(64), "got 64 characters, not all hexadecimal"],
     [new Uint8Array(31), "expected 32 bytes, got 31"],
     [undefined, "got undefined"],
