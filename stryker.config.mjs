@@ -10,7 +10,10 @@ export default {
   // What is computed when a module is loaded would need every test for each mutant.
   ignoreStatic: true,
   coverageAnalysis: "perTest",
-  concurrency: 2,
+  concurrency: 1,
+  // A rerun tries only mutants whose source or tests have changed.
+  incremental: true,
+  incrementalFile: `node_modules/.stryker-incremental/${process.env.SEALDEX_MUTATE}.json`,
   dryRunTimeoutMinutes: 60,
   timeoutMS: 60_000,
   timeoutFactor: 4,
