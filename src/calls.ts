@@ -1,5 +1,5 @@
 /**
- * The calls under way of one client: closing waits for them and admits no more, and an aborted one ends.
+ * The calls in progress of one client: closing waits for them and admits no more, and an aborted one ends.
  *
  * Nothing of Node.js is used.
  */
@@ -33,7 +33,7 @@ export class Calls {
     return untilAborted(this.change(signal, work), signal);
   }
 
-  /** Refuses further calls, and resolves when none is under way. */
+  /** Refuses further calls, and resolves when none is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));

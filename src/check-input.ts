@@ -1,6 +1,6 @@
 /**
- * Checks of what callers give, wherever they give it: to the embedded index or to the client of a service. Messages say
- * what was expected and what kind of thing came, never what it holds.
+ * Checks of arguments, of the embedded index and of the client of a service. Messages say
+ * what was expected and what type was received, never its content.
  */
 
 import { dimensionMax } from "./engine/config.js";

@@ -1,4 +1,4 @@
-/** What clients are made with, and what creates and opens an index. */
+/** Options of clients, and of creating and opening an index. */
 
 import type { EmbeddingInput } from "./embedding/embedder.js";
 import type { ModelOptions } from "./embedding/model-options.js";
@@ -78,7 +78,7 @@ export interface EmbeddedClientOptions {
   readonly configLocation?: StorageLocation | BlobStore;
   /**
    * Where the newest anchor of each index is kept, by which every process that shares this location detects a rollback:
-   * a location that whoever controls the others does not control. Costs a small request per read, next to the others, and
+   * a location that an attacker who controls the others does not control. Costs a small request per read, next to the others, and
    * two per commit. Default: none, and a new process accepts an old state of the whole storage.
    */
   readonly anchorLocation?: StorageLocation | BlobStore;

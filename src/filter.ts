@@ -197,7 +197,7 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
     Object.keys(value).map((name) => {
       const at = member(where, name);
       if (!isOperator(name)) {
-        const what = name.startsWith("$") ? "unknown operator" : "a plain key beside operators";
+        const what = name.startsWith("$") ? "unknown operator" : "a plain key next to operators";
         throw invalid(at, `${what}; expected one of ${operators.join(", ")}`);
       }
       return condition(name, value[name], at);

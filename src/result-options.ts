@@ -1,10 +1,10 @@
-/** What every call can be given, and what calls with results can be given. */
+/** Options of every call, and of calls with results. */
 
-/** What every call can be given. */
+/** Options of every call. */
 export interface CallOptions {
   /**
    * Ends the call when it aborts: the call rejects with the signal's reason. A call that changes something has then
-   * changed nothing; one whose change is already being made goes on, and settles as if nothing had happened.
+   * changed nothing; one whose change is already being committed continues, and settles as usual.
    */
   readonly signal?: AbortSignal;
 }
@@ -20,7 +20,7 @@ export interface ResultOptions extends CallOptions {
   readonly rawMetadata?: boolean;
 }
 
-/** What an item has in place of `metadata` if `rawMetadata` is set. */
+/** Replaces `metadata` of an item if `rawMetadata` is set. */
 export interface RawMetadata {
   readonly metadataJson?: string;
 }

@@ -31,7 +31,7 @@ export interface QueryOptions<I extends readonly MatchField[] = readonly MatchFi
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /**
-   * Inverted lists of a trained index to probe, at most: lists that hardly hold a neighbour are passed over. Default 1, as in
+   * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. Default 1, as in
    * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 % recall.
    */
   readonly nProbes?: number;
@@ -65,7 +65,7 @@ export interface TextQuery<I extends readonly MatchField[] = readonly MatchField
 export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
   readonly queryContents: string;
   /**
-   * Scores the contents of the nearest items, four times as many as `topK`. Matches are ordered by score; items without
+   * Scores the contents of the nearest items, 4 * `topK` of them. Matches are ordered by score; items without
    * contents are left out.
    */
   readonly rerank: RerankInput;
@@ -104,7 +104,7 @@ export interface IndexDescription {
   readonly indexName: string;
   readonly type: IndexType;
   readonly metric: Metric;
-  /** Undefined until the first vector decides it. */
+  /** Undefined until the first vector determines it. */
   readonly dimension?: number;
   /** Inverted lists that exist now: 1 until trained. */
   readonly nLists: number;
@@ -129,7 +129,7 @@ export interface MemoryUse {
   readonly cacheBytesMax: number;
 }
 
-/** What a training has done. The phases come in this order; `done` grows to `total`, and both start anew with each phase. */
+/** What a training has done. The phases run in this order; `done` grows to `total`, and both restart with each phase. */
 export interface TrainingProgress {
   /** `sample` and `store` count items, `cluster` comparisons of two vectors, of which there may be fewer than foreseen. */
   readonly phase: "sample" | "cluster" | "store";
@@ -258,7 +258,7 @@ export interface Client extends AsyncDisposable {
   /** Deletes the index and everything in it. Throws as `loadIndex`. */
   deleteIndex(options: OpenIndexOptions): Promise<void>;
   /**
-   * Waits for the calls under way and releases what the client opened; what the caller gave it, a store or a database
+   * Waits for the calls in progress and releases what the client opened; what the caller passed in, a store or a database
    * client, stays open. Later calls reject with `invalid_request`. `await using` closes a client too.
    */
   close(): Promise<void>;

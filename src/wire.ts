@@ -227,7 +227,7 @@ export function decodeQuery(body: QueryBody): Query {
     filter: decodeFilter(body, "query"),
     include: body.include ?? ["distance", "metadata"],
   } as const;
-  // Clients exist that send `query_vectors: []` beside a text.
+  // Some clients send `query_vectors: []` along with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
   const queryContents = decodeContents(body.query_contents);
   if (vectors.length > 0 === (queryContents !== undefined)) {
@@ -284,7 +284,7 @@ export interface ErrorBody {
   readonly detail: string;
 }
 
-/** `status`: where it says more than the code's own, such as 413. */
+/** `status`: if it says more than the code's own, such as 413. */
 export function encodeError({ code, message }: SealdexError, status = statusOfCode(code)): ErrorBody {
   return { status_code: status, code, detail: toWireMessage(message) };
 }

@@ -73,7 +73,7 @@ const serverTable: Record<string, string> = {
   "main.ts": "commands/ commander sealdex/core node:fs",
 };
 
-/** Who may import whom: a folder or file of src/, and the folders, files and packages it may use beside itself. */
+/** Allowed imports: a folder or file of src/, and the folders, files and packages it may use besides itself. */
 const table: Record<string, string> = {
   "errors.ts": "",
   "engine/": "errors.ts",

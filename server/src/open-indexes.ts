@@ -2,14 +2,14 @@
  * Indexes kept open between requests, so that each need not read and unseal the index record again.
  *
  * An index is found by its name together with its key, so a wrong key is never answered from here. One that another
- * process deleted, or made anew under the same name, answers `not_found`: it is then closed and opened afresh.
+ * process deleted, or created again under the same name, answers `not_found`: it is then closed and opened again.
  */
 
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, SealdexError, type VectorIndex } from "sealdex/core";
 
 const openMax = 100;
-/** Keys of indexes that nobody uses leave memory after this long. */
+/** Keys of unused indexes leave memory after this long. */
 const idleMsMax = 10 * 60 * 1000;
 const sweepMs = 60 * 1000;
 

@@ -13,7 +13,7 @@ const smallBytes = 256 * 1024;
 const pieceCharacters = 64 * 1024;
 
 /**
- * What counts the bytes of one request's results before they are made: it waits until there is room for large ones, and
+ * Counts the bytes of one request's results before they are created: it waits until there is room for large ones, and
  * throws `too_large` beyond `bytesMax`. `semaphore`: of the bytes of all large results.
  */
 export function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {

@@ -39,7 +39,7 @@ export const done = Type.Object({ status: Type.String({ examples: ["success"] })
 const failed = Type.Object({
   status_code: Type.Integer(),
   code: Type.String({ description: "What went wrong, for programs.", examples: ["not_found"] }),
-  detail: Type.String({ description: "What was expected, what came, and where." }),
+  detail: Type.String({ description: "What was expected, what was received, and where." }),
 });
 
 export const indexKey = Type.String({
@@ -74,7 +74,7 @@ const contents = (description: string) =>
 
 const item = Type.Object({
   id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
-  vector: optional(vector, "May be left out where the index has an embedding model and contents are given."),
+  vector: optional(vector, "May be omitted if the index has an embedding model and contents are present."),
   contents: contents("A text, or an image for an embedding model that knows images."),
   keep: optional(
     Type.Union([Type.Boolean(), Type.String()]),
@@ -126,7 +126,7 @@ export const describeIndex = post(
       },
     ),
     training_failure: Type.Optional(
-      Type.String({ description: "Why the last automatic training failed, where it did." }),
+      Type.String({ description: "Why the last automatic training failed, if it did." }),
     ),
   }),
   address,

@@ -1,4 +1,4 @@
-/** A limit on what is under way at once, in whatever unit: those that do not fit wait, first come, first served. */
+/** A limit on what is in progress at once, in any unit: callers that do not fit wait, first come, first served. */
 
 import { SealdexError } from "sealdex/core";
 

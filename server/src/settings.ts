@@ -10,7 +10,7 @@ export interface Settings {
   readonly indexLocation: StorageLocation;
   readonly configLocation?: StorageLocation;
   readonly anchorLocation?: StorageLocation;
-  /** Accepted beside the keys that are issued, for everything. */
+  /** Accepted in addition to the keys that are issued, for everything. */
   readonly apiKeys: readonly string[];
   /** Authenticates the records of issued API keys, and is itself accepted for everything. */
   readonly rootKey?: string;
@@ -92,7 +92,7 @@ function parseSwitch(text: string, name: string): boolean {
 }
 
 /**
- * Throws `invalid_request` for a service that would accept no key. None can run without: anyone who reaches it could
+ * Throws `invalid_request` for a service that would accept no key. None can run without: anyone that reaches it could
  * delete indexes and try index keys.
  */
 export function requireKeys({ rootKey, apiKeys, auditFolder }: Settings): void {

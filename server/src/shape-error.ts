@@ -1,4 +1,4 @@
-/** What the validator of shapes found, as an error of ours: the place, what was expected, what came. */
+/** What the validator of shapes found, as a SealdexError: the location in the body, what was expected, what was received. */
 
 import type { FastifySchemaValidationError } from "fastify";
 import { SealdexError } from "sealdex/core";

@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 import type { Server } from "./http-server.js";
 
-/** Closes them when `app` closes, so that closing waits for requests under way and for nothing else. */
+/** Closes them when `app` closes, so that closing waits only for requests in progress. */
 export function closeSilentConnections(app: Server): void {
   const silent = new Set<Socket>();
   app.server.on("connection", (socket: Socket) => {

@@ -58,8 +58,8 @@ export type {
 } from "../vector-index.js";
 
 /**
- * A client of the service at `baseUrl`. Errors are those that the embedded library throws; beside them,
- * `unauthenticated` for a missing or unknown API key and `storage_unavailable` where the service does not answer.
+ * A client of the service at `baseUrl`. Errors are those that the embedded library throws; besides them,
+ * `unauthenticated` for a missing or unknown API key and `storage_unavailable` if the service does not answer.
  * Nothing is connected to before the first call.
  */
 export function createClient(options: HttpClientOptions): Client {

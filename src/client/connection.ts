@@ -1,6 +1,6 @@
 /**
  * Requests to a Sealdex service. Rejects with the `SealdexError` that the service answered, or with
- * `storage_unavailable` where no answer came, or not in time: from here, the service is where the index is stored. API
+ * `storage_unavailable` if there was no answer, or none in time: from here, the service is where the index is stored. API
  * key and bodies appear in no error.
  */
 

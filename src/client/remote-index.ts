@@ -79,7 +79,7 @@ export class RemoteIndex implements VectorIndex {
 
   /**
    * As the interface says, up to 10,000 items and 32 MiB of JSON. More is sent as several requests, each of which is
-   * stored whole or not at all: where one fails, those before it stay. What can be checked without the service is
+   * stored whole or not at all: if one fails, those before it stay. What can be checked without the service is
    * checked of all items before the first request.
    */
   async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
@@ -243,7 +243,7 @@ export class RemoteIndex implements VectorIndex {
     return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeCount(options), options));
   }
 
-  /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
+  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async train(options: TrainOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.train);
     if (options.onProgress !== undefined) {
@@ -255,7 +255,7 @@ export class RemoteIndex implements VectorIndex {
     await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 
-  /** As the interface says. Once asked for, the service finishes it, also where the call is aborted. */
+  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async compact(options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.compact);
     await this.#call("/v1/indexes/compact", {}, options);

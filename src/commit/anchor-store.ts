@@ -15,9 +15,9 @@ import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { anchorName, parseAnchorName, anchorPrefix, deletedIndexId } from "./object-names.js";
 
-/** Anchors of older versions that stay: a writer that was suspended finds out what became of its version. */
+/** Anchors of older versions that stay: a writer that was suspended learns the outcome of its version. */
 const keptVersions = 64;
-/** Old anchors are deleted together, once in so many versions. */
+/** Old anchors are deleted together, once per this many versions. */
 const pruneEvery = 64;
 const locateAttemptsMax = 3;
 
@@ -68,7 +68,7 @@ export class AnchorStore {
       if (anchored !== undefined && anchored !== digest) {
         throw new SealdexError(
           "rollback_detected",
-          `index "${indexName}": version ${version} has another history`,
+          `index "${indexName}": version ${version} of another history is anchored`,
         );
       }
     }

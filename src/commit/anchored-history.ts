@@ -1,6 +1,6 @@
 /**
- * Proves that the manifests which storage shows descend from an anchor, so that nobody can take an index back to an older state,
- * or to another history, unnoticed.
+ * Proves that the manifests which storage shows descend from an anchor, so that a rollback to an older state, or a switch to
+ * another history, is detected.
  */
 
 import { SealdexError } from "../errors.js";
@@ -11,7 +11,7 @@ import type { IndexIdentity } from "./index-identity.js";
 
 /** Manifests read at once along the chain. */
 const readAtOnce = 16;
-/** Digests that are kept of a proven chain: an anchor is rarely further behind than that. */
+/** Digests kept of a proven chain: an anchor is rarely further behind than that. */
 const keptDigests = 256;
 
 export class AnchoredHistory {
@@ -42,7 +42,7 @@ export class AnchoredHistory {
   }
 
   /**
-   * Throws `rollback_detected` unless `newest` is the anchored manifest or descends from it. `read` gives a manifest by its
+   * Throws `rollback_detected` unless `newest` is the anchored manifest or descends from it. `read` returns a manifest by its
    * version, null if there is none. Manifests below the history watermark of `newest` may have been deleted: then its version
    * alone counts.
    */
@@ -53,10 +53,10 @@ export class AnchoredHistory {
   ): Promise<void> {
     const { version } = newest.manifest;
     if (anchor !== undefined && version < anchor.version) {
-      throw this.#rolledBack(`version ${version} is shown, ${anchor.version} is anchored`);
+      throw this.#rolledBack(`storage shows version ${version}, but version ${anchor.version} is anchored`);
     }
     if (anchor !== undefined && (this.#proven.get(anchor.version) ?? anchor.digest) !== anchor.digest) {
-      throw this.#rolledBack(`version ${anchor.version} is of another history`);
+      throw this.#rolledBack(`version ${anchor.version} belongs to another history`);
     }
     const from = this.#start(anchor, version);
     let before: SealedManifest | undefined;
@@ -107,7 +107,7 @@ export class AnchoredHistory {
       !isChained ||
       (follows !== undefined && follows !== previous)
     ) {
-      throw this.#rolledBack(`version ${version} is of another history`);
+      throw this.#rolledBack(`version ${version} belongs to another history`);
     }
     this.#proven.set(version, digest);
     const [oldest] = this.#proven.keys();

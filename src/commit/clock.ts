@@ -24,7 +24,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** A moment, as both clocks showed it. */
+/** A moment, as read from both clocks. */
 export interface Instant {
   readonly wall: number;
   readonly steady: number;
@@ -34,7 +34,7 @@ export function instant(clock: Clock): Instant {
   return { wall: clock.wall(), steady: clock.steady() };
 }
 
-/** Milliseconds since a moment: never too few, while at most one of the two clocks goes wrong. */
+/** Milliseconds since a moment: never too few, as long as at most one of the two clocks is wrong. */
 export function elapsedMs(clock: Clock, since: Instant): number {
   return Math.max(clock.wall() - since.wall, clock.steady() - since.steady);
 }

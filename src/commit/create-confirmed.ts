@@ -4,7 +4,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 
 /**
  * Whether the blob of this key is now the one with these bytes, which no other writer has. A store that fails, or that
- * repeated the request on its own, does not tell which create was first; the blob itself does.
+ * repeated the request on its own, does not report which create was first; the blob itself does.
  */
 export async function createConfirmed(store: BlobStore, key: string, bytes: Uint8Array): Promise<boolean> {
   try {

@@ -2,13 +2,13 @@
 
 import type { Manifest } from "./manifest.js";
 
-/** What a change makes of the latest manifest; the log adds the rest. Null: nothing to do after all. */
+/** Applies a change to the latest manifest; the log adds the rest. Null: nothing to do after all. */
 export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"> | null;
 
 /** A change that waits to be committed. */
 export interface Pending {
   readonly change: Change;
-  /** Of the turn that it was promised. */
+  /** The holder of the turn that it was promised. */
   readonly holder?: string | undefined;
   resolve(committed: Manifest | null): void;
   reject(reason: unknown): void;
@@ -17,15 +17,15 @@ export interface Pending {
 export interface CommitGroup {
   /** The latest manifest with all changes of the group applied. */
   readonly draft: Manifest;
-  /** Changes in the draft: they are answered when it is stored. */
+  /** Changes in the draft: they settle when it is stored. */
   readonly members: readonly Pending[];
-  /** Changes that declined or threw after others of the group: they are tried again on what the group leaves. */
+  /** Changes that declined or threw after others of the group: they are retried on the group's result. */
   readonly deferred: readonly Pending[];
 }
 
 /**
- * Applies changes to a manifest, one after the other: first the one whose turn it is. A change that declines, or throws, is
- * answered only if what it saw is stored: what others of the group are about to do may yet fail.
+ * Applies changes to a manifest, one after the other: first the one whose turn it is. A change that declines, or throws,
+ * settles only if what it saw is stored: the other changes of the group may yet fail.
  */
 export function applyChanges(latest: Manifest, waiting: readonly Pending[]): CommitGroup {
   const { turn, ...rest } = latest;

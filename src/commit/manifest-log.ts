@@ -1,5 +1,5 @@
 /**
- * The sequence of an index's manifests, and how the next one comes to be: creating it is the commit.
+ * The sequence of an index's manifests, and how the next one is created: creating it is the commit.
  *
  * Words: the *known* manifest is the newest that this process has seen, the *newest* is asked of storage, and the *latest* is
  * what a change is applied to.
@@ -58,7 +58,7 @@ export class ManifestLog {
     this.#reader.remember({ sealed, at });
   }
 
-  /** Whether version 1 of a new index is certainly still there, for the record that is to name it. */
+  /** Whether version 1 of a new index is certainly still there, for the record that will name it. */
   async hasBegun(): Promise<boolean> {
     const { known } = this.#reader;
     return known !== undefined && (this.#reader.isFresh(known) || this.#reader.stands(known.sealed));
@@ -126,8 +126,8 @@ export class ManifestLog {
   }
 
   /**
-   * Claims the next commit for a change that has to read what others commit before it can be made, and that would lose the
-   * race to faster ones for ever. Others wait for it for `ms` at most. Returns the holder to commit it with.
+   * Claims the next commit for a change that has to read what others commit first, and that would keep losing the
+   * race to faster ones. Others wait for it for `ms` at most. Returns the holder to commit it with.
    */
   async claimTurn(ms: number): Promise<string> {
     const holder = randomBytes(16).toString("hex");
@@ -135,12 +135,12 @@ export class ManifestLog {
     return holder;
   }
 
-  /** Gives a turn back that will not be used. */
+  /** Releases a turn that will not be used. */
   async releaseTurn(holder: string): Promise<void> {
     if (this.known?.turn?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
-  /** Whether a commit of this process put manifests out of use since this was last asked. */
+  /** Whether a commit of this process advanced the history watermark since the last call. */
   takeRaised(): boolean {
     const raised = this.#raised;
     this.#raised = false;
@@ -152,13 +152,13 @@ export class ManifestLog {
     for (let lost = 0; this.#waiting.length > 0;) {
       // Usually no other process has written since: then creating the next manifest is all it takes.
       if (await this.#commitGroup(lost === 0)) lost = 0;
-      // The first time the manifest that was created first is just there to be read.
+      // The first manifest that won the race is simply read.
       else if (lost++ > 0) await this.#clock.pause(Math.min(contentionPauseMsMax, 2 ** lost));
     }
     this.#committing = false;
   }
 
-  /** Commits, or rejects, what waits. Returns false if another writer was first: then it waits still. */
+  /** Commits, or rejects, what waits. Returns false if another writer was first: then the changes keep waiting. */
   async #commitGroup(isOptimistic: boolean): Promise<boolean> {
     let base: SeenManifest;
     let latest: Manifest;
@@ -218,7 +218,7 @@ export class ManifestLog {
     if (this.#history === undefined) return;
     await this.#history.committed(next);
     const anchor = await this.#history.anchor();
-    // Others have gone on from here, or storage was rolled back and this commit built on an old state.
+    // Either others have continued from here, or storage was rolled back and this commit built on an old state.
     if (anchor !== undefined && anchor.version > next.manifest.version) await this.#reader.newest();
   }
 
@@ -247,7 +247,7 @@ export class ManifestLog {
       return false;
     throw new SealdexError(
       "storage_unavailable",
-      `index "${this.#index.indexName}": the write was held up for so long that nothing tells whether it was made`,
+      `index "${this.#index.indexName}": the write was delayed for so long that its outcome cannot be determined`,
     );
   }
 

@@ -1,9 +1,9 @@
 /**
  * Which manifest of an index is the newest.
  *
- * Manifests are deleted in ascending order, so as long as one is there, none after it is gone. What is found, or found
- * absent, after a remembered manifest counts only if that manifest is seen there afterwards: otherwise a deleted
- * manifest would pass for one not yet written. The look is spared while memory is fresh, since manifests stay for
+ * Manifests are deleted in ascending order, so as long as one exists, none after it is gone. What is found, or found
+ * absent, after a remembered manifest counts only if that manifest is seen in storage afterwards: otherwise a deleted
+ * manifest would pass for one not yet written. The check is skipped while the memory is fresh, since manifests stay for
  * `historyMs`.
  */
 
@@ -17,7 +17,7 @@ import { openManifest, type SealedManifest } from "./manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
 import { historyMs } from "./retention.js";
 
-/** Manifests read at once when catching up: 1, 2, 4, … and then the list is asked. */
+/** Manifests read at once when catching up: 1, 2, 4, … and then the list is read. */
 const aheadMax = 16;
 const locateAttemptsMax = 3;
 const freshMs = historyMs / 4;
@@ -54,7 +54,7 @@ export class ManifestReader {
     const history = this.#history;
     if (history === undefined) return this.remember(await this.#catchUp());
     const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp()]);
-    // The anchor may be of a commit that came between the two looks.
+    // The anchor may be of a commit made between the two reads.
     const isBehind = anchor !== undefined && anchor.version > found.sealed.manifest.version;
     const seen = isBehind ? await this.#catchUp() : found;
     await history.check(seen.sealed, anchor, (version) => this.read(version));
@@ -90,7 +90,7 @@ export class ManifestReader {
     return openManifest(keys, indexId, version, bytes);
   }
 
-  /** Remembers a manifest that is the newest. Returns the known one, which another call may have brought further. */
+  /** Remembers a manifest that is the newest. Returns the known one, which another call may have advanced. */
   remember(seen: SeenManifest): SeenManifest {
     const known = this.#known;
     if (known !== undefined && seen.sealed.manifest.version < known.sealed.manifest.version) return known;
@@ -142,7 +142,7 @@ export class ManifestReader {
     const prefix = manifestPrefix(this.#index.indexId);
     const [first] = await this.#store.list(prefix, { limit: 1 });
     if (first === undefined || isNumbered(first, prefix)) return first;
-    // What others put there is passed over.
+    // Foreign objects are skipped.
     return (await this.#store.list(prefix)).find((name) => isNumbered(name, prefix));
   }
 
@@ -164,7 +164,7 @@ function isSuccessor({ manifest }: SealedManifest, before: SealedManifest): bool
   return manifest.previous === before.digest && manifest.keyGeneration >= before.manifest.keyGeneration;
 }
 
-/** Whether the newest manifest can be what became of an earlier newest one. */
+/** Whether the newest manifest can be a successor of an earlier newest one. */
 function follows(newest: SealedManifest, before: SealedManifest): boolean {
   if (newest.manifest.version === before.manifest.version) return newest.digest === before.digest;
   return (

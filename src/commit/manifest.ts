@@ -13,7 +13,7 @@ import type { KeyRing } from "../keys/key-ring.js";
 import { type Watermark, firstWatermark } from "./retention.js";
 import { bornAt, manifestName } from "./object-names.js";
 
-/** What pins a stored object: nothing else passes for it. */
+/** Pins a stored object: no other object passes for it. */
 export interface ObjectRef {
   readonly name: string;
   /** The object's 76-byte header, base64. */
@@ -24,7 +24,7 @@ export interface ObjectRef {
 
 export interface SegmentRef extends ObjectRef {
   /**
-   * Greater than that of every segment committed before. A row hides rows of the same id in segments of lower
+   * Greater than that of every segment committed before. A row shadows rows of the same id in segments of lower
    * sequence; segments of equal sequence have no id in common.
    */
   readonly sequence: number;
@@ -48,9 +48,9 @@ export interface Manifest {
   readonly previous: string;
   /** The generation of the keys that sealed and signed it. It never decreases. */
   readonly keyGeneration: number;
-  /** The index was deleted: nothing it held exists any more. */
+  /** The index was deleted: none of its objects exist any more. */
   readonly dropped: boolean;
-  /** Undefined until the first vector decides it. */
+  /** Undefined until the first vector determines it. */
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
   readonly model?: ModelRef;
@@ -58,11 +58,11 @@ export interface Manifest {
   readonly olderModels?: readonly ObjectRef[];
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
-  /** Names of the objects that this version no longer names, and the one before it did. */
+  /** Names of the objects that the previous version named and this one does not. */
   readonly droppedObjects: readonly string[];
   /** Manifests below the floor may be gone. */
   readonly history: Watermark;
-  /** Objects born below the floor (see names.ts) that no version names yet will never be named. */
+  /** Objects born below the floor (see object-names.ts) that no version names yet will never be named. */
   readonly uploads: Watermark;
   /** The next commit is promised to a change; see `ManifestLog.claimTurn`. */
   readonly turn?: Turn;

@@ -3,10 +3,12 @@
  *
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
- * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`. Versions and numbers count down, so that the newest is the first of a list.
+ * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
  *
- * An object is born at the newest version that its writer knew. That tells, without a clock, what a crashed writer left
- * from what is still being written: see fence.ts.
+ * Versions and numbers count down, so that the newest is the first of a list.
+ *
+ * An object is born at the newest version that its writer knew. This distinguishes, without a clock, what a crashed writer left
+ * from what is still being written: see retention.ts.
  */
 
 import { randomBytes } from "node:crypto";
@@ -49,12 +51,12 @@ export function recordName(indexName: string, version: number): string {
   return recordPrefix(indexName) + countDown(version);
 }
 
-/** The index name in a record's key; undefined for what else lies among the records and is not ours. */
+/** The index name in a record's key; undefined for a key among the records that is not ours. */
 export function indexNameOf(key: string): string | undefined {
   const [, encoded] = /^names\/([a-z2-7]+)\/\d{16}$/.exec(key) ?? [];
   if (encoded === undefined) return undefined;
   const indexName = decodeBase32(encoded).toString("utf8");
-  // Bytes that are not UTF-8, and bits left over, do not survive the way there and back.
+  // Bytes that are not UTF-8, and bits left over, do not survive a round trip.
   return isIndexName(indexName) && key.startsWith(recordPrefix(indexName)) ? indexName : undefined;
 }
 
@@ -62,10 +64,10 @@ export function indexPrefix(indexId: Uint8Array): string {
   return `${indexesPrefix}${Buffer.from(indexId).toString("hex")}/`;
 }
 
-/** What every key of every index begins with. */
+/** The prefix of every key of every index. */
 export const indexesPrefix = "index/";
 
-/** The id of the index that a key belongs to; undefined for what else lies there and is not ours. */
+/** The id of the index that a key belongs to; undefined for a key that is not ours. */
 export function indexIdIn(key: string): Uint8Array | undefined {
   const [, id] = /^index\/([0-9a-f]{32})\//.exec(key) ?? [];
   return id === undefined ? undefined : Buffer.from(id, "hex");
@@ -76,9 +78,9 @@ export function afterFolder(key: string): string {
   return `${indexesPrefix}${key.split("/")[1]}0`;
 }
 
-/** What is left of an index without a record is marked with the time at which that was first seen. */
+/** Objects of an index without a record are marked with the time at which they were first seen. */
 export function orphanPrefix(indexId: Uint8Array): string {
-  return `${indexPrefix(indexId)}abandoned/`;
+  return `${indexPrefix(indexId)}orphan/`;
 }
 
 export function orphanName(indexId: Uint8Array, since: number): string {
@@ -98,10 +100,10 @@ export function manifestName(indexId: Uint8Array, version: number): string {
   return manifestPrefix(indexId) + countDown(version);
 }
 
-/** In the place of an index id: the index that the generation before belonged to was deleted. */
+/** In place of an index id: the index of the previous generation was deleted. */
 export const deletedIndexId = new Uint8Array(16);
 
-/** What the name of an anchor says. */
+/** The parts of an anchor's name. */
 export interface AnchorNameParts {
   readonly generation: number;
   readonly indexId: Uint8Array;
@@ -133,7 +135,7 @@ export function objectPrefix(indexId: Uint8Array, kind: IndexObjectKind): string
   return `${indexPrefix(indexId)}${kind}/`;
 }
 
-/** A new name, from which nothing can be told but its kind and which version its writer knew. */
+/** A new name, which reveals nothing but its kind and the version that its writer knew. */
 export function newObjectName(indexId: Uint8Array, kind: IndexObjectKind, born: number): string {
   return objectPrefix(indexId, kind) + padded(born) + randomBytes(16).toString("hex");
 }
@@ -144,7 +146,7 @@ export function bornAt(objectName: string): number {
   return Number(objectName.slice(start, start + numberDigits));
 }
 
-/** Whether a key below a prefix of records or manifests is one of theirs, and nothing that others put there. */
+/** Whether a key below a prefix of records or manifests is one of theirs, not a foreign object. */
 export function isNumbered(key: string, prefix: string): boolean {
   return key.startsWith(prefix) && /^\d{16}$/.test(key.slice(prefix.length));
 }

@@ -14,8 +14,8 @@ export interface Watermark {
 }
 
 /**
- * How long manifests stay readable one by one, and with them the objects they name. A reader or writer that was away for a
- * quarter of it trusts nothing it remembers before it has looked again; the rest allows for clocks that differ.
+ * How long manifests stay readable one by one, and with them the objects they name. A reader or writer that paused for a
+ * quarter of it trusts nothing it remembers before it has read again; the rest allows for clocks that differ.
  */
 export const historyMs = 15 * 60 * 1000;
 

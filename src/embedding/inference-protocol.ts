@@ -1,4 +1,4 @@
-/** What a thread for inference is asked, and what it answers. */
+/** The requests to a thread for inference, and its replies. */
 
 import type { Pooling } from "./embedder.js";
 import type { ImageSource } from "./read-image.js";

@@ -33,7 +33,7 @@ export class InferenceError extends Error {
 class InferenceThread {
   #worker: Worker | undefined;
   #running: PendingTask | undefined;
-  /** Those that somebody waits for at once come first. */
+  /** Tasks that a caller waits for directly run first. */
   readonly #urgent: PendingTask[] = [];
   readonly #waiting: PendingTask[] = [];
 
@@ -67,7 +67,7 @@ class InferenceThread {
     } catch (cause) {
       // A bundle in CommonJS has no URL of its own.
       this.#end(
-        `its module was not found beside the bundle (${cause instanceof Error ? cause.message : cause})`,
+        `its module was not found next to the bundle (${cause instanceof Error ? cause.message : cause})`,
       );
       return;
     }
@@ -104,7 +104,7 @@ class InferenceThread {
     this.#next();
   }
 
-  /** Fails everything that is under way; a later request starts another worker. */
+  /** Fails everything in progress; a later request starts another worker. */
   #end(reason: string): void {
     const jobs = [
       ...(this.#running ? [this.#running] : []),

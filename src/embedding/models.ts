@@ -32,7 +32,7 @@ export class Models {
     return (query, documents) => model.score(query, documents);
   }
 
-  /** Waits for nothing that is under way. */
+  /** Does not wait for work in progress. */
   close(): Promise<void> {
     this.#byName.clear();
     return this.#release();

@@ -1,5 +1,5 @@
 /**
- * What has to be known of a model besides its files: where they are, how the vectors of tokens become one, and what its
+ * What must be known about a model besides its files: where they are, how the vectors of tokens become one, and what its
  * makers put before texts. Of an unknown model the defaults hold: its name is its repository, the mean, no prefix.
  */
 
@@ -11,7 +11,7 @@ export interface Recipe {
   readonly pooling: Pooling;
   readonly queryPrefix: string;
   readonly documentPrefix: string;
-  /** Tokens of a text that the model was trained to read; the model's own limit where it is missing. */
+  /** Tokens of a text that the model was trained to read; the model's own limit if it is missing. */
   readonly tokensMax?: number;
 }
 

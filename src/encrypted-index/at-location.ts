@@ -1,10 +1,10 @@
-/** Work at a place that a caller names by its locations, or by a client that is there already. */
+/** Work on storage that a caller names by its locations, or by an open client. */
 
 import { invalid } from "../check-input.js";
 import type { EmbeddedClient as ClientOfLocations, EmbeddedClientOptions } from "../vector-index.js";
 import { EmbeddedClient } from "./embedded-client.js";
 
-/** Runs `work` as a call of the client, which is closed afterwards where it was opened here. `where` is for messages. */
+/** Runs `work` as a call of the client, which is closed afterwards if it was opened here. `where` is for messages. */
 export async function atLocation<T>(
   place: ClientOfLocations | EmbeddedClientOptions,
   where: string,

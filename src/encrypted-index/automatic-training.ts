@@ -4,7 +4,7 @@
  *
  * It runs in the background of the process whose write made it due, once writes have paused, one index at a time. No write
  * waits for it or fails with it. Where several processes train at once, the commit of one counts and the others begin again
- * or give up; where a process ends before it is done, the next write of any process finds it due.
+ * or give up; if a process ends before it is done, the next write of any process finds it due.
  */
 
 import { SealdexError } from "../errors.js";
@@ -66,7 +66,7 @@ export class AutomaticTraining {
     return this.#failures.get(index);
   }
 
-  /** A training that somebody asked for succeeded. */
+  /** A training that a caller requested succeeded. */
   forgetFailure(index: OpenIndex): void {
     this.#failures.delete(index);
   }
@@ -110,7 +110,7 @@ export class AutomaticTraining {
       await train(index, { signal });
       this.#failures.delete(index);
     } catch (error) {
-      // Deleted meanwhile: nothing to train, and nobody to tell.
+      // Deleted meanwhile: nothing to train, and no one to report to.
       if (signal.aborted || (error instanceof SealdexError && error.code === "not_found")) return;
       this.#failures.set(index, error instanceof Error ? error.message : String(error));
     }

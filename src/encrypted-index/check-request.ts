@@ -29,7 +29,7 @@ const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 
-/** What a query is to be compared with. */
+/** What a query is compared with. */
 export type QuerySubject =
   | { readonly vector: Vector }
   | { readonly vectors: readonly Vector[] }

@@ -1,4 +1,4 @@
-/** Collection of a whole place on demand: what belongs to no index that is there. */
+/** Garbage collection of a whole storage location on demand: objects that belong to no index. */
 
 import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
@@ -8,11 +8,11 @@ import { atLocation } from "./at-location.js";
 const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true });
 
 /**
- * Deletes what is left of indexes that were deleted, or whose creation, copying or deletion was cut short, once that has
- * been known for a day; what is found for the first time is marked. Returns of how many indexes something was deleted.
- * Needs no key. Asks storage about every index of the place, one after the other.
+ * Deletes the remaining objects of indexes that were deleted, or whose creation, copying or deletion was interrupted, a day after
+ * they were first found; what is found for the first time is marked. Returns the number of indexes of which something was
+ * deleted. Needs no key. Reads the storage of every index of the location, one after the other.
  *
- * `place`: locations, or an embedded client. Throws `corrupt` where an index's record is damaged.
+ * `place`: locations, or an embedded client. Throws `corrupt` if an index's record is damaged.
  */
 export async function collectGarbage(
   place: EmbeddedClient | EmbeddedClientOptions,

@@ -1,7 +1,7 @@
 /**
  * Copies an index to another place, as backup or to move it.
  *
- * One manifest is copied with everything it names, so the copy is the index as of one moment, whoever writes to the
+ * One manifest is copied with everything it names, so the copy is the index as of one moment, even if others write to the
  * source meanwhile. Objects come first, then the manifest, and the record, which makes the name, last: an interrupted
  * copy is no index yet, and the next attempt goes on with what is there.
  */
@@ -50,8 +50,8 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 });
 
 /**
- * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`; `already_exists` where the name
- * is taken at `to`, or the place has the index under another name; `corrupt` or `missing_object` where the source is
+ * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`; `already_exists` if the name
+ * is taken at `to`, or if `to` has the index under another name; `corrupt` or `missing_object` if the source is
  * damaged. After a failure or an interruption, the same call goes on with what was copied before.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
@@ -68,7 +68,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
       // Read last, it has the keys of the manifest that was copied.
       const record = await index.record.forName(newName);
       if (await to.stores.configStore.create(record.name, record.bytes)) return;
-      // Another copy, or an attempt whose end was not heard of, was first.
+      // Another copy, or an attempt whose outcome was lost, was first.
       await checkPlace(index, to.stores, newName);
     }),
   );
@@ -99,7 +99,7 @@ async function checkPlace(
     if (name === newName && !isThis) {
       throw new SealdexError(
         "already_exists",
-        `index "${newName}": the name is taken where it should be copied to`,
+        `index "${newName}": the name is taken at the target of the copy`,
       );
     }
     if (name !== newName && isThis) {
@@ -117,12 +117,12 @@ async function checkPlace(
   return undefined;
 }
 
-/** Throws `already_exists` where the place has a later state of the index than what was copied. */
+/** Throws `already_exists` if the target has a later state of the index than what was copied. */
 async function checkNewest(index: OpenIndex, { configStore }: ClientStores, version: number): Promise<void> {
   const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   if (newest === manifestName(index.indexId, version)) return;
   throw new SealdexError(
     "already_exists",
-    `index "${index.indexName}": the place it should be copied to has another state of it`,
+    `index "${index.indexName}": the target of the copy has another state of it`,
   );
 }

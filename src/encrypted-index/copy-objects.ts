@@ -15,7 +15,7 @@ import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import type { OpenIndex, ClientStores } from "./open-index.js";
 
-/** How far a copy has come. Every object counts twice: once copied, once verified in its new place. */
+/** The progress of a copy. Every object counts twice: once copied, once verified at the target. */
 export interface CopyProgress {
   readonly phase: "copy" | "verify";
   /** Objects and bytes of this phase that are done. */
@@ -29,7 +29,7 @@ export interface CopyProgress {
 export interface CopyOptions {
   readonly onProgress: ((progress: CopyProgress) => void) | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Only this version may be copied: the place already has a complete index of it, in which others may be reading. */
+  /** Only this version may be copied: the target already has a complete index of it, which others may be reading. */
   readonly only: number | undefined;
 }
 
@@ -40,7 +40,7 @@ const objectsAtOnce = 8;
 const heldBytesMax = 192 * 1024 * 1024;
 
 /**
- * Copies what the newest manifest of `index` names, then that manifest. Throws `corrupt` or `missing_object` where the
+ * Copies what the newest manifest of `index` names, then that manifest. Throws `corrupt` or `missing_object` if the
  * source is damaged, or something else is in the object's place. Gives the manifest.
  */
 export async function copyObjects(
@@ -54,7 +54,7 @@ export async function copyObjects(
     if (options.only !== undefined && options.only !== manifest.version) {
       throw new SealdexError(
         "already_exists",
-        `index "${index.indexName}": the place it should be copied to has an earlier state of it`,
+        `index "${index.indexName}": the target of the copy has an earlier state of it`,
       );
     }
     try {
@@ -191,5 +191,5 @@ async function createSame(
   if (await store.create(name, bytes, { signal })) return;
   const stored = await store.read(name, undefined, { signal });
   if (stored !== null && Buffer.compare(stored, bytes) === 0) return;
-  throw new SealdexError("already_exists", `stored object ${name}: the place holds something else`);
+  throw new SealdexError("already_exists", `stored object ${name}: the target holds something else`);
 }

@@ -63,7 +63,7 @@ export async function deleteMatching(
 }
 
 interface Tombstones {
-  /** As of which the items are to be deleted. */
+  /** The snapshot as of which items are deleted. */
   readonly manifest: Manifest;
   /** Their fingerprints. */
   readonly deleted: readonly Uint8Array[];

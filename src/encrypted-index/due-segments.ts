@@ -27,7 +27,7 @@ interface Run {
 }
 
 /**
- * Neighbouring segments to merge, oldest first, at most as many as one write may merge; none unless `count` runs of one tier are
+ * Neighbouring segments to merge, oldest first, at most what one write may merge; none unless `count` runs of one tier are
  * neighbours but for smaller ones, or the smaller ones have become too many.
  */
 export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {

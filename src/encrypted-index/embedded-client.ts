@@ -135,7 +135,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       await this.#configStore.delete([name]);
       throw new SealdexError(
         "storage_unavailable",
-        `index "${indexName}": its creation was held up for too long`,
+        `index "${indexName}": its creation was delayed for too long`,
       );
     }
     await index.log.anchorBeginning();

@@ -294,7 +294,7 @@ export class EncryptedIndex implements VectorIndex {
     this.#collectIfDue();
   }
 
-  /** The writer whose commit put manifests out of use deletes them, after its write and without failing it. */
+  /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */
   #collectIfDue(): void {
     const index = this.#index;
     if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));

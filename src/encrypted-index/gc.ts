@@ -1,6 +1,6 @@
 /**
- * Garbage collection: deletes the manifests that no reader needs any more, the objects that they dropped, and what crashed
- * writers left. Any number of collectors may run, next to any number of readers and writers, and any of them may crash.
+ * Garbage collection: deletes the manifests that no reader needs any more, the objects that they dropped, and the orphans of
+ * crashed writers. Any number of collectors may run, next to any number of readers and writers, and any of them may crash.
  *
  * Everything is decided by one manifest, the reference, which is at least a grace period old, or the newest if there is no grace.
  * A name enters the manifests once and leaves them once, so an object that an older version dropped and the reference does
@@ -40,7 +40,7 @@ export interface GcResult {
 const manifestsTogether = 32;
 const namesTogether = 1000;
 
-/** Collects on demand what is old enough, and advances the watermarks, so that more will be. */
+/** Collects on demand what is old enough, and advances the watermarks, so that more becomes old enough. */
 export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}): Promise<GcResult> {
   // Without grace the watermarks advance twice: everything stored so far is older than the second.
   while (await advanceWatermarks(index, graceMs ?? uploadMs))
@@ -70,7 +70,7 @@ async function collectOld(
   const latest = await index.log.newest();
   const reference = await manifestAt(index, latest, referenceVersion(latest, index.clock.wall(), graceMs));
   const floor = await manifestAt(index, latest, latest.history.floor);
-  // Another collector is further than this one.
+  // Another collector has progressed further.
   if (reference === null || floor === null) return { objects: 0, manifests: 0 };
   const left = await deleteUnnamed(index, reference, signal);
   const { objects, manifests } = await deleteHistory(index, floor, signal);
@@ -130,7 +130,7 @@ async function deleteHistory(
     if (signal?.aborted) break;
     const batch = names.slice(manifests, manifests + manifestsTogether);
     const perManifest = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
-    // A writer that was suspended may have left a manifest that never counted: what it dropped may be live.
+    // A suspended writer may have left a manifest that is not part of the history: what it dropped may be live.
     const dropped = perManifest.flat().filter((name) => !named.has(name));
     await index.store.delete(dropped);
     await index.log.store.delete(batch);

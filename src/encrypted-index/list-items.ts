@@ -112,7 +112,7 @@ async function readItemsOfPage(
   };
   for await (const rows of rowsById(snapshot, { filter, after, wanted: limit + 1, signal })) {
     for (let start = 0; start < rows.length;) {
-      // One more row tells whether there is another page.
+      // One more row shows whether there is another page.
       if (items.length === limit || bytes >= pageBytes) return { items, isLast: false };
       signal?.throwIfAborted();
       const some: StoredItem[] = [];

@@ -1,4 +1,4 @@
-/** Collects the live rows of segments in batches, each for one or two new segments. */
+/** The live rows of segments in batches, each for one or two new segments. */
 
 import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
@@ -10,7 +10,7 @@ import { type BlockOrder, liveBlocks } from "./live-blocks.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 
-/** Rows collected at once: each is a few objects, and more of them make the garbage collector hold the event loop. */
+/** Rows per batch: each is a few objects, and more of them make the garbage collector hold the event loop. */
 export const batchRowsMax = 2 ** 16;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
@@ -64,7 +64,7 @@ export async function* liveRowBatches(
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
       yield await flush();
     list = block.list;
-    // What was read ahead of the segments before is not needed any more.
+    // What was read ahead of earlier segments is not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
     const forward = readers.get(segment) ?? [reader.forward("records"), reader.forward("contents")];
     readers.set(segment, forward);

@@ -1,5 +1,5 @@
 /**
- * What is left of indexes that were deleted, or whose creation or deletion was interrupted. The manifests are stored next to the
+ * Orphans: the remaining objects of indexes that were deleted, or whose creation or deletion was interrupted. The manifests are stored next to the
  * records, so an index id with manifests and without a record is an orphan, unless it is being created at this moment. So it
  * is marked when it is first seen, and deleted by a process that sees it a day later.
  */
@@ -21,13 +21,13 @@ import {
   namesPrefix,
 } from "../commit/object-names.js";
 
-/** Marks an index that has no record any more: its remains are kept for a day, for writers that do not know yet. */
+/** Marks an index that has no record any more: its objects are kept for a day, for writers that do not know yet. */
 export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
   await configStore.create(orphanName(indexId, now), new Uint8Array(0));
 }
 
 /**
- * Deletes what is left of indexes without a record, if that was first seen a day ago. Returns how many indexes. Throws
+ * Deletes the objects of indexes without a record that were first seen a day ago. Returns the number of indexes. Throws
  * `corrupt` if a record is damaged, since it is unknown which index it belongs to.
  */
 export async function deleteOrphans(
@@ -52,7 +52,7 @@ export async function deleteOrphans(
   return deleted;
 }
 
-/** Every index that has anything in the configuration location, and since when it is marked. */
+/** Every index with objects in the configuration location, and since when it is marked. */
 async function readMarks(
   configStore: BlobStore,
 ): Promise<{ readonly indexId: Uint8Array; readonly since?: number }[]> {
@@ -79,7 +79,7 @@ async function recordedIds(configStore: BlobStore): Promise<Set<string>> {
   return new Set((await Promise.all(ids)).flat());
 }
 
-/** Manifests last, and in ascending order: while one is there, the rest can be found. */
+/** Manifests last, and in ascending order: while one exists, the rest can be found. */
 export async function deleteOrphan(
   indexStore: BlobStore,
   configStore: BlobStore,
@@ -91,7 +91,7 @@ export async function deleteOrphan(
   await configStore.delete(await configStore.list(orphanPrefix(indexId)));
 }
 
-/** Deletes all of an index but its manifests and mark. */
+/** Deletes all objects of an index except its manifests and mark. */
 export async function deleteObjects(indexStore: BlobStore, indexId: Uint8Array): Promise<void> {
   const names = await indexStore.list(indexPrefix(indexId));
   const kept = [manifestPrefix(indexId), orphanPrefix(indexId)];

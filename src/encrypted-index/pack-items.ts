@@ -41,7 +41,7 @@ export async function packItems(
   { keys, metric, dimension, embedder }: Packing,
 ): Promise<PackedItems> {
   if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
-  // The array is the caller's, who may change it while the event loop turns.
+  // The array belongs to the caller, who may change it while the event loop turns.
   const own: readonly Item[] = Array.from(items);
   const last = new Map<string, number>();
   await forEachYielding(own.length, (i) => last.set(checkId(own[i], i), i));

@@ -65,7 +65,7 @@ export async function rewrite(
   }
 }
 
-/** What else a rewrite changes in a manifest whose segments are replaced; null: nothing is to be changed. */
+/** What else a rewrite changes in a manifest whose segments are replaced; null: nothing changes. */
 export type AlsoChange = (latest: Manifest, replaced: Manifest) => Manifest | null;
 
 /**

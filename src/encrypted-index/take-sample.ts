@@ -13,7 +13,7 @@ const sampleBytesMax = 256 * 1024 * 1024;
 export interface SampleSize {
   /** Live rows of the snapshot. */
   readonly rows: number;
-  /** Lists that are to be learned. */
+  /** Lists to learn. */
   readonly lists: number;
   readonly dimension: number;
 }

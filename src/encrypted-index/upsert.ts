@@ -18,7 +18,7 @@ const segmentBytesMax = 32 * 1024 * 1024;
 const storingMax = 4;
 
 /**
- * Returns the manifest that holds the items, or null where there are none. Throws `dimension_mismatch` where another writer
+ * Returns the manifest that holds the items, or null if there are none. Throws `dimension_mismatch` if another writer
  * has meanwhile decided on another dimension.
  */
 export async function upsert(

@@ -19,7 +19,7 @@ export interface AddOptions {
   readonly onProgress?: (progress: AddProgress) => void;
   /**
    * Stops embedding and storing at once. The call rejects with the signal's reason, unless all was stored by then; what was
-   * stored stays, and of the batch under way all or nothing.
+   * stored stays, and of the batch in progress all or nothing.
    */
   readonly signal?: AbortSignal;
 }

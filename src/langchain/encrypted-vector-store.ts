@@ -268,7 +268,7 @@ export class EncryptedVectorStore extends VectorStore {
     return `EncryptedVectorStore(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  /** This store once `made` is; where that fails, nobody else could close it. */
+  /** This store once `opening` resolves; if that fails, no one else could close it. */
   async #orClose(opening: Promise<unknown>): Promise<this> {
     try {
       await opening;

@@ -50,7 +50,7 @@ export function maximalMarginalRelevance(
   }
 }
 
-/** Cosine similarities of a vector and rows, layout (n, dimension); 0 where one of the two has no direction. */
+/** Cosine similarities of a vector and rows, layout (n, dimension); 0 if one of the two has no direction. */
 function similarities(
   vector: Float64Array,
   vectorNorm: number,

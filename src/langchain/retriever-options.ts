@@ -1,4 +1,4 @@
-/** The arguments of `asRetriever`, which LangChain would take in part and ignore in part. */
+/** The arguments of `asRetriever`, some of which LangChain would ignore. */
 
 import type { Callbacks } from "@langchain/core/callbacks/manager";
 import type {

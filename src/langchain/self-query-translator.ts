@@ -16,8 +16,8 @@ import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 /**
  * Translates `eq ne lt gt lte gte`, `and` and `or`. Unlike LangChain's own translators, it never drops the default filter
- * where the model gives none, and leaves texts that look like numbers what they are: "2020" matches the text, and the
- * number too, since models put quotation marks where there should be none.
+ * if the model gives none, and keeps texts that look like numbers: "2020" matches the text, and the
+ * number too, since models add quotation marks that do not belong there.
  */
 export class SealdexTranslator extends BaseTranslator<EncryptedVectorStore> {
   declare VisitOperationOutput: Filter;
@@ -55,7 +55,7 @@ export class SealdexTranslator extends BaseTranslator<EncryptedVectorStore> {
   }
 
   /**
-   * Where one of the two says nothing, the other. Else as `mergeType` says, where `replace` keeps the generated one; with
+   * If one of the two is empty, the other. Else as `mergeType` says: `replace` keeps the generated one; with
    * `forceDefaultFilter`, always both.
    */
   override mergeFilters(

@@ -46,7 +46,7 @@ export class StoreIndex {
     return this.#remember(() => this.#loadOrCreate());
   }
 
-  /** As `open`, but throws `not_found` where there is no index. */
+  /** As `open`, but throws `not_found` if there is no index. */
   load(): Promise<OpenedIndex> {
     return this.#remember(() => this.#load());
   }

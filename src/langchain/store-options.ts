@@ -1,4 +1,4 @@
-/** What an `EncryptedVectorStore` is made with. */
+/** Options of an `EncryptedVectorStore`. */
 
 import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
@@ -38,7 +38,7 @@ interface StoreFields {
    * does not limit what is added. Later changes of the object change nothing.
    */
   readonly filter?: Filter;
-  /** Inverted lists to probe. Default: as many as the index chooses. */
+  /** Inverted lists to probe. Default: the index chooses. */
   readonly nProbes?: number;
   /** Probes on while an unprobed list could still hold a closer document. Default false. */
   readonly greedy?: boolean;
@@ -102,7 +102,7 @@ const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object
   pqBits: true,
 });
 
-/** Throws `invalid_request` for options that no store takes, or none at such a place. */
+/** Throws `invalid_request` for options that no store takes, or not for this kind of location. */
 export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
   checkOptions(args, namesFor(args));
   const { indexType = "ivfflat", indexConfigParams: params } = args;

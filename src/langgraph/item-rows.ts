@@ -1,6 +1,6 @@
 /**
  * Items of a LangGraph store as rows of an index: one row for each text that is embedded, at least one. All rows of an
- * item hold the whole of it, so that any of them answers a filter; the first, whose id is the item's, is what counts.
+ * item hold the whole of it, so that any of them answers a filter; the first, whose id is the item's, is authoritative.
  */
 
 import { createHash } from "node:crypto";
@@ -38,7 +38,7 @@ export function rowId(id: string, row: number): string {
   return row === 0 ? id : `${id}.${row}`;
 }
 
-/** An item's rows: one under each of `vectors`, or one under `blank` where there are none. */
+/** An item's rows: one under each of `vectors`, or one under `blank` if there are none. */
 export function toRows(
   item: Omit<ItemRow, "indexed" | "row" | "rows">,
   vectors: readonly (readonly number[])[],

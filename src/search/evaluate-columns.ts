@@ -119,7 +119,7 @@ function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows:
   return { certain: complement(possible, rows), possible: complement(certain, rows) };
 }
 
-/** What tells whether a column's value passes; undefined if too little of the value is known. */
+/** Tests whether a column's value passes; undefined if too little of the value is known. */
 function valueTest({ test, texts }: FieldCondition): (value: ColumnValue) => boolean | undefined {
   const beginnings = new Set<string>();
   for (const text of texts) if (text.length > textMax) beginnings.add(text.slice(0, textMax));

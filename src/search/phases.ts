@@ -16,7 +16,7 @@ export interface Progress {
   readonly threshold: number;
 }
 
-/** To be consumed one by one, each phase scanned before the next is asked for: `progress` decides whether there is one. */
+/** To be consumed one by one, each phase scanned before the next is requested: `progress` decides whether there is one. */
 export function* phases(
   scope: SearchScope,
   query: QueryVector,

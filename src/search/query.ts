@@ -59,7 +59,7 @@ export async function query(
   );
 }
 
-/** Results of queries that are under way together, in all. */
+/** Results of queries that run together, in all. */
 const candidatesMax = 20_000;
 
 async function searchAll(

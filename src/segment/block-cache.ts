@@ -14,7 +14,7 @@ const keptShare = 0.9;
 export class BlockCache {
   readonly bytesMax: number;
   readonly #groups = new Set<CacheGroup>();
-  /** Closes the groups whose holders nobody can reach any more. */
+  /** Closes the groups whose holders are unreachable. */
   readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
   #bytes = 0;
   #uses = 0;
@@ -35,7 +35,7 @@ export class BlockCache {
   }
 
   /**
-   * A group of values, to be closed at the latest when `holder` is garbage collected, to which neither a value nor `noteRemoval`
+   * A group of values, closed no later than when `holder` is garbage collected, to which neither a value nor `noteRemoval`
    * may refer. `noteRemoval` is called for each value outside the heap that is removed.
    */
   openGroup(holder: object, noteRemoval: () => void): CacheGroup {

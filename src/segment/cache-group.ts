@@ -31,7 +31,7 @@ export interface CacheAccount {
   tick(): number;
   /** Bytes were added, or removed if negative. */
   add(bytes: number): void;
-  /** A value outside the heap is no longer where it was. */
+  /** A value outside the heap has moved or was freed. */
   noteRemoval(): void;
   /** Evicts if the limit is exceeded. */
   settle(): void;
@@ -196,7 +196,7 @@ export class CacheGroup {
   }
 
   #entry<T extends CachedValue>(key: CacheKey<T>): Entry<T> | undefined {
-    // The one place where the type of a key stands for that of its value.
+    // The only cast: the type of a key determines that of its value.
     return this.#entries.get(key) as Entry<T> | undefined;
   }
 

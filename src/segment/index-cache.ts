@@ -21,7 +21,7 @@ export class IndexCache {
     this.#cache = cache;
   }
 
-  /** Changes with each value of this index that leaves kernel memory: until then, all of them are where they were. */
+  /** Changes with each value of this index that leaves kernel memory: until then, all of them stay at their addresses. */
   get epoch(): number {
     return this.#epoch.now;
   }
@@ -45,7 +45,7 @@ export class IndexCache {
     if (known !== undefined) return known.group;
     const epoch = this.#epoch;
     // Not the owner and not this cache: a value that refers to its owner, as a loaded model does to its model, would keep
-    // the group of an index that nobody uses any more.
+    // the group of an index that is not used any more.
     const holder = {};
     const group = this.#cache.openGroup(holder, () => {
       epoch.now = (epoch.now % epochMax) + 1;

@@ -8,7 +8,7 @@
  * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part longer than
  * 250, and no key is a whole-part prefix of another (`a` and `a/b` never both exist).
  *
- * Any number of calls may be under way at once; a driver bounds how many it works on.
+ * Any number of calls may be in progress at once; a driver bounds how many it works on.
  */
 
 /** `length` bytes from `offset`; whole numbers, 0 or more. */

@@ -25,7 +25,7 @@ const mebibyte = 1024 * 1024;
 const manyKeys = Array.from({ length: 1100 }, (_, i) => `many/k${String(i).padStart(4, "0")}`);
 
 export const cases: Record<string, ConformanceCase> = {
-  async "reads null where there is no blob"(open) {
+  async "reads null if there is no blob"(open) {
     const store = await open();
     await store.create("there", sample(3));
     strictEqual(await store.read("absent"), null);
@@ -236,7 +236,7 @@ export const cases: Record<string, ConformanceCase> = {
     await deleted;
   },
 
-  async "creates a deleted key anew"(open) {
+  async "creates a deleted key again"(open) {
     const store = await open();
     for (let i = 0; i < 3; i++) {
       strictEqual(await store.create("key", sample(100, i)), true);

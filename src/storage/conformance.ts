@@ -30,7 +30,7 @@ export interface OutageConformanceOptions extends ConformanceOptions {
 }
 
 /**
- * Registers cases in which the server is ended, killed and held up: for drivers that have one. Run them one
+ * Registers cases in which the server is stopped, killed and delayed: for drivers that have one. Run them one
  * after the other. A store may take up to a minute to give up a call; open one that is less patient.
  */
 export function outageConformance({ test, factory, server }: OutageConformanceOptions): void {

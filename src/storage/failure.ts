@@ -1,16 +1,16 @@
 /**
- * How drivers report what went wrong between them and a server. Errors of client packages hold commands with
- * their arguments, addresses and sometimes passwords; so nothing of them is passed on but their code.
+ * How drivers report failures between them and a server. Errors of client packages hold commands with
+ * their arguments, addresses and sometimes passwords; so only their code is passed on.
  */
 
 import { SealdexError } from "../errors.js";
 
-/** An operation was given up. Whether the server carried it out is not known. */
+/** An operation timed out. Whether the server carried it out is not known. */
 export class TimeoutError extends Error {
   readonly code = "ETIMEDOUT";
 }
 
-/** What `operation` settles to, or a TimeoutError after `timeoutMs`; the operation may then still go on. */
+/** The result of `operation`, or a TimeoutError after `timeoutMs`; the operation may then still continue. */
 export async function within<T>(timeoutMs: number, operation: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -24,8 +24,8 @@ export async function within<T>(timeoutMs: number, operation: Promise<T>): Promi
 }
 
 /**
- * `storage_unavailable`. Its cause has the `code` that `error` had, and nothing else of it. `meanings` has words for the
- * codes that its location is known to give; those that `refusals` matches say the same however often they are asked.
+ * `storage_unavailable`. Its cause has the `code` of `error`, and nothing else of it. `meanings` explains the codes of
+ * this location; codes that `refusals` matches are permanent.
  * A SealdexError is returned as it is.
  */
 export function unavailable(
@@ -46,18 +46,18 @@ export function unavailable(
   );
 }
 
-/** Whether what `unavailable` reported may be otherwise if it is tried again. */
+/** Whether a retry of what `unavailable` reported may succeed. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof SealdexError) || error.code !== "storage_unavailable") return false;
   return !(error.cause instanceof Error && "isRefusal" in error.cause && error.cause.isRefusal === true);
 }
 
-/** Whether this is what Node says of a server whose certificate it does not trust. */
+/** Whether Node reports this code for a certificate that it does not trust. */
 export function isUntrustedCertificate(code: string): boolean {
   return /CERT|^UNABLE_TO_/.test(code);
 }
 
-/** What stands for the code of an error that has none. A class's name would be another one in minified code. */
+/** The code of an error that has none. A class's name would differ in minified code. */
 export const noCode = "UNKNOWN";
 
 const networkMeanings: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ const networkMeanings: Readonly<Record<string, string>> = {
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return noCode;
   if ("code" in error && /^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
-  // Redis begins what it says with a code.
+  // Redis begins its messages with a code.
   const [word] = /^[A-Z]{2,30}(?= )/.exec(error.message) ?? [];
   return word ?? noCode;
 }

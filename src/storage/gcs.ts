@@ -1,7 +1,7 @@
 /**
  * Blobs as objects of a Google Cloud Storage bucket, through its XML interface, with an HMAC key and no SDK. Not through
  * its imitation of S3: that one ignores conditions on writes. Here `x-goog-if-generation-match: 0` creates an object
- * only where there is none.
+ * only if there is none.
  */
 
 import type { BlobStore } from "./blob-store.js";

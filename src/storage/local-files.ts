@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { ByteRange } from "./blob-store.js";
 
-const abandonedMs = 60 * 60 * 1000;
+const staleMs = 60 * 60 * 1000;
 
 /**
  * Makes a folder and those above it that are missing, for their owner only. Returns the first that was made, or
@@ -97,7 +97,7 @@ export async function deleteStaleTemporaries(folder: string): Promise<void> {
     if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
     const file = join(folder, name);
     const stats = await unlessAbsent(folder, stat(file));
-    if (stats !== null && Date.now() - stats.mtimeMs > abandonedMs) await unlessAbsent(folder, unlink(file));
+    if (stats !== null && Date.now() - stats.mtimeMs > staleMs) await unlessAbsent(folder, unlink(file));
   }
 }
 

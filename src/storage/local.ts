@@ -32,7 +32,7 @@ import {
   writeFile,
 } from "./local-files.js";
 
-/** Operations under way at once; each holds at most two open files. */
+/** Operations in progress at once; each holds at most two open files. */
 const operationsMax = 64;
 
 /**
@@ -71,7 +71,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       if (hasCode(cause, "EINVAL")) return;
       failure = new SealdexError(
         "storage_unavailable",
-        "local storage: a folder could not be synced, so what is in it may not last; open the location anew",
+        "local storage: a folder could not be synced, so its content may not be durable; open the location again",
         { cause },
       );
       throw failure;

@@ -69,7 +69,7 @@ export function openLocation(
     case "gcs":
       return retriedService(openGcs(location), "gcs storage", timeoutMs);
     default:
-      // What came instead is not shown: it could be a connection string in the wrong place.
+      // The received value is not shown: it could be a misplaced connection string.
       throw new SealdexError(
         "invalid_request",
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
@@ -141,7 +141,7 @@ function checkClient<T>(
     client !== null &&
     methodNames.every((name) => typeof Reflect.get(client, name) === "function");
   if (isOne && connectionString === undefined) return client as T;
-  const received = isOne ? "a connectionString beside it" : "something else";
+  const received = isOne ? "a connectionString as well" : "something else";
   throw new SealdexError(
     "invalid_request",
     `storage location ${location}: expected client to be ${expected}, got ${received}`,

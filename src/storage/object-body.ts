@@ -1,14 +1,14 @@
-/** Bytes of an answer's body, held against what was asked for and what the answer says of itself. */
+/** Bytes of a response's body, checked against the request and the response's own headers. */
 
 import type { ByteRange } from "./blob-store.js";
 import { ServiceError } from "./service-error.js";
 
-/** As much as is set aside on the word of a header alone. */
+/** The most memory that is allocated because of a header alone. */
 const trustedBytesMax = 1024 * 1024 * 1024;
 
 /**
- * The whole body, in memory of its own. `length`: what the answer says; with it, parts are put in place as they come,
- * and not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
+ * The whole body, in memory of its own. `length`: from the response's header; with it, chunks are copied as they arrive,
+ * not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
@@ -20,14 +20,14 @@ export async function readBody(
   let end = 0;
   for await (const part of body) {
     if (end + part.length > (isKnown ? length : bytesMax)) {
-      throw new ServiceError({ reason: "an answer that is too long" });
+      throw new ServiceError({ reason: "a response that is too long" });
     }
     if (isKnown) bytes.set(part, end);
     else parts.push(part);
     end += part.length;
   }
   if (isKnown) {
-    if (end < length) throw new ServiceError({ reason: "an answer that is too short" });
+    if (end < length) throw new ServiceError({ reason: "a response that is too short" });
     return bytes;
   }
   bytes = new Uint8Array(end);
@@ -40,8 +40,8 @@ export async function readBody(
 }
 
 /**
- * The part of an object that was asked for. `contentRange`: the header of that name; without one, the answer is the
- * whole object, as a server may give it. Throws a ServiceError for a part other than the one asked for.
+ * The requested range of an object. `contentRange`: the header of that name; without one, the response is the
+ * whole object, which a server may return. Throws a ServiceError for a range other than the requested one.
  */
 export function checkRange(
   bytes: Uint8Array,

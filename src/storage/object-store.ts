@@ -2,8 +2,8 @@
  * The contract of blob-store.ts over an object service: what the drivers for S3 and for Google Cloud Storage have in
  * common. A service only sends requests; which requests, and what their answers mean, is decided here.
  *
- * Each create carries a random token that is stored with the object. An answer that leaves open who won (a lost
- * connection, a conflict, "taken" after a retry somewhere on the way) is settled by asking whose token is there. That is
+ * Each create carries a random token that is stored with the object. An answer that leaves open which create won (a lost
+ * connection, a conflict, "taken" after a retry somewhere on the way) is settled by reading which token is there. That is
  * why a create may be sent again: it can never mistake its own object for another's.
  */
 
@@ -25,7 +25,7 @@ export interface ObjectService {
   get(name: string, range: ByteRange | undefined, signal: Signal): Promise<Uint8Array | null>;
   /** The token that the object was created with, undefined if it has none; null if there is no object. */
   tokenOf(name: string, signal: Signal): Promise<string | undefined | null>;
-  /** Creates an object unless there is one. "conflict": refused because another request was under way. */
+  /** Creates an object unless there is one. "conflict": refused because another request was in progress. */
   put(
     name: string,
     bytes: Uint8Array,
@@ -44,7 +44,7 @@ export interface ObjectService {
   close(): Promise<void>;
 }
 
-/** Requests under way at once: what a service's own client allows by default, and enough to fill a network. */
+/** Requests in progress at once: the default of a service's own client, and enough to saturate a network. */
 export const requestsMax = 64;
 const pageMax = 1000;
 const attemptsMax = 4;

@@ -39,7 +39,7 @@ export interface PostgresStoreOptions {
   readonly client?: PostgresPool | undefined;
   /** A table, or a schema and a table with a point in between; made if absent. */
   readonly tableName?: unknown;
-  /** After which an operation is given up. */
+  /** After which an operation times out. */
   readonly timeoutMs?: number;
 }
 
@@ -147,7 +147,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     async close() {
       await opening?.then(
         (opened) => opened.close(),
-        () => undefined, // It never opened; whoever called it knows.
+        () => undefined, // It never opened; the caller was told.
       );
     },
   };

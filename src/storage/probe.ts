@@ -59,7 +59,7 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
     if (winners.length !== 1) {
       throw refuse(
         `of ${creates} concurrent creates of one object ${winners.length} won, and exactly one must; ` +
-          "it has to honour the condition that a write is only done where there is no object yet",
+          "it has to honour the condition that a write is only done if there is no object yet",
       );
     }
     const isThere = async () => {
@@ -76,7 +76,7 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
     if (isCreatedTwice) throw refuse("an object could be created twice");
     if (!(await isThere())) throw refuse("an object that was there changed");
     if (part === null || Buffer.compare(part, winners[0].subarray(10, 30)) !== 0) {
-      throw refuse("a range of bytes came back wrong");
+      throw refuse("a read of a range of bytes returned wrong bytes");
     }
     const rest = await store.list(`${prefix}/`, { after: key });
     if (listed.join() !== key || rest.join() !== later) {

@@ -248,7 +248,7 @@ export async function checkServers(client: RedisClient, allowEviction: boolean):
     if (policy === undefined) continue;
     throw new SealdexError(
       "not_supported",
-      `storage location redis: expected a server that keeps what it is given, got maxmemory-policy ${policy}, which deletes ` +
+      `storage location redis: expected a server that never evicts, got maxmemory-policy ${policy}, which deletes ` +
         "parts of an index when memory runs short; set noeviction, or give allowEviction: true if losing the index is acceptable",
     );
   }

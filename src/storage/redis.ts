@@ -30,7 +30,7 @@ const operationsMax = 64;
 const timeoutMsDefault = 30_000;
 const buckets = 64;
 const tokenCharacters = 16;
-/** A page of a list, or of keys deleted together: what a server is busy with in one go. */
+/** Keys per page of a list, or deleted together: the work of a server in one command. */
 const keysAtOnce = 5_000;
 
 export interface RedisStoreOptions {
@@ -41,7 +41,7 @@ export interface RedisStoreOptions {
   /** What the server's keys begin with. */
   readonly path?: unknown;
   readonly allowEviction?: boolean | undefined;
-  /** After which an operation is given up. */
+  /** After which an operation times out. */
   readonly timeoutMs?: number;
 }
 
@@ -172,7 +172,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     async close() {
       await opening?.then(
         (connection) => connection.close(),
-        () => undefined, // It never opened; whoever called it knows.
+        () => undefined, // It never opened; the caller was told.
       );
     },
   };

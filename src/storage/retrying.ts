@@ -102,7 +102,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   };
 }
 
-/** Whether the blob is these bytes, or null if there is none: what became of a create that rejected. */
+/** Whether the blob is these bytes, or null if there is none: the outcome of a create that rejected. */
 export async function holdsBytes(
   store: BlobStore,
   key: string,
@@ -113,7 +113,7 @@ export async function holdsBytes(
   return stored && Buffer.compare(stored, bytes) === 0;
 }
 
-/** Errors of attempts that were given up; they are transient, whatever errors the driver itself reports. */
+/** Errors of attempts that timed out; they are transient, whatever errors the driver itself reports. */
 const timeouts = new WeakSet<object>();
 
 /** Runs one attempt; gives up when the time is over or the signal aborts. */

@@ -53,7 +53,7 @@ export function parseXml(text: string): XmlElement {
   }
   if (open.length > 1) throw new SyntaxError("XML: expected the end of an element, got the end of the text");
   if (document.children.length === 0) throw new SyntaxError("XML: expected a root element");
-  if (document.text.trim() !== "") throw new SyntaxError("XML: expected no text beside the root element");
+  if (document.text.trim() !== "") throw new SyntaxError("XML: expected no text next to the root element");
   return document.children[0];
 }
 

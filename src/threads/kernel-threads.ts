@@ -3,7 +3,7 @@
  * numbers, allocating and whatever has a meaning stays here, and which calls may run at once is for the caller to know.
  *
  * They start at the first call and end when the last client closes; idle, they keep no process alive. With one core, or
- * where threads are not to be had, the calls are made on this thread, and the event loop turns in between. Results do not
+ * without threads, the calls are made on this thread, and the event loop turns in between. Results do not
  * depend on where a call is made.
  */
 
@@ -19,7 +19,7 @@ import { workerSource } from "./worker-source.js";
 const threadsMax = 8;
 /** Calls at a thread: one that runs, and one so that it need not wait for the next. */
 const callsAtOnce = 2;
-/** How long calls may hold the event loop where there are no threads. */
+/** How long calls may hold the event loop if there are no threads. */
 const holdMsMax = 5;
 
 interface PendingCall {
@@ -51,14 +51,14 @@ export class KernelThreads {
 
   /**
    * Makes the calls, in any order and at once, and resolves when all are done. Where one fails it rejects with
-   * `internal`, also when all are done: nobody writes to memory any more that the caller is about to free.
+   * `internal`, also when all are done: then no thread writes any more to memory that the caller is about to free.
    */
   async run(calls: readonly KernelCall[]): Promise<void> {
     const results = await Promise.all(calls.map((call) => this.#send(call)));
     for (const error of results) if (error !== undefined) throw error;
   }
 
-  /** Ends the threads. Calls that are not done fail; a later `run` starts threads anew. */
+  /** Ends the threads. Calls that are not done fail; a later `run` starts new threads. */
   async close(): Promise<void> {
     for (const job of this.#queue.splice(0)) job.settle(failed("they were closed"));
     await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
@@ -92,7 +92,7 @@ export class KernelThreads {
     }
   }
 
-  /** Undefined where this process may not start threads; then none are asked for again. */
+  /** Undefined if this process may not start threads; then it does not try again. */
   #start(): Thread | undefined {
     let worker: Worker;
     try {

@@ -25,7 +25,7 @@ export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
       slice.restart();
     }
   } finally {
-    // Work that is given up frees what it holds; for work that is done this has no effect.
+    // Abandoned work frees what it holds; for work that is done this has no effect.
     work.return(undefined as T);
   }
 }

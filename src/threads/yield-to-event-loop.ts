@@ -1,6 +1,6 @@
 /** Lets other work of the process run between pieces of long work. */
 
-/** Those that wait for a turn. One continues per turn of the event loop: many at once hold it no longer than one does. */
+/** Callers that wait. One continues per turn of the event loop: many at once hold it no longer than one does. */
 const waiting: (() => void)[] = [];
 
 /** Lets other work of the process run. */
@@ -22,7 +22,7 @@ const sliceMs = 8;
 /** When anything yielded last: loops that begin one after another share a turn. */
 let yieldedAt = 0;
 
-/** Yields if nothing has yielded for longer than a turn may take. */
+/** Yields if nothing has yielded for longer than a slice. */
 export async function yieldIfDue(): Promise<void> {
   if (performance.now() - yieldedAt >= sliceMs) await yieldToEventLoop();
 }
@@ -35,7 +35,7 @@ export async function forEachYielding(n: number, visit: (i: number) => void): Pr
   }
 }
 
-/** The turn of one piece of work, from when it was made. Work that rarely takes a whole turn never has to await it. */
+/** The time slice of one piece of work, from its construction. Work that rarely takes a whole slice never has to await it. */
 export class TimeSlice {
   #startedAt = performance.now();
 
@@ -43,7 +43,7 @@ export class TimeSlice {
     return performance.now() - this.#startedAt >= sliceMs;
   }
 
-  /** Begins a new turn, after the work has yielded. */
+  /** Begins a new slice, after the work has yielded. */
   restart(): void {
     this.#startedAt = performance.now();
   }

@@ -1,4 +1,4 @@
-/** The JSON text of results, in pieces: large answers are sent while they are made. Metadata stay the text they are stored as. */
+/** The JSON text of results, in pieces: large responses are sent while they are written. Metadata stay the text they are stored as. */
 
 import type { ItemPage, Match, RawMetadata, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";

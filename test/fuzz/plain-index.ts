@@ -14,7 +14,7 @@ export class PlainIndex {
   readonly config: IndexConfigInput;
   readonly metric: Metric;
   readonly items = new Map<string, PlainItem>();
-  /** Undefined until the first vector decides it. */
+  /** Undefined until the first vector determines it. */
   dimension: number | undefined;
   trained = false;
 

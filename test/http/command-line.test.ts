@@ -128,7 +128,7 @@ test("SIGTERM ends a service on whose connections nothing is asked, and the log 
   const closed = [silent, slow, idle].map((socket) => once(socket.resume(), "close"));
   expect(await stop("SIGTERM")).toBe(0);
   await Promise.all(closed);
-  expect(output).toMatch(/"SIGTERM: stopping once the requests under way are answered".*"stopped"/s);
+  expect(output).toMatch(/"SIGTERM: stopping once the requests in progress are answered".*"stopped"/s);
 });
 
 test("a service that others can reach without TLS says so when it starts", async () => {

@@ -31,7 +31,7 @@ async function failures(fault: Fault): Promise<string[]> {
   return failed;
 }
 
-const absent = "reads null where there is no blob";
+const absent = "reads null if there is no blob";
 const created = "reads what was created";
 const taken = "creates a taken key neither in part nor in whole";
 const race = "lets exactly one of 32 concurrent creates win, whose bytes the others can read at once";
@@ -44,7 +44,7 @@ const many = "lists and deletes more than 1,000 keys";
 const keys = "takes every character and the longest keys";
 const deletes = "deletes what is there and ignores what is not";
 const order = "deletes in the order given";
-const anew = "creates a deleted key anew";
+const anew = "creates a deleted key again";
 const handles = "shows every change to other handles at once";
 const aborts = "leaves a blob whole or absent when its create is aborted, and goes on working";
 const crowd = "takes thousands of calls at once";

@@ -121,7 +121,7 @@ describe.skipIf(server === null)("s3", () => {
     const found = { AWS_ACCESS_KEY_ID: server!.accessKey, AWS_SECRET_ACCESS_KEY: server!.secretKey };
     expect(await run(found)).toBe("null");
     expect([...seen]).toEqual([undefined]);
-    // The server knows no sessions and may refuse the token; that it was sent is what counts.
+    // The server knows no sessions and may refuse the token; that it was sent is authoritative.
     await run({ ...found, AWS_SESSION_TOKEN: "a-session-token" });
     expect([...seen]).toContain("a-session-token");
     expect(await run({})).toBe(

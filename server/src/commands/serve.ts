@@ -13,7 +13,7 @@ export async function serve(version: string): Promise<void> {
   requireKeys(settings);
   const { host, port, apiKeys, rootKey, trustProxy, auditFolder, ...clientOptions } = settings;
   const { indexLocation, configLocation, ...others } = clientOptions;
-  // Opened here, since API keys are kept beside the configuration of indexes.
+  // Opened here, since API keys are kept next to the configuration of indexes.
   const configStore = openLocation(configLocation ?? indexLocation);
   const client = createClient({
     ...others,
@@ -38,7 +38,7 @@ export async function serve(version: string): Promise<void> {
   const stop = async (signal: NodeJS.Signals) => {
     // A second signal ends the process at once.
     for (const name of signals) process.removeAllListeners(name);
-    app.log.info(`${signal}: stopping once the requests under way are answered`);
+    app.log.info(`${signal}: stopping once the requests in progress are answered`);
     try {
       await app.close();
       await client.close();
