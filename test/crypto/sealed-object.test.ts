@@ -80,11 +80,24 @@ test("an altered block is reported with the cipher's error as its cause", () => 
 
 test("bytes that are no object of this kind and format are reported as such, before keys are derived", () => {
   const bytes = sealObject(parent, context, Buffer.from("short"));
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 8; i++) {
     const other = Uint8Array.from(bytes);
     other[i] ^= 1;
     expect(() => openObject(parent, context, other)).toThrow("it is not a segment of format 1");
   }
+});
+
+test("a key of a generation that is not known seals and opens nothing", () => {
+  const bytes = sealObject(parent, context, Buffer.from("short"));
+  for (let i = 8; i < 12; i++) {
+    const other = Uint8Array.from(bytes);
+    other[i] ^= 1;
+    expect(() => openObject(parent, context, other)).toThrow("a key that the index record does not hold");
+  }
+  const unknown = { generation: 3, key: () => undefined };
+  expect(() => sealObject(unknown, context, Buffer.from("short"))).toThrowError(
+    expect.objectContaining({ code: "internal", message: "sealed object: its parent key is not known" }),
+  );
 });
 
 test("every truncation and any extension of an object is detected", () => {
