@@ -6,12 +6,15 @@ import { isObjectLike, type JsonObject } from "./filter-match.js";
 const listValuesMax = 10_000;
 /** Values in all conditions of a filter, those inside arrays and objects included. */
 const valuesMax = 100_000;
+/** Characters of all texts in these values. */
+const textCharactersMax = 2 * 1024 * 1024;
 /** Nesting of a value to compare with. */
 const valueDepthMax = 32;
 
-/** How many values of a filter were checked so far. */
+/** How many values of a filter were checked so far, and the characters of their texts. */
 export interface ValueCount {
   values: number;
+  textCharacters: number;
 }
 
 /** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would never do what it seems to say. */
@@ -50,6 +53,9 @@ function faultOf(value: unknown, depth: number, count: ValueCount): string | nul
       if (fault !== null) return member("", key) + fault;
     }
     return null;
+  }
+  if (typeof value === "string" && (count.textCharacters += value.length) > textCharactersMax) {
+    return `: expected at most ${textCharactersMax} characters of texts in all`;
   }
   const isScalar = value === null || typeof value === "string" || typeof value === "boolean";
   return isScalar || Number.isFinite(value) ? null : `: expected a JSON value, got ${typeName(value)}`;

@@ -83,8 +83,8 @@ type InterfaceTyped = object & { readonly [Symbol.iterator]?: never; readonly [S
 /**
  * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 }, "author.name": "Ann" }`. `{}`
  * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
- * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in each `$in` and `$nin`, 100,000 in all, paths of
- * 100 parts and, together, 65,536 characters.
+ * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in each `$in` and `$nin`, 100,000 in all, texts of
+ * 2,097,152 characters in all, paths of 100 parts and, together, 65,536 characters.
  */
 export type Filter = LogicalOperators & NoOtherOperators & (Fields | InterfaceTyped);
 
@@ -132,7 +132,12 @@ type Operator = (typeof operators)[number];
  * in the filter the offending part is.
  */
 export function compileFilter(filter: unknown): CompiledFilter {
-  const root = compileObject(filter, "filter", 1, { nodes: 0, values: 0, pathCharacters: 0 });
+  const root = compileObject(filter, "filter", 1, {
+    nodes: 0,
+    values: 0,
+    textCharacters: 0,
+    pathCharacters: 0,
+  });
   return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
 }
 

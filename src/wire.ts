@@ -6,7 +6,7 @@
  * snake_case lives here and in the server's schemas. Defaults of the HTTP interface are in the `decode` half of a
  * request, the library's in its `encode` half. A request has passed the server's schemas before it is decoded here;
  * what its values mean is the library's to check. Where JSON would lose something (NaN, undefined, a bigint),
- * `encode` throws `invalid_request`. Nothing of Node.js is used.
+ * `encode` throws `invalid_request`. The client's half uses nothing of Node.js.
  */
 
 import type { IndexType, Metric } from "./engine/config.js";
@@ -45,6 +45,7 @@ export {
 } from "./wire/listing.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
 export { idTexts, itemTexts, matchTexts, pageTexts } from "./wire/result-text.js";
+export { yieldIfDue } from "./threads/yield-to-event-loop.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;

@@ -409,6 +409,15 @@ describe("what is refused", () => {
     expect(seen).toBeLessThanOrEqual(100_000);
   });
 
+  test("texts of values have at most 2,097,152 characters in all", () => {
+    const texts = (...lengths: number[]) => ({ a: { $in: lengths.map((length) => "x".repeat(length)) } });
+    expect(rejection(texts(2 ** 20, 2 ** 20))).toBe("accepted");
+    expect(rejection(texts(2 ** 20, 2 ** 20, 1))).toMatch(
+      /expected at most 2097152 characters of texts in all$/,
+    );
+    expect(rejection({ ...texts(2 ** 20), b: ["x".repeat(2 ** 20)], c: "x" })).toMatch(/2097152 characters/);
+  });
+
   test("paths have at most 100 parts and 65,536 characters in all", () => {
     const parts = (n: number) => ({ [Array(n).fill("a").join(".")]: 1 });
     expect(rejection(parts(100))).toBe("accepted");

@@ -48,10 +48,9 @@ const serverTable: Record<string, string> = {
   "shape-error.ts": "fastify sealdex/core",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
   "limits.ts": "sealdex/wire node:v8",
-  "time-slice.ts": "",
   "semaphore.ts": "sealdex/core",
-  "body/": "shape-error.ts time-slice.ts ajv fastify sealdex/core sealdex/wire node:stream",
-  "results.ts": "request-end.ts semaphore.ts time-slice.ts fastify sealdex/core node:stream",
+  "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
+  "results.ts": "request-end.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "schemas/": "schemas.ts keys/ typebox",
@@ -84,6 +83,7 @@ const table: Record<string, string> = {
   "storage/": "check-input.ts option-names.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
   "check-input.ts": "engine/config.ts errors.ts",
+  "json-text.ts": "check-input.ts",
   "option-names.ts": "check-input.ts",
   "method-options.ts": "option-names.ts vector-index.ts",
   "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
@@ -91,7 +91,8 @@ const table: Record<string, string> = {
   "filter-operand.ts": "filter-match.ts errors.ts",
   "filter-match.ts": "",
   "peer-package.ts": "errors.ts",
-  "embedding/": "errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
+  "embedding/":
+    "threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "embedding/image.ts",
   "result-options.ts": "",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
@@ -105,11 +106,12 @@ const table: Record<string, string> = {
   "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
-    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts option-names.ts
+    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
     method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
-  "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
+  "wire.ts":
+    "wire/ threads/yield-to-event-loop.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
-    "embedding/image.ts check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
+    "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",

@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readTokenTable, sumRows, type TokenTable } from "./token-table";
+import { addRows, readTokenTable, type TokenTable } from "./token-table";
 import { Vocabulary } from "./vocabulary";
 
 const data = join(__dirname, "..", "data");
@@ -28,8 +28,21 @@ export const revision = "static-minilm-256-int4-1";
 
 /** The vector of `text`: 256 components of Euclidean norm 1, or all 0 if no token of it is in the table. */
 export function embed(text: string): Float32Array {
+  const work = embedInPieces(text);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** As `embed`, with a pause every few milliseconds: 1 MiB of text takes up to a second. */
+export function* embedInPieces(text: string): Generator<void, Float32Array> {
   const { vocabulary, table } = model();
-  const sums = sumRows(table, vocabulary.tokenize(text));
+  const sums = new Float64Array(dimension);
+  for (const ids of vocabulary.tokenize(text)) {
+    addRows(table, ids, sums);
+    yield;
+  }
   let squares = 0;
   for (let i = 0; i < dimension; i++) squares += sums[i] * sums[i];
   const norm = Math.sqrt(squares);
@@ -40,7 +53,7 @@ export function embed(text: string): Float32Array {
 
 /** The ids of a text's tokens, in order: WordPiece over the table's vocabulary, 0 for what it does not know. */
 export function tokenIds(text: string): readonly number[] {
-  return model().vocabulary.tokenize(text);
+  return [...model().vocabulary.tokenize(text)].flat();
 }
 
 /** Read when first used: some 20 ms. */

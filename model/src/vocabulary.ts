@@ -1,6 +1,6 @@
 /** WordPiece: the longest pieces of a vocabulary that make up a word, from its beginning. */
 
-import { wordsOf } from "./words";
+import { wordsIn } from "./words";
 
 /** The id of every word that the vocabulary's pieces do not make up, and its name. */
 export const unknownId = 0;
@@ -8,30 +8,42 @@ const unknownName = "[UNK]";
 const charactersMax = 100;
 /** Words remembered with their pieces. Most texts use few words that are not pieces themselves. */
 const rememberedMax = 20_000;
+/** Ids between two pauses: a few milliseconds, if every word has to be cut. */
+const idsTogether = 2048;
 
 export class Vocabulary {
   /** Ids by piece. A piece that goes on a word begins with `##`. */
   readonly #ids: ReadonlyMap<string, number>;
+  /** Of the longest piece, without `##`. */
+  readonly #pieceLengthMax: number;
   readonly #remembered = new Map<string, readonly number[]>();
 
   /** `pieces`: the piece of every id, in order. */
   constructor(pieces: readonly string[]) {
     this.#ids = new Map(pieces.map((piece, id) => [piece, id]));
+    this.#pieceLengthMax = Math.max(...pieces.map((piece) => piece.replace(/^##/, "").length));
   }
 
-  /** The ids of the text's pieces, in order. */
-  tokenize(text: string): readonly number[] {
-    const ids: number[] = [];
+  /** The ids of the text's pieces, in order: all of a short text at once, else some at a time, with pauses in between. */
+  *tokenize(text: string): Generator<readonly number[], void> {
+    let ids: number[] = [];
+    let isFirst = true;
     // The unknown piece's own name, written out in a text, is that piece and ends the word before it.
-    text.split(unknownName).forEach((part, i) => {
-      if (i > 0) ids.push(unknownId);
-      for (const word of wordsOf(part)) {
-        const id = this.#ids.get(word);
-        if (id === undefined) ids.push(...this.#piecesOf(word));
-        else ids.push(id);
+    for (const part of text.split(unknownName)) {
+      if (!isFirst) ids.push(unknownId);
+      isFirst = false;
+      for (const word of wordsIn(part)) {
+        if (word !== undefined) {
+          const id = this.#ids.get(word);
+          if (id === undefined) ids.push(...this.#piecesOf(word));
+          else ids.push(id);
+          if (ids.length < idsTogether) continue;
+        }
+        yield ids;
+        ids = [];
       }
-    });
-    return ids;
+    }
+    yield ids;
   }
 
   #piecesOf(word: string): readonly number[] {
@@ -48,7 +60,7 @@ export class Vocabulary {
     if (characters.length > charactersMax) return [unknownId];
     const pieces: number[] = [];
     for (let start = 0; start < characters.length;) {
-      let end = characters.length;
+      let end = Math.min(characters.length, start + this.#pieceLengthMax);
       let id: number | undefined;
       for (; end > start && id === undefined; end--) {
         id = this.#ids.get((start > 0 ? "##" : "") + characters.slice(start, end).join(""));

@@ -3,9 +3,9 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
+import { yieldIfDue } from "sealdex/wire";
 import type { Semaphore } from "./semaphore.js";
 import { untilDisconnected, whenEnded } from "./request-end.js";
-import { TimeSlice } from "./time-slice.js";
 
 /** Results up to this size do not wait for others to be sent. */
 const smallBytes = 256 * 1024;
@@ -48,10 +48,9 @@ export function sendJson(reply: FastifyReply, texts: Iterable<string>): FastifyR
 
 async function* withTurns(begin: readonly string[], pieces: Iterator<string>): AsyncGenerator<string> {
   yield* begin;
-  const slice = new TimeSlice();
   for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
     yield next.value;
-    await slice.yieldIfDue();
+    await yieldIfDue();
   }
 }
 

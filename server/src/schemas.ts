@@ -25,6 +25,8 @@ function post<S extends TSchema, P extends TProperties>(tag: string, summary: st
   return { tags: [tag], summary, body: Type.Object(body), response: answers(answer) };
 }
 
+/** Of a text to search for, in characters: as much as the contents of an item can be. */
+const queryTextLengthMax = 1024 * 1024;
 /** Names of fields, each of them once or twice. */
 const fieldsMax = 16;
 const metric = oneOf("euclidean", "cosine", "squared_euclidean");
@@ -60,11 +62,11 @@ const indexConfig = Type.Object({
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
 });
 
-const contents = (description: string) =>
+const contents = (description: string, limits: { readonly maxLength?: number } = {}) =>
   Type.Optional(
     Type.Union(
       [
-        Type.String(),
+        Type.String(limits),
         Type.Object({ base64: Type.String() }, { description: "A PNG, JPEG, WebP or GIF file." }),
         Type.Null(),
       ],
@@ -181,7 +183,9 @@ export const query = post(
         description: "1D: a single query. 2D: a batch of at most 1,000.",
       }),
     ),
-    query_contents: contents("A text or an image to search for, instead of query_vectors."),
+    query_contents: contents("A text or an image to search for, instead of query_vectors.", {
+      maxLength: queryTextLengthMax,
+    }),
     top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
     n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),

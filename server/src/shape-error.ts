@@ -48,6 +48,8 @@ function describeFault(error: FastifySchemaValidationError): string {
       return `expected one of ${(params.allowedValues as readonly string[]).join(", ")}`;
     case "maxItems":
       return `expected at most ${String(params.limit)} entries, got ${(data as readonly unknown[]).length}`;
+    case "maxLength":
+      return `expected at most ${String(params.limit)} characters`;
     default:
       return message;
   }

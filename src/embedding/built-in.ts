@@ -2,8 +2,9 @@
 
 import { SealdexError } from "../errors.js";
 import type { Embedder } from "./embedder.js";
-import { lexicalVector } from "./lexical.js";
-import { loadSemanticVector, meaningDimension } from "./semantic.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
+import { lexicalVectorInPieces } from "./lexical.js";
+import { loadSemanticVector, meaningDimension, type TextVector } from "./semantic.js";
 
 /** The model that the name `default` stands for. */
 export const defaultModel = "sealdex/semantic-1024";
@@ -11,11 +12,6 @@ export const defaultModel = "sealdex/semantic-1024";
 const lexicalMin = 16;
 const semanticMin = meaningDimension + lexicalMin;
 const dimensionMax = 8192;
-
-/** Characters embedded before other work gets its turn: about 10 ms. */
-const charactersAtATime = 250_000;
-
-type TextVector = (text: string, dimension: number) => Float32Array;
 
 /** The full name of a model: `default` stands for the built-in one with meaning. */
 export function modelName(name: string): string {
@@ -55,7 +51,7 @@ export function lexicalEmbedder(dimension: number): Embedder {
       `dimension: expected an integer from ${lexicalMin} to ${dimensionMax}, got ${received}`,
     );
   }
-  return textEmbedder(dimension, async () => lexicalVector);
+  return textEmbedder(dimension, async () => lexicalVectorInPieces);
 }
 
 function textEmbedder(dimension: number, load: () => Promise<TextVector>): Embedder {
@@ -64,23 +60,24 @@ function textEmbedder(dimension: number, load: () => Promise<TextVector>): Embed
       texts.forEach((text, i) => checkText(text, `texts[${i}]`));
       const vectorOf = await load();
       const vectors: Float32Array[] = [];
-      let characters = 0;
-      for (const text of texts) {
-        if (characters >= charactersAtATime) {
-          await new Promise((resolve) => setImmediate(resolve));
-          characters = 0;
-        }
-        vectors.push(vectorOf(text, dimension));
-        // A text costs something however short it is: its vector.
-        characters += text.length + dimension;
-      }
+      for (const text of texts) vectors.push(await finish(vectorOf(text, dimension)));
       return vectors;
     },
     async embedQuery(text) {
       checkText(text, "text");
-      return (await load())(text, dimension);
+      return finish((await load())(text, dimension));
     },
   };
+}
+
+/** Lets other work run at the pauses, and between texts. */
+async function finish<T>(work: Generator<void, T>): Promise<T> {
+  await yieldIfDue();
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    await yieldIfDue();
+  }
 }
 
 function isDimension(dimension: number, min: number): boolean {

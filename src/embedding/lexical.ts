@@ -5,7 +5,8 @@
  *
  * A vector depends on text and dimension alone and stays the same in all versions and on all machines (but characters
  * that a later Unicode adds count as separators where the JavaScript engine does not know them yet):
- * 1. The text in NFKC, then in lower case. From here on a character is a UTF-16 code unit.
+ * 1. The text without the marks (Unicode M) that follow 30 others, in NFKC, then in lower case. From here on a
+ *    character is a UTF-16 code unit.
  * 2. A word is a longest run of letters, digits and marks (Unicode L, N, M) that does not begin with a mark. An
  *    ideograph or kana (letter or digit of script extension Han, Hiragana or Katakana) is a word of its own.
  * 3. Kind-1 feature of a word: its first 5 characters. Kind-2 features: each 4 consecutive characters of `<word>`.
@@ -110,14 +111,28 @@ class FeatureSums {
   }
 }
 
-/** Of the text at hand: the table outlives it, so that a short text costs no allocation of one. */
+/** Of a text that takes no pause: the table outlives it, so that a short text costs no allocation of one. */
 const textFeatures = new FeatureSums();
 
 /** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 if there are no words. */
 export function lexicalVector(text: string, dimension: number): Float32Array {
-  const features = textFeatures;
+  const work = lexicalVectorInPieces(text, dimension);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Characters between two pauses: some milliseconds. A shorter text takes none. */
+const charactersTogether = 32_768;
+
+/** As `lexicalVector`, with a pause every few milliseconds. */
+export function* lexicalVectorInPieces(text: string, dimension: number): Generator<void, Float32Array> {
+  const isShort = text.length * expansionMax <= charactersTogether;
+  const features = isShort ? textFeatures : new FeatureSums();
   features.clear();
-  addFeatures(text.normalize("NFKC").toLowerCase(), features);
+  const normal = isShort ? normalized(text) : yield* normalizedInPieces(text);
+  yield* addFeatures(normal.toLowerCase(), features);
 
   const components = new Float64Array(dimension);
   for (let i = 0; i < features.size; i++) {
@@ -135,10 +150,49 @@ export function lexicalVector(text: string, dimension: number): Float32Array {
   return vector;
 }
 
-function addFeatures(text: string, features: FeatureSums): void {
+/** By which NFKC lengthens a text at most: U+FDFA has 18 characters. */
+const expansionMax = 18;
+/** To order a run of marks, as NFKC does, takes a time that grows with its square. */
+const moreMarks = /(?<!\p{M})(\p{M}{30})\p{M}+/gu;
+
+function normalized(text: string): string {
+  return text.replace(moreMarks, "$1").normalize("NFKC");
+}
+
+function* normalizedInPieces(text: string): Generator<void, string> {
+  const bounded = text.replace(moreMarks, "$1");
+  let normal = "";
+  for (let start = 0; start < bounded.length;) {
+    yield;
+    let end = start + charactersTogether;
+    while (end < bounded.length && !isApart(bounded, end)) end++;
+    normal += bounded.slice(start, end).normalize("NFKC");
+    start = end;
+  }
+  yield;
+  return normal;
+}
+
+/** Whether NFKC is the same before and after this position if the text is cut there: nothing composes across it. */
+function isApart(text: string, at: number): boolean {
+  const code = text.codePointAt(at) as number;
+  const next = String.fromCodePoint(code);
+  // A surrogate here is the second half of a character, or alone.
+  if (code >= 0xdc00 && code <= 0xdfff) return false;
+  if (/^\p{M}/u.test(next.normalize("NFKD"))) return false;
+  const before = text.slice(Math.max(0, at - 2), at);
+  return (before + next).normalize("NFKC") === before.normalize("NFKC") + next.normalize("NFKC");
+}
+
+function* addFeatures(text: string, features: FeatureSums): Generator<void, void> {
   let ideographBefore = -1;
   let at = 0;
+  let pauseAt = charactersTogether;
   while (at < text.length) {
+    if (at >= pauseAt) {
+      yield;
+      pauseAt = at + charactersTogether;
+    }
     const start = at;
     const code = text.codePointAt(at) as number;
     const kind = kindOf(code);
@@ -152,7 +206,8 @@ function addFeatures(text: string, features: FeatureSums): void {
     ideographBefore = -1;
     if (kind !== letter) continue;
     at = endOfWord(text, at);
-    addWord(text, start, at, features);
+    if (at - start <= charactersTogether) addWord(text, start, at, features);
+    else yield* addLongWord(text.slice(start, at), features);
   }
 }
 
@@ -170,6 +225,18 @@ function addWord(text: string, start: number, end: number, features: FeatureSums
       hash = Math.imul(hash ^ unit, 0x01000193);
     }
     features.add(finish(hash), weightOfGram);
+  }
+}
+
+/** As `addWord`, with pauses. No common word is long. */
+function* addLongWord(word: string, features: FeatureSums): Generator<void, void> {
+  features.add(hashOf(word, 0, stemLength, stemBasis), 1);
+  const marked = `${String.fromCharCode(wordStart)}${word}${String.fromCharCode(wordEnd)}`;
+  const grams = marked.length + 1 - gramLength;
+  const weightOfGram = gramWeight / Math.sqrt(grams);
+  for (let gram = 0; gram < grams; gram++) {
+    if (gram % charactersTogether === 0) yield;
+    features.add(hashOf(marked, gram, gram + gramLength, gramBasis), weightOfGram);
   }
 }
 

@@ -4,27 +4,27 @@
  */
 
 import { checkPeer, peerFailure } from "../peer-package.js";
-import { lexicalVector } from "./lexical.js";
+import { lexicalVectorInPieces } from "./lexical.js";
 
 /** Components that `sealdex-model` fills. */
 export const meaningDimension = 256;
 
-/** The vector of a text: `dimension` components of Euclidean norm 1, or all 0 if the text has no words. */
-export type SemanticVector = (text: string, dimension: number) => Float32Array;
+/** The vector of a text: `dimension` components of Euclidean norm 1, or all 0 if the text has no words; with pauses. */
+export type TextVector = (text: string, dimension: number) => Generator<void, Float32Array>;
 
 /** Throws `not_supported` if `sealdex-model` is not installed. */
-export async function loadSemanticVector(model: string): Promise<SemanticVector> {
-  const { embed } = await loadModelPackage(`embedding model ${model}`);
-  return (text, dimension) => {
+export async function loadSemanticVector(model: string): Promise<TextVector> {
+  const { embedInPieces } = await loadModelPackage(`embedding model ${model}`);
+  return function* semanticVector(text, dimension) {
     const vector = new Float32Array(dimension);
-    vector.set(embed(text));
-    vector.set(lexicalVector(text, dimension - meaningDimension), meaningDimension);
+    vector.set(yield* embedInPieces(text));
+    vector.set(yield* lexicalVectorInPieces(text, dimension - meaningDimension), meaningDimension);
     return toUnitLength(vector);
   };
 }
 
 async function loadModelPackage(feature: string) {
-  const peer = { name: "sealdex-model", range: "^0.1.0", feature, exports: ["embed"] };
+  const peer = { name: "sealdex-model", range: "^0.1.0", feature, exports: ["embedInPieces"] };
   try {
     const model = await import("sealdex-model");
     checkPeer(model, peer);

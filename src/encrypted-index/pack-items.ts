@@ -6,6 +6,7 @@ import { isImage } from "../embedding/image.js";
 import { SealdexError } from "../errors.js";
 import { type Metric, normMax } from "../engine/config.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
+import { JsonText } from "../json-text.js";
 import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { encodeRecord, type Row } from "../segment/row.js";
@@ -49,11 +50,13 @@ export async function packItems(
 
   const rows: Row[] = [];
   const supplied: (Vector | undefined)[] = [];
-  await forEachYielding(kept.length, (at) => {
+  const pack = (at: number) => {
     const i = kept[at];
     rows.push(packRow(own[i], i, keys));
     supplied.push(checkPresent(own[i], i, embedder));
-  });
+  };
+  // Contents and metadata of one item take up to some milliseconds.
+  await forEachYielding(kept.length, pack, 1);
   // One after the other: of a batch of images only one is in memory.
   for (const [at, i] of kept.entries()) {
     if (!isImage(own[i].contents)) continue;
@@ -68,9 +71,9 @@ export async function packItems(
   const all = supplied.map((vector) => vector ?? embedded[next++]);
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
-  await forEachYielding(all.length, (at) =>
-    copyVector(all[at], vectors.subarray(at * size, (at + 1) * size), metric, `items[${kept[at]}].vector`),
-  );
+  const copy = (at: number) =>
+    copyVector(all[at], vectors.subarray(at * size, (at + 1) * size), metric, `items[${kept[at]}].vector`);
+  await forEachYielding(all.length, copy, 8);
   return { rows, vectors, dimension: size };
 }
 
@@ -133,7 +136,7 @@ function metadataJson(metadata: Metadata, where: string): string {
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {
     throw invalid(`${where}: expected an object, got ${typeName(metadata)}`);
   }
-  const json = losslessJson(metadata, where);
+  const json = metadata instanceof JsonText ? metadata.text : losslessJson(metadata, where);
   const bytes = Buffer.byteLength(json, "utf8");
   if (bytes > metadataBytesMax) {
     throw invalid(`${where}: expected at most ${metadataBytesMax} bytes of JSON, got ${bytes}`);

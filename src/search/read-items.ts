@@ -16,6 +16,8 @@ interface StoredRow {
 /** What is read at a time: rows, and stored bytes of the blocks that hold them. */
 const rowsTogether = 1024;
 const bytesTogether = 16 * 1024 * 1024;
+/** Items with contents or metadata that are decoded between two looks at the clock. */
+const largeTogether = 4;
 /** What an item takes in memory besides its fields. */
 const itemBytes = 128;
 
@@ -48,7 +50,8 @@ export async function readSome(
     openedRows(refs.slice(start, start + rowsTogether), include) ??
     (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
   await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
-  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)));
+  const together = include.has("contents") || include.has("metadata") ? largeTogether : undefined;
+  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)), together);
 }
 
 /** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */

@@ -22,15 +22,22 @@ const sliceMs = 8;
 /** When anything yielded last: loops that begin one after another share a turn. */
 let yieldedAt = 0;
 
-/** Yields if nothing has yielded for longer than a slice. */
-export async function yieldIfDue(): Promise<void> {
-  if (performance.now() - yieldedAt >= sliceMs) await yieldToEventLoop();
+function isDue(): boolean {
+  return performance.now() - yieldedAt >= sliceMs;
 }
 
-/** Calls `visit` with 0 to n - 1, letting other work run in between. */
-export async function forEachYielding(n: number, visit: (i: number) => void): Promise<void> {
+/** Yields if nothing has yielded for longer than a slice. */
+export async function yieldIfDue(): Promise<void> {
+  if (isDue()) await yieldToEventLoop();
+}
+
+/**
+ * Calls `visit` with 0 to n - 1, letting other work run in between. `together`: visits that take less than a millisecond or
+ * two, after which it is time to look at the clock.
+ */
+export async function forEachYielding(n: number, visit: (i: number) => void, together = 64): Promise<void> {
   for (let i = 0; i < n; i++) {
-    if (i % 64 === 63) await yieldIfDue();
+    if (i % together === together - 1 && isDue()) await yieldToEventLoop();
     visit(i);
   }
 }

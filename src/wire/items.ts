@@ -1,6 +1,7 @@
 /** Items on their way into an index. None of their fields has two words. */
 
 import { losslessJson } from "../check-input.js";
+import { JsonText } from "../json-text.js";
 import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { Item, Metadata } from "../vector-index.js";
@@ -33,17 +34,14 @@ export function encodeItem(item: Item, where: string): ItemBody {
   };
 }
 
-/** Metadata are held as text and parsed when they are asked for: as values they take up to 20 times as much memory. */
+/** Metadata are held as `JsonText`. */
 export function decodeItem({ id, vector, contents, keep, metadata }: ItemBody, where: string): Item {
-  const json = metadata ? JSON.stringify(metadata) : undefined;
   return {
     id,
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
     contents: decodeContents(contents),
     keep: keep ?? undefined,
-    get metadata() {
-      return json === undefined ? undefined : (JSON.parse(json) as Metadata);
-    },
+    metadata: metadata ? new JsonText(metadata, `${where}.metadata`) : undefined,
   };
 }
 

@@ -10,7 +10,7 @@ import { Models } from "../../src/embedding/models.js";
 import type { Embedder } from "../../src/embedding/embedder.js";
 import { SealdexError } from "../../src/errors.js";
 import { LexicalEmbeddings } from "../../src/langchain/lexical-embeddings.js";
-import { lexicalVector } from "../../src/embedding/lexical.js";
+import { lexicalVector, lexicalVectorInPieces } from "../../src/embedding/lexical.js";
 
 function embedderByName(name: string): Embedder {
   return builtInEmbedder(name) ?? new Models().embedder(name, "embedding model");
@@ -103,6 +103,24 @@ describe("vectors never change", () => {
     const long = Array.from({ length: 3000 }, (_, i) => `word${i * i}`).join(" ");
     expect(lexicalVector(long, 512)).toEqual(documented(long, 512));
   });
+
+  test.each([
+    ["words of all scripts", "naïve ΣΑΣ e\u0301 \u{20000}東京 भारत ".repeat(6000)],
+    ["one word", "x1é".repeat(40_000)],
+    ["letters that compose across every position", "\u1100\u1161\u11a8".repeat(40_000)],
+    ["letters with marks", "e\u0301\u0316".repeat(40_000)],
+    ["characters that stand for 18", "\ufdfa".repeat(20_000)],
+    ["ideographs", "東京都".repeat(40_000)],
+    ["surrogates", "\ud800\udc00\udc00\ud800".repeat(25_000)],
+    ["marks, of which 30 count", `q ${"\u0301\u0316".repeat(500)}e${"\u0316\u0301".repeat(500)} z`],
+  ])("of a long text of %s they are the same, with pauses", (_, text) => {
+    const work = lexicalVectorInPieces(text, 64);
+    let pauses = 0;
+    let step = work.next();
+    for (; !step.done; step = work.next()) pauses++;
+    expect(step.value).toEqual(documented(text, 64));
+    expect(pauses).toBeGreaterThanOrEqual(Math.floor(text.normalize("NFKC").length / 40_000));
+  });
 });
 
 const ideographs = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]`;
@@ -119,9 +137,10 @@ function documented(text: string, dimension: number): Float32Array {
     const feature = kind + characters;
     sums.set(feature, (sums.get(feature) ?? 0) + weight);
   };
+  const normal = text.replace(/\p{M}+/gu, (marks) => [...marks].slice(0, 30).join("")).normalize("NFKC");
   let ideographEnd = -1;
   let ideographText = "";
-  for (const { 0: word, index, groups } of text.normalize("NFKC").toLowerCase().matchAll(words)) {
+  for (const { 0: word, index, groups } of normal.toLowerCase().matchAll(words)) {
     if (groups?.ideograph !== undefined) {
       add(1, word, 1);
       if (ideographEnd === index) add(2, ideographText + word, 1);

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { dimension, embed, tokenIds } from "sealdex-model";
+import { dimension, embed, embedInPieces, tokenIds } from "sealdex-model";
 import { describe, expect, test } from "vitest";
 import { Models } from "../../src/embedding/models.js";
 import { lexicalVector } from "../../src/embedding/lexical.js";
@@ -103,6 +103,21 @@ describe("vectors", () => {
       expect(norm(embed(text))).toBeCloseTo(1, 6);
     }
     for (const text of ["", "  \n", "東京", "\ud800", "[UNK]"]) expect(norm(embed(text))).toBe(0);
+  });
+
+  test.each([
+    ["plain words", "unbelievably naive ".repeat(20_000)],
+    ["words of other alphabets", "naïve ΣΑΣ e\u0301 東京 ".repeat(20_000)],
+    ["words that have to be cut", Array.from({ length: 4000 }, (_, i) => `${i}`.repeat(20)).join(" ")],
+    ["one word", "é".repeat(300_000)],
+    ["marks", `key ${"\u0301\u0316".repeat(260_000)}`],
+  ])("of a long text of %s are computed with pauses", (_, text) => {
+    const work = embedInPieces(text);
+    let pauses = 0;
+    let step = work.next();
+    for (; !step.done; step = work.next()) pauses++;
+    expect(step.value).toEqual(embed(text));
+    expect(pauses).toBeGreaterThan(3);
   });
 
   test("of words of one meaning are near, of other words are not", () => {

@@ -92,6 +92,13 @@ describe("a body in parts", () => {
     for (const { elements } of parser.push(half)) count += elements.length;
     expect(count).toBeGreaterThan(15_000);
   });
+
+  test("gives its reader a chance to pause at every array, and every 64 KiB of one", () => {
+    const arrays = Buffer.from(`{${Array.from({ length: 9000 }, (_, i) => `"${i}":[]`).join(",")}}`);
+    expect([...new JsonParts().push(arrays)]).toHaveLength(9000);
+    const numbers = Buffer.from(`{"ids":[${'"x",'.repeat(500_000)}"y"]}`);
+    expect([...new JsonParts().push(numbers)].length).toBeGreaterThan(numbers.length / 65_536);
+  });
 });
 
 describe("too much of anything is refused", () => {
@@ -152,6 +159,18 @@ describe("too much of anything is refused", () => {
       "upsert",
       () => `${key()},"items":[{"id":"${"x".repeat(9_000_000)}"}]}`,
       /^body: expected at most 8388608 bytes in one part/,
+    ],
+    [
+      "a text of many megabytes",
+      "query",
+      () => `${key()},"query_contents":"${"x".repeat(1_048_577)}"}`,
+      /^query_contents: expected at most 1048576 characters/,
+    ],
+    [
+      "a number beyond float64 in metadata",
+      "upsert",
+      () => `${key()},"items":[{"id":"x","vector":[1],"metadata":{"a":[{"b":1e999}]}}]}`,
+      /^items\[0\]\.metadata: expected numbers within float64/,
     ],
     [
       "deep nesting in an item",

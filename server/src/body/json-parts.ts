@@ -47,7 +47,7 @@ export class JsonParts {
   #start = 0;
   #commas = 0;
 
-  /** Scans bytes, and yields elements as soon as they are complete. Throws `invalid_request`. */
+  /** Scans bytes, and yields elements as soon as they are complete; for an empty array, none. Throws `invalid_request`. */
   *push(chunk: Buffer): Generator<ArrayPart> {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
@@ -149,7 +149,7 @@ export class JsonParts {
     const isEmpty = isLast && this.#start === 0 && this.#commas === 0 && elements.length === 0;
     // A comma with nothing before or after it.
     if (elements.length !== this.#commas + 1 && !isEmpty) throw notJson();
-    if (!isEmpty) yield { name: this.#array as string, start: this.#start, elements };
+    yield { name: this.#array as string, start: this.#start, elements };
     this.#start += elements.length;
     this.#commas = 0;
   }
