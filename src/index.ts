@@ -4,7 +4,18 @@
  * @module sealdex
  */
 
-export { collectGarbage, copyIndex, createClient, generateKey, SealdexError } from "./core.js";
+export {
+  awsKmsKey,
+  collectGarbage,
+  copyIndex,
+  createClient,
+  fileKey,
+  generateKey,
+  googleKmsKey,
+  passphraseKey,
+  SealdexError,
+  vaultKey,
+} from "./core.js";
 export type {
   BatchQuery,
   BlobStore,
@@ -20,6 +31,7 @@ export type {
   IndexDescription,
   IndexKey,
   IndexType,
+  KeyProvider,
   Item,
   Match,
   Metadata,

@@ -4,7 +4,7 @@
  */
 
 import type { FastifyInstance } from "fastify";
-import type { BlobStore, Client, SealdexError } from "sealdex/core";
+import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
 import { limitRequests } from "./admission.js";
 import { auditRequests } from "./audit-requests.js";
@@ -26,6 +26,7 @@ import { addKeyRoutes } from "./routes/keys.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
 import * as schemas from "./schemas.js";
+import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
 
 export interface AppOptions {
@@ -34,6 +35,8 @@ export interface AppOptions {
   readonly apiKeys: readonly string[];
   /** Default: no API keys can be issued. */
   readonly issuing?: Issuing;
+  /** Keeps the keys of indexes for requests that carry none. Default: every request carries one. */
+  readonly indexKey?: KeyProvider;
   /** What `/v1/health` reports. */
   readonly version: string;
   /** Default: those of `defaultLimits`. */
@@ -55,7 +58,7 @@ export interface Issuing {
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { client, apiKeys, issuing, version, audit, log, trustProxy } = options;
+  const { apiKeys, issuing, version, audit, log, trustProxy, indexKey } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy });
   app.removeAllContentTypeParsers();
@@ -74,6 +77,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   await addDocumentation(app, version);
   app.get("/v1/health", { schema: schemas.health }, async () => encodeHealth(version));
 
+  const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const indexes = new OpenIndexes(client);
   app.addHook("onClose", async () => indexes.close());
   const fixed = new FixedKeys(issuing?.rootKey, apiKeys);

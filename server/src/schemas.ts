@@ -46,7 +46,8 @@ const failed = Type.Object({
 
 export const indexKey = Type.String({
   pattern: "^[0-9a-fA-F]{64}$",
-  description: "An encryption key: 32 bytes as 64 hexadecimal characters.",
+  description:
+    "An encryption key: 32 bytes as 64 hexadecimal characters. May be absent if the service keeps the keys of indexes.",
 });
 
 const address = {

@@ -1,7 +1,8 @@
 /** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
 
 import { isIP } from "node:net";
-import { type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
+import { type KeyProvider, type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
+import { parseIndexKeyProvider } from "./index-key.js";
 import { parseLocation } from "./location.js";
 
 export interface Settings {
@@ -14,6 +15,8 @@ export interface Settings {
   readonly apiKeys: readonly string[];
   /** Authenticates the records of issued API keys, and is itself accepted for everything. */
   readonly rootKey?: string;
+  /** Keeps the keys of indexes for requests that carry none. */
+  readonly indexKey?: KeyProvider;
   /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: readonly string[];
   /** Where the audit log is written. Undefined: there is none. */
@@ -33,7 +36,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
-  const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY } = environment;
+  const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -51,6 +54,7 @@ export function readSettings(environment: Environment): Settings {
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
+    ...(SEALDEX_INDEX_KEY && { indexKey: parseIndexKeyProvider(SEALDEX_INDEX_KEY, environment) }),
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
     ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),

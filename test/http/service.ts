@@ -27,9 +27,10 @@ export interface RunningService {
 }
 
 export async function startService(
-  options: Partial<EmbeddedClientOptions> & Pick<AppOptions, "log" | "limits" | "issuing" | "audit"> = {},
+  options: Partial<EmbeddedClientOptions> &
+    Pick<AppOptions, "log" | "limits" | "issuing" | "audit" | "indexKey"> = {},
 ): Promise<RunningService> {
-  const { log, limits, issuing, audit, ...locations } = options;
+  const { log, limits, issuing, audit, indexKey, ...locations } = options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -45,6 +46,7 @@ export async function startService(
     limits: { eventLoopDelayMsMax: 0, ...limits },
     ...(issuing && { issuing }),
     ...(audit && { audit }),
+    ...(indexKey && { indexKey }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
   let made = 0;

@@ -11,7 +11,7 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 export async function serve(version: string): Promise<void> {
   const settings = readSettings(process.env);
   requireKeys(settings);
-  const { host, port, apiKeys, rootKey, trustProxy, auditFolder, ...clientOptions } = settings;
+  const { host, port, apiKeys, rootKey, trustProxy, auditFolder, indexKey, ...clientOptions } = settings;
   const { indexLocation, configLocation, ...others } = clientOptions;
   // Opened here, since API keys are kept next to the configuration of indexes.
   const configStore = openLocation(configLocation ?? indexLocation);
@@ -33,6 +33,7 @@ export async function serve(version: string): Promise<void> {
     trustProxy: [...trustProxy],
     log: process.stdout,
     ...(audit && { audit }),
+    ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
   const stop = async (signal: NodeJS.Signals) => {

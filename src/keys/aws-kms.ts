@@ -1,0 +1,88 @@
+/** A key of AWS KMS, through `@aws-sdk/client-kms`, which is loaded with the first call. */
+
+import type * as Sdk from "@aws-sdk/client-kms";
+import { SealdexError } from "../errors.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
+import type { KeyContext, KeyProvider } from "./key-provider.js";
+
+export interface AwsKmsKeyOptions {
+  /** The ARN of a symmetric key, or of an alias. */
+  readonly keyId: string;
+  /** Default: one with the region and credentials of the environment. */
+  readonly client?: Sdk.KMSClient;
+}
+
+const service = "AWS KMS";
+
+/** The index's identity is the encryption context `sealdex:index`, which AWS also logs. Throws `invalid_request`. */
+export function awsKmsKey({ keyId, client }: AwsKmsKeyOptions): KeyProvider {
+  if (typeof keyId !== "string" || keyId === "") {
+    throw new SealdexError("invalid_request", "keyId: expected the ARN of a key");
+  }
+  let made = client;
+  async function call<T>(send: (sdk: typeof Sdk, kms: Sdk.KMSClient) => Promise<T>): Promise<T> {
+    const sdk = await loadSdk();
+    made ??= new sdk.KMSClient({});
+    try {
+      return await send(sdk, made);
+    } catch (cause) {
+      throw failure(cause);
+    }
+  }
+  return {
+    name: `aws-kms:${keyId}`,
+    wrap: (key, context) =>
+      call(async (sdk, kms) => {
+        const input = { KeyId: keyId, Plaintext: key, EncryptionContext: contextOf(context) };
+        return bytesOf((await kms.send(new sdk.EncryptCommand(input))).CiphertextBlob);
+      }),
+    unwrap: (wrapped, context) =>
+      call(async (sdk, kms) => {
+        const input = { KeyId: keyId, CiphertextBlob: wrapped, EncryptionContext: contextOf(context) };
+        return bytesOf((await kms.send(new sdk.DecryptCommand(input))).Plaintext);
+      }),
+  };
+}
+
+function contextOf({ indexId }: KeyContext) {
+  return { "sealdex:index": indexId };
+}
+
+function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
+  if (bytes !== undefined) return bytes;
+  throw new SealdexError("storage_unavailable", `${service}: its answer holds no key`);
+}
+
+function failure(cause: unknown): unknown {
+  if (cause instanceof SealdexError) return cause;
+  switch (cause instanceof Error ? cause.name : "") {
+    case "InvalidCiphertextException":
+    case "IncorrectKeyException":
+      return new SealdexError("wrong_index_key", `${service}: the key was wrapped by another`, { cause });
+    case "AccessDeniedException":
+      return new SealdexError("forbidden", `${service}: its credentials do not permit to use the key`, {
+        cause,
+      });
+    case "NotFoundException":
+      return new SealdexError("not_found", `${service}: there is no such key`, { cause });
+    default:
+      return new SealdexError("storage_unavailable", `${service}: the call failed`, { cause });
+  }
+}
+
+const sdkPackage: PeerPackage = {
+  name: "@aws-sdk/client-kms",
+  range: "^3.700.0",
+  feature: "key provider AWS KMS",
+  exports: ["KMSClient", "EncryptCommand", "DecryptCommand"],
+};
+
+async function loadSdk(): Promise<typeof Sdk> {
+  try {
+    const sdk = await import("@aws-sdk/client-kms");
+    checkPeer(sdk, sdkPackage);
+    return sdk;
+  } catch (cause) {
+    throw peerFailure(cause, sdkPackage);
+  }
+}

@@ -1,0 +1,56 @@
+/** Requests to key management services over HTTP. Neither keys nor tokens nor answers get into messages. */
+
+import { SealdexError } from "../errors.js";
+
+const timeoutMs = 10_000;
+
+export interface KeyRequest {
+  /** The service, for messages. */
+  readonly service: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
+/**
+ * The JSON of the answer. Throws `wrong_index_key` if the service refuses what it was given, `forbidden` if it refuses the
+ * caller, `not_found` if there is no such key, else `storage_unavailable`.
+ */
+export async function postKeyRequest({ service, url, headers, body }: KeyRequest): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      body: JSON.stringify(body),
+      // A token must not follow to another host.
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (response.ok) return await response.json();
+  } catch (cause) {
+    throw new SealdexError("storage_unavailable", `${service}: it did not respond`, { cause });
+  }
+  await response.body?.cancel();
+  throw refusal(service, response.status);
+}
+
+function refusal(service: string, status: number): SealdexError {
+  if (status === 400)
+    return new SealdexError("wrong_index_key", `${service}: the key was wrapped by another`);
+  if (status === 401 || status === 403) {
+    return new SealdexError("forbidden", `${service}: its credentials do not permit to use the key`);
+  }
+  if (status === 404) return new SealdexError("not_found", `${service}: there is no such key`);
+  return new SealdexError("storage_unavailable", `${service}: it answered ${status}`);
+}
+
+/** A text of an answer. Throws `storage_unavailable` if it is not there: then something else answered. */
+export function textAt(answer: unknown, path: readonly string[], service: string): string {
+  let value = answer;
+  for (const name of path) {
+    value = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  }
+  if (typeof value === "string") return value;
+  throw new SealdexError("storage_unavailable", `${service}: expected ${path.join(".")} in its answer`);
+}

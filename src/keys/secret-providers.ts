@@ -1,0 +1,83 @@
+/** Key providers of secrets that people or machines keep: a passphrase, a file. */
+
+import { randomBytes, scrypt } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parseIndexKey, secretKey } from "../crypto/keys.js";
+import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
+import { SealdexError } from "../errors.js";
+import type { KeyContext, KeyProvider } from "./key-provider.js";
+
+const passphraseName = "passphrase";
+const keyFileName = "key file";
+const saltBytes = 16;
+/** scrypt (RFC 7914), 128 MiB and a few hundred milliseconds per guess: OWASP's recommendation. */
+const scryptCost = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
+const passphraseLengthMin = 12;
+
+/**
+ * Wraps by a passphrase, stretched with scrypt. Whoever holds the storage can try passphrases, at 128 MiB of memory each: take one
+ * of six random words or more. Throws `invalid_request` for one of less than 12 characters.
+ */
+export function passphraseKey(passphrase: string): KeyProvider {
+  if (typeof passphrase !== "string" || passphrase.length < passphraseLengthMin) {
+    throw new SealdexError(
+      "invalid_request",
+      `passphrase: expected at least ${passphraseLengthMin} characters`,
+    );
+  }
+  // The same letters may be encoded in several ways.
+  const secret = passphrase.normalize("NFKC");
+  return {
+    name: passphraseName,
+    async wrap(key, context) {
+      const salt = randomBytes(saltBytes);
+      return Buffer.concat([salt, sealUnder(await stretch(secret, salt), passphraseName, context, key)]);
+    },
+    async unwrap(wrapped, context) {
+      const stretched = await stretch(secret, wrapped.subarray(0, saltBytes));
+      return openUnder(stretched, passphraseName, context, wrapped.subarray(saltBytes));
+    },
+  };
+}
+
+/** Wraps by the key in a file, 64 hexadecimal characters: for development. The file is read with each call. */
+export function fileKey(path: string): KeyProvider {
+  if (typeof path !== "string" || path === "") {
+    throw new SealdexError("invalid_request", "key file: expected its path");
+  }
+  const read = async () => {
+    const text = await readFile(path, "utf8").catch((cause: unknown) => {
+      throw new SealdexError("not_found", "key file: it cannot be read", { cause });
+    });
+    return Uint8Array.from(parseIndexKey(text.trim()).export());
+  };
+  return {
+    name: keyFileName,
+    wrap: async (key, context) => sealUnder(await read(), keyFileName, context, key),
+    unwrap: async (wrapped, context) => openUnder(await read(), keyFileName, context, wrapped),
+  };
+}
+
+function stretch(passphrase: string, salt: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    scrypt(passphrase, salt, 32, scryptCost, (error, key) => (error === null ? resolve(key) : reject(error)));
+  });
+}
+
+/** Zeroes `secret`. */
+function sealUnder(secret: Uint8Array, name: string, context: KeyContext, key: Uint8Array): Uint8Array {
+  return sealObject(onlyKey(secretKey(secret)), contextOf(name, context), key);
+}
+
+/** Zeroes `secret`. Throws `wrong_index_key` if the key was wrapped by another secret, or for another index. */
+function openUnder(secret: Uint8Array, name: string, context: KeyContext, wrapped: Uint8Array): Uint8Array {
+  try {
+    return openObject(onlyKey(secretKey(secret)), contextOf(name, context), wrapped);
+  } catch (cause) {
+    throw new SealdexError("wrong_index_key", `${name}: it is not the one of this index`, { cause });
+  }
+}
+
+function contextOf(name: string, { indexId }: KeyContext): ObjectContext {
+  return { kind: "wrapped", indexId: Buffer.from(indexId, "hex"), name };
+}

@@ -1,0 +1,69 @@
+/** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
+
+import { SealdexError } from "../errors.js";
+import { postKeyRequest, textAt } from "./http-provider.js";
+import type { KeyContext, KeyProvider } from "./key-provider.js";
+
+export interface VaultKeyOptions {
+  /** Such as `https://vault.example.com:8200`. */
+  readonly address: string;
+  /** The name of the Transit key. */
+  readonly key: string;
+  /** A token whose policy permits `update` of `<mount>/encrypt/<key>` and `<mount>/decrypt/<key>`, or what returns the present one. */
+  readonly token: string | (() => string | Promise<string>);
+  /** Where the engine is mounted. Default `transit`. */
+  readonly mount?: string;
+  /** Of Vault Enterprise and OpenBao. Default: none. */
+  readonly namespace?: string;
+}
+
+const service = "Vault";
+
+/** The index's identity is associated data: a wrapped key opens no other index. Throws `invalid_request`. */
+export function vaultKey({
+  address,
+  key,
+  token,
+  mount = "transit",
+  namespace,
+}: VaultKeyOptions): KeyProvider {
+  const base = new URL(checkAddress(address));
+  const path = [...mount.split("/"), "", key].map(encodeURIComponent);
+  const urlOf = (verb: string) => {
+    path[path.length - 2] = verb;
+    return `${base.origin}${base.pathname.replace(/\/$/, "")}/v1/${path.join("/")}`;
+  };
+  const call = async (verb: string, { indexId }: KeyContext, body: object) =>
+    postKeyRequest({
+      service,
+      url: urlOf(verb),
+      headers: {
+        "X-Vault-Token": typeof token === "string" ? token : await token(),
+        "X-Vault-Request": "true",
+        ...(namespace !== undefined && { "X-Vault-Namespace": namespace }),
+      },
+      body: { ...body, associated_data: Buffer.from(indexId, "hex").toString("base64") },
+    });
+  return {
+    name: `vault:${base.host}/${mount}/${key}`,
+    async wrap(plain, context) {
+      const plaintext = Buffer.from(plain).toString("base64");
+      return Buffer.from(
+        textAt(await call("encrypt", context, { plaintext }), ["data", "ciphertext"], service),
+      );
+    },
+    async unwrap(wrapped, context) {
+      const ciphertext = Buffer.from(wrapped).toString("utf8");
+      const answer = await call("decrypt", context, { ciphertext });
+      return Buffer.from(textAt(answer, ["data", "plaintext"], service), "base64");
+    },
+  };
+}
+
+/** A token must not travel in clear, except to this machine. */
+function checkAddress(address: unknown): string {
+  const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
+  const isLocal = url !== undefined && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return url.href;
+  throw new SealdexError("invalid_request", "address: expected an https URL");
+}

@@ -1,0 +1,300 @@
+/** Key providers: an index whose key a passphrase, a file, Vault, AWS KMS or Google Cloud KMS keeps. */
+
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from "node:crypto";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KMSClient } from "@aws-sdk/client-kms";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  awsKmsKey,
+  type BlobStore,
+  createClient,
+  fileKey,
+  generateKey,
+  googleKmsKey,
+  type KeyProvider,
+  passphraseKey,
+  SealdexError,
+  vaultKey,
+} from "../../src/core.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+
+const indexName = "kept";
+const token = "s.token-of-the-test";
+const secretAccessKey = "secret of the test";
+const resource = "projects/p/locations/global/keyRings/r/cryptoKeys/k";
+const requests: { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: string }[] =
+  [];
+
+/** Keys of the fake services, by name. Each authenticates what it is told to. */
+const serviceKeys = new Map<string, Buffer>();
+
+function seal(name: string, plaintext: Buffer, context: string): Buffer {
+  const key = serviceKeys.get(name) ?? randomBytes(32);
+  serviceKeys.set(name, key);
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 });
+  cipher.setAAD(Buffer.from(context));
+  return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+}
+
+function unseal(name: string, sealed: Buffer, context: string): Buffer | undefined {
+  const key = serviceKeys.get(name) ?? randomBytes(32);
+  const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, 12), { authTagLength: 16 });
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(sealed.subarray(-16));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+const fromBase64 = (text: string) => Buffer.from(text, "base64");
+
+/** What each service answers: a status and a body. Requests that the real one would refuse are refused. */
+function answer(path: string, headers: IncomingHttpHeaders, text: string): [number, object] {
+  const body = JSON.parse(text) as Record<string, never>;
+  const vault = /^\/v1\/transit\/(encrypt|decrypt)\/([\w-]+)$/.exec(path);
+  if (vault !== null) {
+    if (headers["x-vault-token"] !== token) return [403, { errors: ["permission denied"] }];
+    if (!serviceKeys.has(vault[2]) && vault[1] === "decrypt") return [404, { errors: [] }];
+    if (vault[1] === "encrypt") {
+      const sealed = seal(vault[2], fromBase64(body.plaintext), body.associated_data);
+      return [200, { data: { ciphertext: `vault:v1:${sealed.toString("base64")}` } }];
+    }
+    const [, , sealed] = (body.ciphertext as string).split(":");
+    const plaintext = unseal(vault[2], fromBase64(sealed), body.associated_data);
+    if (plaintext === undefined) return [400, { errors: ["cipher: message authentication failed"] }];
+    return [200, { data: { plaintext: plaintext.toString("base64") } }];
+  }
+  const google = /^\/v1\/(projects\/.*):(encrypt|decrypt)$/.exec(path);
+  if (google !== null) {
+    if (headers.authorization !== `Bearer ${token}`) return [401, {}];
+    const context = body.additionalAuthenticatedData;
+    if (google[2] === "encrypt") {
+      const sealed = seal(google[1], fromBase64(body.plaintext), context);
+      return [200, { ciphertext: sealed.toString("base64") }];
+    }
+    const plaintext = unseal(google[1], fromBase64(body.ciphertext), context);
+    return plaintext === undefined ? [400, {}] : [200, { plaintext: plaintext.toString("base64") }];
+  }
+  if (!isSigned(headers, text)) return [400, { __type: "InvalidSignatureException" }];
+  const context = JSON.stringify(body.EncryptionContext);
+  if (headers["x-amz-target"] === "TrentService.Encrypt") {
+    const sealed = seal(body.KeyId, fromBase64(body.Plaintext), context);
+    return [200, { CiphertextBlob: sealed.toString("base64"), KeyId: body.KeyId }];
+  }
+  const plaintext = unseal(body.KeyId, fromBase64(body.CiphertextBlob), context);
+  if (plaintext === undefined) return [400, { __type: "InvalidCiphertextException" }];
+  return [200, { Plaintext: plaintext.toString("base64"), KeyId: body.KeyId }];
+}
+
+/** AWS Signature Version 4 of a request, computed here from its definition. */
+function isSigned(headers: IncomingHttpHeaders, body: string): boolean {
+  const [, scope, names, signature] =
+    /Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=(\w+)/.exec(headers.authorization ?? "") ??
+    [];
+  if (signature === undefined) return false;
+  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+  const signed = names.split(";").map((name) => `${name}:${String(headers[name]).trim()}\n`);
+  const canonical = ["POST", "/", "", signed.join(""), names, sha256(body)].join("\n");
+  const toSign = ["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, sha256(canonical)].join("\n");
+  const key = scope
+    .split("/")
+    .reduce<string | Buffer>(
+      (parent, part) => createHmac("sha256", parent).update(part).digest(),
+      `AWS4${secretAccessKey}`,
+    );
+  return createHmac("sha256", key).update(toSign).digest("hex") === signature;
+}
+
+let server: Server;
+let base = "";
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const body = Buffer.concat(chunks).toString();
+      const path = decodeURIComponent(request.url ?? "");
+      requests.push({ path, headers: request.headers, body });
+      const [status, reply] = answer(path, request.headers, body);
+      response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(reply));
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+});
+
+async function newKeyFile(): Promise<string> {
+  const path = join(await mkdtemp(join(tmpdir(), "sealdex-key-")), "key");
+  await writeFile(path, `${generateKey()}\n`);
+  return path;
+}
+
+function kms() {
+  const credentials = { accessKeyId: "id", secretAccessKey };
+  return new KMSClient({ endpoint: base, region: "eu-central-1", credentials, maxAttempts: 1 });
+}
+
+/** For each provider one that keeps a key, made twice, and another one of its kind. */
+const providers: Record<string, () => Promise<[KeyProvider, KeyProvider, KeyProvider]>> = {
+  passphrase: async () => [
+    passphraseKey("six random words are a passphrase"),
+    passphraseKey("six random words are a passphrase"),
+    passphraseKey("six random words are another one"),
+  ],
+  file: async () => {
+    const path = await newKeyFile();
+    return [fileKey(path), fileKey(path), fileKey(await newKeyFile())];
+  },
+  Vault: async () => {
+    const options = { address: base, token, key: "articles" };
+    return [
+      vaultKey(options),
+      vaultKey({ ...options, token: async () => token }),
+      vaultKey({ ...options, key: "b" }),
+    ];
+  },
+  "Google Cloud KMS": async () => {
+    const options = { name: resource, accessToken: () => token, endpoint: base };
+    return [googleKmsKey(options), googleKmsKey(options), googleKmsKey({ ...options, name: `${resource}2` })];
+  },
+  "AWS KMS": async () => [
+    awsKmsKey({ keyId: "arn:one", client: kms() }),
+    awsKmsKey({ keyId: "arn:one", client: kms() }),
+    awsKmsKey({ keyId: "arn:two", client: kms() }),
+  ],
+};
+
+function open(store: BlobStore) {
+  return createClient({ indexLocation: store });
+}
+
+function codeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => "done",
+    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
+  );
+}
+
+describe.each(Object.keys(providers))("%s", (kind) => {
+  test("keeps the key of an index, and another of its kind does not open it", async () => {
+    const [key, same, other] = await providers[kind]();
+    const store = createMemoryStore();
+    const index = await open(store).createIndex({ indexName, indexKey: key });
+    await index.upsert([{ id: "a", vector: [1, 2] }]);
+    const loaded = await open(store).loadIndex({ indexName, indexKey: same });
+    expect(await loaded.listIds()).toEqual(["a"]);
+    expect(await codeOf(open(store).loadIndex({ indexName, indexKey: other }))).toBe("wrong_index_key");
+    expect(await codeOf(open(store).loadIndex({ indexName, indexKey: generateKey() }))).toBe(
+      "wrong_index_key",
+    );
+    expect(await index.wraps.list()).toEqual([{ name: "owner", access: "owner", provider: key.name }]);
+  });
+
+  test("wraps for one index only: what it wrapped for another opens nothing", async () => {
+    const [key] = await providers[kind]();
+    const [one, two] = ["00".repeat(16), "01".repeat(16)];
+    const plain = randomBytes(32);
+    const wrapped = await key.wrap(Uint8Array.from(plain), { indexId: one });
+    expect(Buffer.from(await key.unwrap(wrapped, { indexId: one }))).toEqual(plain);
+    expect(await codeOf(key.unwrap(wrapped, { indexId: two }))).toBe("wrong_index_key");
+    const damaged = Uint8Array.from(wrapped);
+    damaged[damaged.length - 5] ^= 1;
+    expect(await codeOf(key.unwrap(damaged, { indexId: one }))).toBe("wrong_index_key");
+    expect(Buffer.from(wrapped).includes(plain)).toBe(false);
+  });
+
+  test("takes the place of a key, and gives way to one, by rotation; and is a wrap beside a key", async () => {
+    const [key, same] = await providers[kind]();
+    const store = createMemoryStore();
+    const hex = generateKey();
+    const index = await open(store).createIndex({ indexName, indexKey: hex });
+    await index.rotateKey(key);
+    expect(await codeOf(open(store).loadIndex({ indexName, indexKey: hex }))).toBe("wrong_index_key");
+    const loaded = await open(store).loadIndex({ indexName, indexKey: same });
+    await loaded.rotateKey(hex);
+    expect(await codeOf(open(store).loadIndex({ indexName, indexKey: key }))).toBe("wrong_index_key");
+    await loaded.wraps.add({ name: "service", key, access: "read-only" });
+    const reader = await open(store).loadIndex({ indexName, indexKey: same });
+    expect(await reader.count()).toBe(0);
+    await loaded.wraps.revoke("service");
+    expect(await codeOf(reader.count())).toBe("wrong_index_key");
+  });
+});
+
+test("two wraps of one provider both open the index", async () => {
+  const [key] = await providers.Vault();
+  const store = createMemoryStore();
+  const index = await open(store).createIndex({ indexName, indexKey: generateKey() });
+  for (const name of ["one", "two"]) await index.wraps.add({ name, key, access: "read-only" });
+  await index.wraps.revoke("one");
+  expect(await codeOf(open(store).loadIndex({ indexName, indexKey: key }))).toBe("done");
+});
+
+test("what a service refuses is told apart, and no message holds a token or an answer", async () => {
+  const store = createMemoryStore();
+  const options = { address: base, token, key: "refusals" };
+  await open(store).createIndex({ indexName, indexKey: vaultKey(options) });
+  const attempt = (indexKey: KeyProvider) => open(store).loadIndex({ indexName, indexKey });
+  const denied = vaultKey({ ...options, token: "s.another-token" });
+  await expect(attempt(denied)).rejects.toMatchObject({ code: "forbidden" });
+  await expect(attempt(denied)).rejects.not.toThrow(/another-token|permission denied/);
+  serviceKeys.delete("refusals");
+  expect(await codeOf(attempt(vaultKey(options)))).toBe("not_found");
+  const silent = vaultKey({ ...options, address: "http://127.0.0.1:1" });
+  expect(await codeOf(open(store).createIndex({ indexName: "b", indexKey: silent }))).toBe(
+    "storage_unavailable",
+  );
+});
+
+test("Vault is asked as its interface says, and its token goes nowhere without TLS", async () => {
+  const before = requests.length;
+  const provider = vaultKey({ address: base, token, key: "asked", namespace: "team" });
+  await provider.wrap(new Uint8Array(32), { indexId: "ab".repeat(16) });
+  const [{ path, headers, body }] = requests.slice(before);
+  expect(path).toBe("/v1/transit/encrypt/asked");
+  expect(headers).toMatchObject({
+    "x-vault-token": token,
+    "x-vault-namespace": "team",
+    "x-vault-request": "true",
+  });
+  const context = Buffer.from("ab".repeat(16), "hex").toString("base64");
+  expect(JSON.parse(body)).toEqual({
+    plaintext: Buffer.alloc(32).toString("base64"),
+    associated_data: context,
+  });
+  for (const address of ["http://vault.example.com:8200", "ftp://127.0.0.1", "vault", ""]) {
+    expect(() => vaultKey({ address, token, key: "k" })).toThrow("expected an https URL");
+  }
+});
+
+test("what cannot be a provider is refused", async () => {
+  expect(() => passphraseKey("short")).toThrow("at least 12 characters");
+  expect(() => fileKey("")).toThrow("expected its path");
+  expect(() => awsKmsKey({ keyId: "" })).toThrow("keyId");
+  expect(() => googleKmsKey({ name: "projects/p", accessToken: () => token })).toThrow("cryptoKeys");
+  const indexKey = { name: "x", wrap: async () => "text", unwrap: async () => new Uint8Array(0) } as never;
+  const client = open(createMemoryStore());
+  expect(await codeOf(client.createIndex({ indexName, indexKey }))).toBe("invalid_request");
+  expect(await codeOf(client.createIndex({ indexName, indexKey: { name: "x" } as never }))).toBe(
+    "invalid_request",
+  );
+  expect(await codeOf(client.createIndex({ indexName, indexKey: fileKey("/nowhere/key") }))).toBe(
+    "not_found",
+  );
+});
