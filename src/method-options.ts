@@ -11,6 +11,7 @@ import type {
   HttpClientOptions,
   IndexConfigInput,
   Item,
+  ItemChange,
   ItemsOptions,
   ListIdsOptions,
   ListItemsOptions,
@@ -21,6 +22,8 @@ import type {
   SingleQuery,
   TextQuery,
   TrainOptions,
+  UpdateSelection,
+  UpsertOptions,
   WrapOptions,
 } from "./vector-index.js";
 
@@ -40,7 +43,8 @@ export const methodOptions = {
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
-  upsert: optionNames<CallOptions>("upsert", { signal }),
+  upsert: optionNames<UpsertOptions>("upsert", { deleteFilter: true, skipUnchanged: true, signal }),
+  update: optionNames<CallOptions>("update", { signal }),
   query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery>("query", {
     queryVector: true,
     queryVectors: true,
@@ -92,6 +96,18 @@ export const selectionOptions = optionNames<Selection>("delete", {
   ids: true,
   filter: true,
   deleteAll: true,
+});
+
+export const updateSelectionOptions = optionNames<UpdateSelection>("update", {
+  ids: true,
+  filter: true,
+  updateAll: true,
+});
+
+export const itemChangeOptions = optionNames<ItemChange>("change", {
+  metadata: true,
+  unset: true,
+  replace: true,
 });
 
 export const itemFields = optionNames<Item>("item", {

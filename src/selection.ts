@@ -2,9 +2,9 @@
 
 import { invalid, onlyOneOf } from "./check-input.js";
 import { compileFilter, type Filter, matchesEverything } from "./filter.js";
-import { selectionOptions } from "./method-options.js";
+import { selectionOptions, updateSelectionOptions } from "./method-options.js";
 import { checkOptions } from "./option-names.js";
-import type { Selection } from "./vector-index.js";
+import type { Selection, UpdateSelection } from "./vector-index.js";
 
 interface FilterOption {
   readonly filter?: Filter | null;
@@ -32,19 +32,42 @@ export function checkSelection(selection: Selection): Selection {
     "delete: expected either ids, or a filter, or all items",
   );
   if (ids !== undefined && ids !== null) return { ids };
-  if (deleteAll !== undefined && deleteAll !== null) {
-    if (deleteAll !== true) throw invalid(`deleteAll: expected true, got ${JSON.stringify(deleteAll)}`);
-    return { deleteAll };
-  }
-  refuseEverything(filter);
+  if (deleteAll !== undefined && deleteAll !== null) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
+  refuseEverything(filter, "filter", "to delete all items, use deleteAll: true (over HTTP delete_all)");
   return { filter: filter };
 }
 
+/** As `checkSelection`, of items to update. */
+export function checkUpdateSelection(selection: UpdateSelection): UpdateSelection {
+  checkOptions(selection, updateSelectionOptions);
+  const { ids, filter, updateAll } = selection;
+  onlyOneOf(
+    selection,
+    ["ids", "filter", "updateAll"],
+    "update: expected either ids, or a filter, or all items",
+  );
+  if (ids !== undefined && ids !== null) return { ids };
+  if (updateAll !== undefined && updateAll !== null) return { updateAll: checkTrue(updateAll, "updateAll") };
+  refuseEverything(filter, "filter", "to update all items, use updateAll: true (over HTTP update_all)");
+  return { filter: filter };
+}
+
+/** The filter of the items that an upsert replaces. Throws `invalid_request` for one that everything matches. */
+export function checkDeleteFilter(filter: Filter | null | undefined): Filter | undefined {
+  if (filter === undefined || filter === null) return undefined;
+  refuseEverything(filter, "deleteFilter", "to replace all items, delete them with deleteAll: true first");
+  return filter;
+}
+
+function checkTrue(value: unknown, name: string): true {
+  if (value !== true) throw invalid(`${name}: expected true, got ${JSON.stringify(value)}`);
+  return value;
+}
+
 /** Throws `invalid_request` for a filter that every item matches, whatever its metadata. */
-export function refuseEverything(filter: Filter): void {
+function refuseEverything(filter: Filter, name: string, hint: string): void {
   if (!matchesEverything(compileFilter(filter).root)) return;
   throw invalid(
-    "filter: expected a condition that some item may fail, got a filter that matches everything; to delete all items, use " +
-      "deleteAll: true (over HTTP delete_all)",
+    `${name}: expected a condition that some item may fail, got a filter that matches everything; ${hint}`,
   );
 }

@@ -19,12 +19,20 @@ import type {
 } from "./listing-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
+import type {
+  ItemChange,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
+} from "./write-options.js";
 
 export type * from "./client-options.js";
 export type * from "./items.js";
 export type * from "./listing-options.js";
 export type * from "./result-options.js";
 export type * from "./wraps.js";
+export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends ResultOptions {
@@ -158,9 +166,15 @@ export interface VectorIndex {
   readonly wraps: Wraps;
   /**
    * Stores the items, replacing those with the same id; of equal ids in one call the last wins. Throws
-   * `dimension_mismatch` for a vector of another length than the index's.
+   * `dimension_mismatch` for a vector of another length than the index's, over HTTP `too_large` for a `deleteFilter` with more
+   * items than one request holds.
    */
-  upsert(items: readonly Item[], options?: CallOptions): Promise<void>;
+  upsert(items: readonly Item[], options?: UpsertOptions): Promise<UpsertResult>;
+  /**
+   * Changes the metadata of items, in one commit; their vectors and contents stay. Unknown ids are ignored. An item that
+   * somebody else replaces or deletes meanwhile stays as that left it, or is changed as it is then: nothing old comes back.
+   */
+  update(selection: UpdateSelection, change: ItemChange, options?: CallOptions): Promise<UpdateResult>;
   /**
    * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. Throws
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and

@@ -35,6 +35,14 @@ export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
 export {
+  decodeUpdate,
+  decodeUpdateResult,
+  decodeUpsertOptions,
+  decodeUpsertResult,
+  encodeUpdate,
+  encodeUpsertOptions,
+} from "./wire/changes.js";
+export {
   decodeCountOptions,
   decodeItemPage,
   decodeListIds,

@@ -97,11 +97,13 @@ const table: Record<string, string> = {
     "threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "embedding/image.ts",
   "result-options.ts": "",
+  "write-options.ts": "filter.ts items.ts result-options.ts",
+  "item-change.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
   "wraps.ts": "client-options.ts result-options.ts",
   "client-options.ts": `result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `wraps.ts client-options.ts listing-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ keys/ storage/blob-store.ts errors.ts node:crypto",
@@ -109,11 +111,11 @@ const table: Record<string, string> = {
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
-    method-options.ts selection.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
+    method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
   "wire.ts":
     "wire/ threads/yield-to-event-loop.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
-    "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts filter.ts vector-index.ts engine/config.ts errors.ts",
+    "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",

@@ -196,10 +196,47 @@ export const query = post(
   },
 );
 
-export const upsert = post("vectors", "Stores items, replacing those with the same id.", done, {
-  ...address,
-  items: Type.Array(item, { maxItems: itemsMax }),
-});
+export const upsert = post(
+  "vectors",
+  "Stores items, replacing those with the same id.",
+  Type.Object({
+    ...done.properties,
+    stored: Type.Integer(),
+    unchanged: Type.Integer(),
+    deleted: Type.Integer(),
+  }),
+  {
+    ...address,
+    items: Type.Array(item, { maxItems: itemsMax }),
+    delete_filter: optional(
+      metadata,
+      "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
+    ),
+    skip_unchanged: optional(
+      Type.Boolean(),
+      "Items that are stored already with equal contents, metadata and vector are left as they are. Default false.",
+    ),
+  },
+);
+
+export const updateItems = post(
+  "vectors",
+  "Changes the metadata of items by id, by filter, or of all of them; vectors and contents stay.",
+  Type.Object({ ...done.properties, matched: Type.Integer(), updated: Type.Integer() }),
+  {
+    ...address,
+    ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
+    filters,
+    filter,
+    update_all: optional(Type.Boolean(), "`true` updates everything; a filter that does is refused."),
+    metadata: optional(metadata, "Top-level fields to set; the others stay."),
+    unset: optional(Type.Array(Type.String(), { maxItems: 1000 }), "Names of top-level fields to remove."),
+    replace: optional(
+      Type.Boolean(),
+      "Whether `metadata` is all that an item has afterwards. Default false.",
+    ),
+  },
+);
 
 const storedItem = Type.Object({
   id: Type.String(),

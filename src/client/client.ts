@@ -36,6 +36,7 @@ export type {
   IndexDescription,
   IndexKey,
   Item,
+  ItemChange,
   ItemField,
   ItemPage,
   ItemsOptions,
@@ -53,6 +54,10 @@ export type {
   StoredItem,
   TextQuery,
   TrainOptions,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
   Vector,
   VectorIndex,
 } from "../vector-index.js";

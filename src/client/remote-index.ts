@@ -14,6 +14,7 @@ import type {
   IndexDescription,
   IndexKey,
   Item,
+  ItemChange,
   ItemField,
   ItemPage,
   ItemsOptions,
@@ -30,6 +31,10 @@ import type {
   StoredItem,
   TextQuery,
   TrainOptions,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
   VectorIndex,
   Wraps,
 } from "../vector-index.js";
@@ -43,6 +48,7 @@ import {
   decodeNames,
   decodeResults,
   decodeStoredItems,
+  decodeUpdateResult,
   encodeAddress,
   encodeAnchorCheck,
   encodeCount,
@@ -52,6 +58,7 @@ import {
   encodeRotateKey,
   encodeSelection,
   encodeTrain,
+  encodeUpdate,
   type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
@@ -82,12 +89,40 @@ export class RemoteIndex implements VectorIndex {
    * stored whole or not at all: if one fails, those before it stay. What can be checked without the service is
    * checked of all items before the first request.
    */
-  async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
+  async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     checkOptions(options, methodOptions.upsert);
     const { signal } = options;
     return this.#connection.calls.change(signal, () =>
-      sendItems(this.#connection, this.#address, items, signal),
+      sendItems(this.#connection, this.#address, items, options),
     );
+  }
+
+  /** As the interface says, up to 1,000 ids; more are sent as several requests. */
+  async update(
+    selection: UpdateSelection,
+    change: ItemChange,
+    options: CallOptions = {},
+  ): Promise<UpdateResult> {
+    const { ids, ...body } = encodeUpdate(selection, change);
+    checkOptions(options, methodOptions.update);
+    const { signal } = options;
+    return this.#connection.calls.change(signal, async () => {
+      const send = async (part?: readonly string[]) =>
+        decodeUpdateResult(
+          await this.#connection.post(
+            "/v1/vectors/update",
+            { ...encodeAddress(this.#address), ...body, ids: part },
+            signal,
+          ),
+        );
+      if (ids === undefined || ids === null) return send();
+      if (!isArray(ids)) throw invalid("ids: expected an array of ids");
+      const results = await inBatches([...new Set(ids)], idsTogether, async (part) => [await send(part)]);
+      return {
+        matched: results.reduce((sum, { matched }) => sum + matched, 0),
+        updated: results.reduce((sum, { updated }) => sum + updated, 0),
+      };
+    });
   }
 
   /**

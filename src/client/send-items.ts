@@ -2,8 +2,15 @@
 
 import { invalid, isArray, jsonText } from "../check-input.js";
 import { SealdexError } from "../errors.js";
-import type { Item, OpenIndexOptions } from "../vector-index.js";
-import { bodyBytesMax, encodeAddress, encodeItem, itemsMax } from "../wire.js";
+import type { Item, OpenIndexOptions, UpsertOptions, UpsertResult } from "../vector-index.js";
+import {
+  bodyBytesMax,
+  decodeUpsertResult,
+  encodeAddress,
+  encodeItem,
+  encodeUpsertOptions,
+  itemsMax,
+} from "../wire.js";
 import type { Connection } from "./connection.js";
 
 /**
@@ -14,15 +21,22 @@ export async function sendItems(
   connection: Connection,
   address: OpenIndexOptions,
   items: readonly Item[],
-  signal: AbortSignal | undefined,
-): Promise<void> {
+  options: UpsertOptions,
+): Promise<UpsertResult> {
+  const { signal } = options;
+  const conditions = encodeUpsertOptions(options);
   if (!isArray(items)) throw invalid("items: expected an array");
   const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
-  const open = `${JSON.stringify(encodeAddress(address)).slice(0, -1)},"items":[`;
+  const open = `${JSON.stringify({ ...encodeAddress(address), ...conditions }).slice(0, -1)},"items":[`;
   const room = bodyBytesMax - utf8Length(open) - "]}".length;
+  const total = { stored: 0, unchanged: 0, deleted: 0 };
   const send = async (texts: readonly string[], start: number) => {
     try {
-      await connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
+      const answer = await connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
+      const { stored, unchanged, deleted } = decodeUpsertResult(answer);
+      total.stored += stored;
+      total.unchanged += unchanged;
+      total.deleted += deleted;
     } catch (error) {
       throw start === 0 ? error : shiftPosition(error, start);
     }
@@ -33,6 +47,7 @@ export async function sendItems(
     const text = jsonText(item, `items[${i}]`);
     const length = utf8Length(text) + ",".length;
     if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
+      if (conditions.delete_filter !== undefined) throw tooLarge();
       await send(texts, i - texts.length);
       texts = [];
       bytes = 0;
@@ -41,6 +56,15 @@ export async function sendItems(
     bytes += length;
   }
   await send(texts, items.length - texts.length);
+  return total;
+}
+
+/** In several requests, the items would not replace the deleted ones at once. */
+function tooLarge(): SealdexError {
+  return new SealdexError(
+    "too_large",
+    `items: expected at most ${itemsMax} items and ${bodyBytesMax} bytes of JSON with deleteFilter, got more`,
+  );
 }
 
 /** The service counts the items of one request, the caller those of the whole call. */

@@ -9,7 +9,8 @@ import { invalid, typeName } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
-import { checkSelection } from "../selection.js";
+import { checkItemChange } from "../item-change.js";
+import { checkDeleteFilter, checkSelection, checkUpdateSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
 import type {
   BatchQuery,
@@ -20,6 +21,7 @@ import type {
   IndexDescription,
   IndexKey,
   Item,
+  ItemChange,
   ItemField,
   ItemPage,
   ItemsOptions,
@@ -34,6 +36,10 @@ import type {
   StoredItem,
   TextQuery,
   TrainOptions,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
   VectorIndex,
   Wraps,
 } from "../vector-index.js";
@@ -60,12 +66,14 @@ import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { checkIdText, packItems } from "./pack-items.js";
+import { checkIdText, checkItems, packItems } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { countMatches } from "./rows-by-id.js";
 import { train } from "./train.js";
+import { update } from "./update.js";
 import { upsert } from "./upsert.js";
+import { upsertAsOf } from "./upsert-as-of.js";
 
 const nListsMax = 65_536;
 
@@ -95,27 +103,61 @@ export class EncryptedIndex implements VectorIndex {
     this.#texts = texts;
   }
 
-  async upsert(items: readonly Item[], options: CallOptions = {}): Promise<void> {
+  async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     checkOptions(options, methodOptions.upsert);
-    const { signal } = options;
-    const index = this.#index;
+    const { signal, skipUnchanged = false } = options;
+    if (typeof skipUnchanged !== "boolean") {
+      throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
+    }
+    const deleteFilter = compiledFilter(checkDeleteFilter(options.deleteFilter));
+    const { embedder } = this.#texts;
+    let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
     await this.#write(signal, async () => {
-      const dimension = dimensionOf(index, await index.log.knownOrNewest());
-      const packing = packItems(items, {
-        keys: index.keys,
-        metric: index.config.metric,
-        dimension,
-        embedder: this.#texts.embedder,
-      });
-      const packed = await packing.catch(async (error: unknown) => {
+      const index = this.#index;
+      const checking = (async () => {
+        const dimension = dimensionOf(index, await index.log.knownOrNewest());
+        const checked = await checkItems(items, index.keys, embedder);
+        if (deleteFilter !== undefined || skipUnchanged) return { checked };
+        return { packed: await packItems(checked, { metric: index.config.metric, dimension, embedder }) };
+      })();
+      const { checked, packed } = await checking.catch(async (error: unknown) => {
         // What is known here may be behind: that the index was deleted is the better answer.
         await index.log.newest();
         throw error;
       });
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      return upsert(index, packed, signal);
+      if (packed !== undefined) {
+        result = { ...result, stored: packed.rows.length };
+        return upsert(index, packed, signal);
+      }
+      const conditions = { deleteFilter, skipUnchanged, embedder, signal };
+      const outcome = await upsertAsOf(index, checked, conditions);
+      ({ result } = outcome);
+      return outcome.committed;
     });
+    return result;
+  }
+
+  async update(
+    selection: UpdateSelection,
+    change: ItemChange,
+    options: CallOptions = {},
+  ): Promise<UpdateResult> {
+    const { ids, filter } = checkUpdateSelection(selection);
+    const checked = checkItemChange(change);
+    checkOptions(options, methodOptions.update);
+    const { signal } = options;
+    if (ids !== undefined) checkIds(ids, "ids");
+    const items = ids === undefined ? { filter: compileFilter(filter ?? {}) } : { ids: [...ids] };
+    let result: UpdateResult = { matched: 0, updated: 0 };
+    await this.#write(signal, async () => {
+      await compactIfDue(this.#index, signal);
+      signal?.throwIfAborted();
+      result = await update(this.#index, items, checked, signal);
+      return null;
+    });
+    return result;
   }
 
   query<const I extends readonly MatchField[] = DefaultInclude>(

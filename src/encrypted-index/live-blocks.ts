@@ -2,6 +2,7 @@
 
 import { gather } from "../engine/rows.js";
 import type { CodeBlock } from "../segment/footer.js";
+import { countRows, hasRow, noRows } from "../segment/row-bits.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
 
@@ -16,18 +17,27 @@ export interface LiveBlock {
   readonly codes: Uint8Array;
 }
 
+const none = noRows(0);
+
 /** Segment by segment, oldest first; or list by list, for segments that are grouped by the same lists. */
 export type BlockOrder = "by segment" | "by list";
 
-/** Live rows of some segments, block by block. */
+/** Sets of rows, see row-bits.ts. */
+export type RowSets = ReadonlyMap<OpenSegment, Uint32Array>;
+
+/** Live rows of some segments, block by block. `only`: of these rows. */
 export async function* liveBlocks(
   snapshot: Snapshot,
   segments: readonly OpenSegment[],
   order: BlockOrder = "by segment",
+  only?: RowSets,
 ): AsyncGenerator<LiveBlock> {
-  const blocks = segments.flatMap((segment) =>
-    segment.reader.footer.codes.map((block) => ({ segment, block })),
-  );
+  const isWanted = ({ segment, block }: { readonly segment: OpenSegment; readonly block: CodeBlock }) =>
+    only === undefined ||
+    countRows(only.get(segment) ?? none, block.firstRow, block.firstRow + block.rows) > 0;
+  const blocks = segments
+    .flatMap((segment) => segment.reader.footer.codes.map((block) => ({ segment, block })))
+    .filter(isWanted);
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   const shadows = new Map<OpenSegment, Shadow>();
   try {
@@ -36,6 +46,7 @@ export async function* liveBlocks(
       shadows.set(segment, shadow);
       const { fingerprints, codes } = await segment.reader.readCodes(block);
       const kept: number[] = [];
+      const wanted = only?.get(segment);
       for (let row = 0; row < block.rows; row++) {
         const at = 4 * row;
         const isShadowed = shadow.has(
@@ -44,7 +55,7 @@ export async function* liveBlocks(
           fingerprints[at + 2],
           fingerprints[at + 3],
         );
-        if (!isShadowed) kept.push(row);
+        if (!isShadowed && (wanted === undefined || hasRow(wanted, block.firstRow + row))) kept.push(row);
       }
       if (kept.length === 0) continue;
       const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));

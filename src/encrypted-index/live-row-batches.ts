@@ -6,7 +6,7 @@ import type { Row } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
-import { type BlockOrder, liveBlocks } from "./live-blocks.js";
+import { type BlockOrder, liveBlocks, type RowSets } from "./live-blocks.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 
@@ -19,6 +19,13 @@ export interface TargetModel {
   readonly name?: string;
 }
 
+/** A change of the records of some rows. */
+export interface RowChange {
+  readonly rows: RowSets;
+  /** The record to store in place of this one; null: the row is left out. */
+  revise(record: Uint8Array): Uint8Array | null;
+}
+
 export interface RewritePlan {
   readonly snapshot: Snapshot;
   /** Of the snapshot, all or none of each sequence. */
@@ -27,6 +34,8 @@ export interface RewritePlan {
   readonly order: BlockOrder;
   /** Vectors and texts of a new segment, about. */
   readonly segmentBytes: number;
+  /** Default: all live rows, as they are. */
+  readonly change?: RowChange;
 }
 
 export interface RowBatch {
@@ -38,7 +47,7 @@ export interface RowBatch {
 /** The first batch holds the fingerprints that are `deleted`. */
 export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, target, order, segmentBytes }: RewritePlan,
+  { snapshot, segments, target, order, segmentBytes, change }: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
 ): AsyncGenerator<RowBatch> {
@@ -57,8 +66,8 @@ export async function* liveRowBatches(
   const together = model !== undefined && order === "by segment" ? 2 : 1;
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  for await (const live of liveBlocks(snapshot, segments, order)) {
-    const { segment, block } = live;
+  for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
+    const { segment, block } = found;
     const { reader } = segment;
     const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
     if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
@@ -68,13 +77,17 @@ export async function* liveRowBatches(
     if (order === "by segment" && !readers.has(segment)) readers.clear();
     const forward = readers.get(segment) ?? [reader.forward("records"), reader.forward("contents")];
     readers.set(segment, forward);
-    const places = live.kept.map((row) => block.firstRow + row);
+    const places = found.kept.map((row) => block.firstRow + row);
     const [records, contents] = await Promise.all(forward.map((read) => read(places)));
-    live.fingerprints.forEach((fingerprint, i) => {
-      const record = records[i] as Uint8Array;
+    const revised = change === undefined ? records : records.map((record) => record && change.revise(record));
+    found.fingerprints.forEach((fingerprint, i) => {
+      const record = revised[i];
+      if (record === null) return;
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
+    const isLeft = (_: unknown, i: number) => revised[i] !== null;
+    const live = change === undefined ? found : { ...found, kept: found.kept.filter(isLeft) };
     const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
       move(live, encoding, name, index.config),
     );

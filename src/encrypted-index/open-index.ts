@@ -14,6 +14,7 @@ import { Snapshots } from "../search/snapshots.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { createSemaphore, type Semaphore } from "../storage/semaphore.js";
 import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { IndexAccess } from "./index-access.js";
@@ -39,6 +40,8 @@ export interface OpenIndex {
   readonly snapshots: Snapshots;
   readonly searcher: Searcher;
   readonly rewriting: RewritingLock;
+  /** Lets one update of this process work at a time. */
+  readonly updating: Semaphore;
 }
 
 /** The stores of a client. */
@@ -86,6 +89,7 @@ export function openIndex(
     snapshots: new Snapshots(log, objects, maxStalenessMs),
     searcher: new Searcher(config, indexCache),
     rewriting: new RewritingLock(),
+    updating: createSemaphore(1),
   };
 }
 

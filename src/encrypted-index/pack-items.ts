@@ -15,7 +15,7 @@ import { packImage, packText } from "./pack-contents.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 const idBytesMax = 512;
-const metadataBytesMax = 64 * 1024;
+export const metadataBytesMax = 64 * 1024;
 
 export interface PackedItems {
   readonly rows: readonly Row[];
@@ -24,57 +24,77 @@ export interface PackedItems {
   readonly dimension: number;
 }
 
+/** An item as it is to be stored. */
+export interface CheckedItem {
+  readonly row: Row;
+  /** The caller's; undefined if the text is to be embedded. */
+  readonly vector: Vector | undefined;
+  readonly text: string;
+  /** In the caller's list. */
+  readonly position: number;
+}
+
 /** What items are packed for. */
 export interface Packing {
-  readonly keys: Pick<LastingKeys, "id">;
   readonly metric: Metric;
   /** The index's; undefined to take the first vector's. */
   readonly dimension: number | undefined;
   readonly embedder: Embedder | undefined;
 }
 
-/**
- * Packs the items, embedding the contents of those without a vector. Of equal ids the last stays.
- * Throws `invalid_request` or `dimension_mismatch`, naming the item by its position.
- */
-export async function packItems(
+/** Checks items, all but the components of vectors. Of equal ids the last stays. Throws `invalid_request`, naming the item by its position. */
+export async function checkItems(
   items: readonly Item[],
-  { keys, metric, dimension, embedder }: Packing,
-): Promise<PackedItems> {
+  keys: Pick<LastingKeys, "id">,
+  embedder: Embedder | undefined,
+): Promise<CheckedItem[]> {
   if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
   // The array belongs to the caller, who may change it while the event loop turns.
   const own: readonly Item[] = Array.from(items);
   const last = new Map<string, number>();
   await forEachYielding(own.length, (i) => last.set(checkId(own[i], i), i));
   const kept = [...last.values()];
-
-  const rows: Row[] = [];
-  const supplied: (Vector | undefined)[] = [];
-  const pack = (at: number) => {
-    const i = kept[at];
-    rows.push(packRow(own[i], i, keys));
-    supplied.push(checkPresent(own[i], i, embedder));
+  const checked: CheckedItem[] = [];
+  const check = (at: number) => {
+    const position = kept[at];
+    const item = own[position];
+    const row = packRow(item, position, keys);
+    const vector = checkPresent(item, position, embedder);
+    const text = typeof item.contents === "string" ? item.contents : "";
+    checked.push({ row, vector, text, position });
   };
   // Contents and metadata of one item take up to some milliseconds.
-  await forEachYielding(kept.length, pack, 1);
+  await forEachYielding(kept.length, check, 1);
   // One after the other: of a batch of images only one is in memory.
-  for (const [at, i] of kept.entries()) {
-    if (!isImage(own[i].contents)) continue;
-    const { contents, vector } = await packImage(own[i], i, embedder);
-    rows[at] = { ...rows[at], contents };
-    supplied[at] ??= vector;
+  for (const [at, { row, vector, position }] of checked.entries()) {
+    if (!isImage(own[position].contents)) continue;
+    const image = await packImage(own[position], position, embedder);
+    const packed = { ...row, contents: image.contents };
+    checked[at] = { row: packed, vector: vector ?? image.vector, text: "", position };
   }
-  const texts = kept.filter((_, at) => supplied[at] === undefined).map((i) => own[i].contents as string);
-  const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
+  return checked;
+}
 
+/**
+ * Packs the items, embedding the texts of those without a vector. Throws `invalid_request` or `dimension_mismatch`, naming the
+ * item by its position.
+ */
+export async function packItems(
+  items: readonly CheckedItem[],
+  { metric, dimension, embedder }: Packing,
+): Promise<PackedItems> {
+  const texts = items.filter(({ vector }) => vector === undefined).map(({ text }) => text);
+  const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
   let next = 0;
-  const all = supplied.map((vector) => vector ?? embedded[next++]);
+  const all = items.map(({ vector }) => vector ?? embedded[next++]);
   const size = dimension ?? all[0]?.length ?? 0;
   const vectors = new Float32Array(all.length * size);
-  const copy = (at: number) =>
-    copyVector(all[at], vectors.subarray(at * size, (at + 1) * size), metric, `items[${kept[at]}].vector`);
+  const copy = (at: number) => {
+    const to = vectors.subarray(at * size, (at + 1) * size);
+    copyVector(all[at], to, metric, `items[${items[at].position}].vector`);
+  };
   await forEachYielding(all.length, copy, 8);
-  return { rows, vectors, dimension: size };
+  return { rows: items.map(({ row }) => row), vectors, dimension: size };
 }
 
 /**

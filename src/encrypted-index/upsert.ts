@@ -55,7 +55,8 @@ export async function upsert(
   }
 }
 
-function checkDimension(index: OpenIndex, manifest: Manifest, dimension: number): void {
+/** Throws `dimension_mismatch` for vectors that do not fit the index as it is now. */
+export function checkDimension(index: OpenIndex, manifest: Manifest, dimension: number): void {
   checkDimensionFits(index.config, dimension);
   const expected = dimensionOf(index, manifest);
   if (expected !== undefined && expected !== dimension) {

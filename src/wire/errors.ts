@@ -70,6 +70,9 @@ const fieldNames: readonly (readonly [string, string])[] = [
   ["nProbes", "n_probes"],
   ["filter", "filters"],
   ["deleteAll", "delete_all"],
+  ["updateAll", "update_all"],
+  ["deleteFilter", "delete_filter"],
+  ["skipUnchanged", "skip_unchanged"],
 ];
 const wireNames = new Map(fieldNames);
 const libraryNames = new Map(fieldNames.map(([library, wire]) => [wire, library]));

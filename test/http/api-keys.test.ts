@@ -61,6 +61,7 @@ const endpoints: readonly (readonly [string, object | undefined, readonly string
   ["POST /v1/indexes/describe", {}, ["read", "write", "admin"]],
   ["POST /v1/indexes/anchor", {}, ["read", "write", "admin"]],
   ["POST /v1/vectors/upsert", { items: [item] }, ["write", "admin"]],
+  ["POST /v1/vectors/update", { ids: ["a"], metadata: { x: 1 } }, ["write", "admin"]],
   ["POST /v1/vectors/query", { query_vectors: [1, 2] }, ["read", "admin"]],
   ["POST /v1/vectors/get", { ids: ["a"] }, ["read", "admin"]],
   ["POST /v1/vectors/list", {}, ["read", "admin"]],

@@ -20,7 +20,13 @@ async function filledIndex() {
   const index = await service.newIndex();
   expect(await service.post("/v1/vectors/upsert", { ...index, items })).toEqual({
     status: 200,
-    body: { status: "success", message: "3 items upserted successfully" },
+    body: {
+      status: "success",
+      message: "3 items upserted successfully",
+      stored: 3,
+      unchanged: 0,
+      deleted: 0,
+    },
   });
   return index;
 }
@@ -191,7 +197,7 @@ describe("all endpoints", () => {
     ...["create", "describe", "delete", "train", "compact", "rotate_key", "anchor"].map(
       (verb) => `/v1/indexes/${verb}`,
     ),
-    ...["query", "upsert", "get", "delete", "list", "list_ids", "num_vectors"].map(
+    ...["query", "upsert", "update", "get", "delete", "list", "list_ids", "num_vectors"].map(
       (verb) => `/v1/vectors/${verb}`,
     ),
   ];

@@ -13,6 +13,7 @@ import {
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered } from "../engine/data.js";
 import { dot, rowsOf, squaredL2 } from "../engine/oracle.js";
+import { changingBehaviour } from "./changing.js";
 import { listingBehaviour } from "./listing.js";
 
 export interface Service {
@@ -35,6 +36,7 @@ export function bruteForceDistance(metric: Metric, a: ArrayLike<number>, b: Arra
 
 export function indexBehaviour(name: string, open: () => Promise<Service>): void {
   listingBehaviour(name, open);
+  changingBehaviour(name, open);
   describe(`an index ${name}`, () => {
     let service: Service;
     let made = 0;

@@ -16,9 +16,11 @@ import {
   embeddedClientOptions,
   httpClientOptions,
   indexConfigOptions,
+  itemChangeOptions,
   itemFields,
   methodOptions,
   selectionOptions,
+  updateSelectionOptions,
 } from "../../src/method-options.js";
 import type { OptionNames } from "../../src/option-names.js";
 import { startService } from "../http/service.js";
@@ -97,8 +99,29 @@ const cases: Record<string, Case> = {
   },
   upsert: {
     takes: methodOptions.upsert,
-    valid: [{ signal }],
+    valid: [{ deleteFilter: { a: 1 }, skipUnchanged: true, signal }],
     call: (options, _client, index) => index.upsert([{ id: "a", vector }], options),
+  },
+  update: {
+    takes: methodOptions.update,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.update({ ids: ["z"] }, { unset: ["a"] }, options),
+  },
+  change: {
+    takes: itemChangeOptions,
+    valid: [{ metadata: { a: 1 }, replace: true }, { unset: ["a"] }],
+    call: (change: object, _client, index) => {
+      const isWhole = Object.keys(change).some((name) => itemChangeOptions.names.has(name));
+      return index.update({ ids: ["z"] }, isWhole ? change : { unset: ["a"], ...change });
+    },
+  },
+  updateSelection: {
+    takes: updateSelectionOptions,
+    valid: [{ ids: ["z"] }, { filter: { a: "z" } }, { updateAll: true }],
+    call: (selection: object, _client, index) => {
+      const isWhole = Object.keys(selection).some((name) => updateSelectionOptions.names.has(name));
+      return index.update((isWhole ? selection : { ids: ["z"], ...selection }) as never, { unset: ["a"] });
+    },
   },
   item: {
     takes: itemFields,
@@ -281,6 +304,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "upsert",
     "listIndexes",
     "get",
+    "update",
     "listIds",
     "listItems",
     "items",

@@ -104,6 +104,25 @@ export async function listings(index: VectorIndex, signal: AbortSignal): Promise
   await index.count({ where: { year: 1 } });
 }
 
+export async function changes(index: VectorIndex, signal: AbortSignal): Promise<void> {
+  const { stored, unchanged, deleted } = await index.upsert([], {
+    deleteFilter: filmFilter,
+    skipUnchanged: true,
+    signal,
+  });
+  const { matched, updated } = await index.update({ filter: filmFilter }, { metadata: film }, { signal });
+  const counts: number[] = [stored, unchanged, deleted, matched, updated];
+  void counts;
+  await index.update({ ids: ["a"] }, { unset: ["year"] });
+  await index.update({ updateAll: true }, { metadata: { a: 1 }, replace: true });
+  // @ts-expect-error one of the two
+  await index.update({ ids: ["a"], filter: {} }, { unset: ["a"] });
+  // @ts-expect-error the name is metadata
+  await index.update({ ids: ["a"] }, { set: { a: 1 } });
+  // @ts-expect-error the name is deleteFilter
+  await index.upsert([], { filter: { a: 1 } });
+}
+
 export async function options(index: VectorIndex, signal: AbortSignal): Promise<void> {
   const client = createClient({ indexLocation: { location: "memory" } });
   const address = { indexName: "a", indexKey: generateKey() };

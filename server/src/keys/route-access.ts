@@ -19,6 +19,7 @@ const table: Readonly<Record<string, readonly Scope[]>> = {
   "POST /v1/vectors/list_ids": ["read"],
   "POST /v1/vectors/num_vectors": ["read"],
   "POST /v1/vectors/upsert": ["write"],
+  "POST /v1/vectors/update": ["write"],
   "POST /v1/vectors/delete": ["write"],
   "POST /v1/keys": ["admin"],
   "GET /v1/keys": ["admin"],

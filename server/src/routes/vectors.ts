@@ -9,6 +9,8 @@ import {
   decodeListItems,
   decodeQuery,
   decodeSelection,
+  decodeUpdate,
+  decodeUpsertOptions,
   idTexts,
   itemTexts,
   matchTexts,
@@ -48,12 +50,20 @@ export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limit
     { schema: schemas.upsert, bodyLimit: limits.bodyBytesMax },
     async ({ body }, reply) => {
       const items = decodeItems(body);
-      await indexes.use(decodeAddress(body), (index) =>
-        index.upsert(items, { signal: untilDisconnected(reply) }),
-      );
-      return { status: "success", message: `${count(items.length, "item")} upserted successfully` };
+      const options = { ...decodeUpsertOptions(body), signal: untilDisconnected(reply) };
+      const result = await indexes.use(decodeAddress(body), (index) => index.upsert(items, options));
+      const message = `${count(items.length, "item")} upserted successfully`;
+      return { status: "success", message, ...result };
     },
   );
+
+  app.post("/v1/vectors/update", { schema: schemas.updateItems, bodyLimit }, async ({ body }, reply) => {
+    const { selection, change } = decodeUpdate(body);
+    const result = await indexes.use(decodeAddress(body), (index) =>
+      index.update(selection, change, { signal: untilDisconnected(reply) }),
+    );
+    return { status: "success", message: `${count(result.updated, "item")} updated successfully`, ...result };
+  });
 
   app.post("/v1/vectors/get", { schema: schemas.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {

@@ -1,0 +1,79 @@
+/**
+ * Changes that were worked out from what a snapshot holds, and that are right only as long as it holds that. What others write
+ * meanwhile makes such a change begin again. That takes longer than a write, so after a lost race the others are asked to wait.
+ */
+
+import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import type { StoredSegment } from "../commit/replace-segments.js";
+import type { Snapshot } from "../search/snapshot.js";
+import { noteCommit } from "./compact.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** How long other writers wait for a change that lost a race, at least and at most, in milliseconds. */
+const turnMsMin = 250;
+const turnMsMax = 10_000;
+
+/** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
+export interface Addition {
+  readonly segments: readonly StoredSegment[];
+  /** Of the vectors in them, if they have any. */
+  readonly dimension?: number | undefined;
+}
+
+/**
+ * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
+ * Returns the manifest with the change, or null if there was none to make. What `prepare` stored for nothing is deleted.
+ */
+export async function commitAsOf(
+  index: OpenIndex,
+  signal: AbortSignal | undefined,
+  prepare: (snapshot: Snapshot) => Promise<Addition>,
+): Promise<Manifest | null> {
+  let turn: string | undefined;
+  try {
+    for (;;) {
+      const began = index.clock.steady();
+      const { manifest, segments, dimension } = await index.snapshots.readNewest(async (snapshot) => ({
+        manifest: snapshot.manifest,
+        ...(await prepare(snapshot)),
+      }));
+      if (segments.length === 0) return null;
+      let before = manifest;
+      const committed = await index.log.commit((latest) => {
+        before = latest;
+        if (signal?.aborted || !hasSameItems(latest, manifest) || !fits(latest, segments)) return null;
+        const sequence = nextSequence(latest);
+        const added = segments.map((segment) => ({ ...segment, sequence }));
+        return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
+      }, turn);
+      if (committed !== null) {
+        noteCommit(index, before, committed);
+        return committed;
+      }
+      await index.store.delete(segments.map(({ name }) => name));
+      signal?.throwIfAborted();
+      const tookMs = index.clock.steady() - began;
+      turn = await index.log.claimTurn(Math.max(turnMsMin, Math.min(turnMsMax, 2 * tookMs)));
+    }
+  } finally {
+    if (turn !== undefined) await index.log.releaseTurn(turn);
+  }
+}
+
+/** Whether the segments may still be committed, and their rows are grouped by the lists of the index. */
+function fits(latest: Manifest, segments: readonly StoredSegment[]): boolean {
+  const isGrouped = ({ rows, model }: StoredSegment) => rows === 0 || model === latest.model?.name;
+  return areCommittable(latest, segments) && segments.every(isGrouped);
+}
+
+/**
+ * Whether a manifest surely has the items of an earlier one, in segments that may have been rewritten. A commit of items has a
+ * higher sequence, which only goes down again if all segments are rewritten.
+ */
+function hasSameItems(latest: Manifest, earlier: Manifest): boolean {
+  if (earlier.segments.length === 0) return latest.segments.length === 0;
+  const names = new Set(latest.segments.map(({ name }) => name));
+  return (
+    nextSequence(latest) === nextSequence(earlier) && earlier.segments.some(({ name }) => names.has(name))
+  );
+}

@@ -1,0 +1,124 @@
+/** Changes the metadata of items: their rows are stored again with new records, and their vectors and texts as they are. */
+
+import { invalid } from "../check-input.js";
+import type { CheckedChange } from "../item-change.js";
+import type { Manifest } from "../commit/manifest.js";
+import type { StoredSegment } from "../commit/replace-segments.js";
+import type { CompiledFilter } from "../filter.js";
+import type { OpenSegment, RowRef, Snapshot } from "../search/snapshot.js";
+import { addRow, countRows, noRows } from "../segment/row-bits.js";
+import { encodeRecord, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
+import type { UpdateResult } from "../vector-index.js";
+import { commitAsOf } from "./commit-as-of.js";
+import { fingerprintsOf } from "./delete.js";
+import { withEncoding } from "./encoding.js";
+import type { RowSets } from "./live-blocks.js";
+import { liveRowBatches, type RewritePlan } from "./live-row-batches.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { metadataBytesMax } from "./pack-items.js";
+import { forEachMatch, matchingSegments } from "./rows-by-id.js";
+
+/** Vectors and texts of a new segment, about. */
+const segmentBytes = 32 * 1024 * 1024;
+
+export type CheckedItems = { readonly ids: readonly string[] } | { readonly filter: CompiledFilter };
+
+/** The changed items as of one moment: what others replace or delete meanwhile is never brought back. */
+export async function update(
+  index: OpenIndex,
+  items: CheckedItems,
+  change: CheckedChange,
+  signal: AbortSignal | undefined,
+): Promise<UpdateResult> {
+  let matched = 0;
+  let updated = 0;
+  // Updates of one process would only make one another begin again.
+  await index.updating(() =>
+    commitAsOf(index, signal, async (snapshot) => {
+      const rows = await selectRows(index, snapshot, items, signal);
+      matched = 0;
+      for (const bits of rows.values()) matched += countRows(bits, 0, 32 * bits.length);
+      updated = 0;
+      const revise = (record: Uint8Array) => {
+        const revised = reviseRecord(record, change);
+        if (revised !== null) updated++;
+        return revised;
+      };
+      return { segments: await storeRevised(index, snapshot, { rows, revise }, signal) };
+    }),
+  );
+  return { matched, updated };
+}
+
+async function selectRows(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  items: CheckedItems,
+  signal: AbortSignal | undefined,
+): Promise<RowSets> {
+  const rows = new Map<OpenSegment, Uint32Array>();
+  const select = ({ segment, row }: RowRef) => {
+    const bits = rows.get(segment) ?? noRows(segment.reader.footer.rows);
+    rows.set(segment, bits);
+    addRow(bits, row);
+  };
+  if ("filter" in items) {
+    await forEachMatch(snapshot, await matchingSegments(snapshot, items.filter, signal), select);
+  } else {
+    const refs = await snapshot.find(await fingerprintsOf(index, new Set(items.ids)));
+    for (const ref of refs) if (ref !== null) select(ref);
+  }
+  return rows;
+}
+
+async function storeRevised(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  change: NonNullable<RewritePlan["change"]>,
+  signal: AbortSignal | undefined,
+): Promise<StoredSegment[]> {
+  const { manifest, model } = snapshot;
+  const dimension = dimensionOf(index, manifest);
+  const stored: StoredSegment[] = [];
+  if (dimension === undefined || change.rows.size === 0) return stored;
+  const plan: RewritePlan = {
+    snapshot,
+    segments: snapshot.segments.filter((segment) => change.rows.has(segment)),
+    target: { ...(model && { model }), ...nameOf(manifest) },
+    order: "by segment",
+    segmentBytes,
+    change,
+  };
+  try {
+    for await (const { batch } of liveRowBatches(index, plan, dimension, [])) {
+      signal?.throwIfAborted();
+      const segment = await withEncoding(index.searcher, dimension, model, (encoding) =>
+        index.writer.storeSegment(batch, encoding, manifest.model?.name, signal),
+      );
+      stored.push(segment);
+    }
+    return stored;
+  } catch (error) {
+    await index.store.delete(stored.map(({ name }) => name));
+    throw error;
+  }
+}
+
+function nameOf({ model }: Manifest) {
+  return model === undefined ? {} : { name: model.name };
+}
+
+/** Null if the change leaves the record as it is. Throws `invalid_request` if there is too much metadata afterwards. */
+function reviseRecord(record: Uint8Array, { metadata, unset, replace }: CheckedChange): Uint8Array | null {
+  const revised: Record<string, unknown> = { ...(replace ? {} : recordMetadata(record)), ...metadata };
+  for (const name of unset) delete revised[name];
+  const json = JSON.stringify(revised);
+  if (json === recordMetadataJson(record)) return null;
+  const bytes = Buffer.byteLength(json, "utf8");
+  if (bytes > metadataBytesMax) {
+    throw invalid(
+      `metadata: expected at most ${metadataBytesMax} bytes of JSON in an item, got ${bytes} after the change`,
+    );
+  }
+  return encodeRecord(recordId(record), json);
+}

@@ -1,0 +1,130 @@
+/** Upserts that depend on what is stored: they replace what matches a filter, or leave out what is stored already. */
+
+import type { StoredSegment } from "../commit/replace-segments.js";
+import type { Manifest } from "../commit/manifest.js";
+import type { Embedder } from "../embedding/embedder.js";
+import type { CompiledFilter } from "../filter.js";
+import { readItems } from "../search/read-items.js";
+import type { RowRef, Snapshot } from "../search/snapshot.js";
+import { decodeContents, recordMetadataJson } from "../segment/row.js";
+import type { ItemField, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
+import { keepsVectors } from "./answer-query.js";
+import { commitAsOf } from "./commit-as-of.js";
+import { storeTombstones } from "./delete.js";
+import { withEncoding } from "./encoding.js";
+import { MatchingItems } from "./matching-items.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { type CheckedItem, type PackedItems, packItems } from "./pack-items.js";
+import { checkDimension, storePacked } from "./upsert.js";
+
+/** Stored items that are compared at a time. */
+const comparedTogether = 1000;
+
+export interface UpsertConditions {
+  readonly deleteFilter: CompiledFilter | undefined;
+  readonly skipUnchanged: boolean;
+  readonly embedder: Embedder | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface UpsertOutcome {
+  /** Null if nothing was to be changed. */
+  readonly committed: Manifest | null;
+  readonly result: UpsertResult;
+}
+
+export async function upsertAsOf(
+  index: OpenIndex,
+  items: readonly CheckedItem[],
+  { deleteFilter, skipUnchanged, embedder, signal }: UpsertConditions,
+): Promise<UpsertOutcome> {
+  const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
+  const own = new Set(items.map(({ row }) => keyOf(row.fingerprint)));
+  let changed: readonly CheckedItem[] = [];
+  let packed: PackedItems | undefined;
+  let deleted: readonly Uint8Array[] = [];
+  const committed = await commitAsOf(index, signal, async (snapshot) => {
+    const now = skipUnchanged ? await changedItems(snapshot, items) : items;
+    if (packed === undefined || now.length !== changed.length || now.some((item, i) => item !== changed[i])) {
+      const dimension = dimensionOf(index, snapshot.manifest);
+      packed = await packItems(now, { metric: index.config.metric, dimension, embedder });
+      changed = now;
+    }
+    const matches = (await matching?.in(snapshot)) ?? [];
+    deleted = matches.filter((fingerprint) => !own.has(keyOf(fingerprint)));
+    return store(index, snapshot, { packed, deleted }, signal);
+  });
+  const stored = changed.length;
+  return {
+    committed,
+    result: { stored, unchanged: items.length - stored, deleted: deleted.length },
+  };
+}
+
+interface ToStore {
+  readonly packed: PackedItems;
+  readonly deleted: readonly Uint8Array[];
+}
+
+async function store(
+  index: OpenIndex,
+  { manifest, model }: Snapshot,
+  { packed, deleted }: ToStore,
+  signal: AbortSignal | undefined,
+) {
+  const { dimension } = packed;
+  const segments: StoredSegment[] = [];
+  try {
+    if (packed.rows.length > 0) {
+      checkDimension(index, manifest, dimension);
+      const rows = await withEncoding(index.searcher, dimension, model, (encoding) =>
+        storePacked(index, packed, encoding, manifest.model?.name, signal),
+      );
+      segments.push(...rows);
+    }
+    segments.push(...(await storeTombstones(index, manifest, deleted, signal)));
+  } catch (error) {
+    await index.store.delete(segments.map(({ name }) => name));
+    throw error;
+  }
+  return { segments, ...(packed.rows.length > 0 && { dimension }) };
+}
+
+/** The items that are not stored as they are. */
+async function changedItems(snapshot: Snapshot, items: readonly CheckedItem[]): Promise<CheckedItem[]> {
+  const refs = await snapshot.find(items.map(({ row }) => row.fingerprint));
+  const hasVectors = keepsVectors(snapshot);
+  const include = new Set<ItemField>(["contents", "metadata"]);
+  if (hasVectors) include.add("vector");
+  const unchanged = new Set<CheckedItem>();
+  const known = items.flatMap((item, i) => {
+    const ref = refs[i];
+    const isComparable = hasVectors || item.vector === undefined;
+    return ref === null || !isComparable ? [] : [{ item, ref }];
+  });
+  for (let start = 0; start < known.length; start += comparedTogether) {
+    const some = known.slice(start, start + comparedTogether);
+    const stored = await readItems(some.map(refOf), include, { rawMetadata: true });
+    some.forEach(({ item }, i) => {
+      if (isEqual(item, stored[i])) unchanged.add(item);
+    });
+  }
+  return items.filter((item) => !unchanged.has(item));
+}
+
+function refOf({ ref }: { readonly ref: RowRef }): RowRef {
+  return ref;
+}
+
+/** Whether an item is stored as it is; one that is yet to be embedded if its text and metadata are. */
+function isEqual({ row, vector }: CheckedItem, stored: StoredItem & RawMetadata): boolean {
+  const contents = row.contents === null ? undefined : decodeContents(row.contents);
+  if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
+  if (vector === undefined) return true;
+  const bytes = new Uint8Array(Float32Array.from(vector).buffer);
+  return stored.vector !== undefined && Buffer.compare(bytes, new Uint8Array(stored.vector.buffer)) === 0;
+}
+
+function keyOf(fingerprint: Uint8Array): string {
+  return Buffer.from(fingerprint.buffer, fingerprint.byteOffset, fingerprint.length).toString("latin1");
+}

@@ -1,0 +1,79 @@
+/** The JSON of upserts that depend on what is stored, and of updates, without the address of the index. */
+
+import { invalid } from "../check-input.js";
+import { checkItemChange } from "../item-change.js";
+import { checkDeleteFilter, checkUpdateSelection } from "../selection.js";
+import type {
+  ItemChange,
+  Metadata,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
+} from "../vector-index.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { foreign } from "./results.js";
+
+type Maybe<T> = T | null | undefined;
+
+export interface UpsertConditionsBody {
+  readonly delete_filter?: Maybe<Metadata>;
+  readonly skip_unchanged?: Maybe<boolean>;
+}
+
+export function encodeUpsertOptions({ deleteFilter, skipUnchanged }: UpsertOptions): UpsertConditionsBody {
+  if (skipUnchanged !== undefined && typeof skipUnchanged !== "boolean") {
+    throw invalid(`skipUnchanged: expected a boolean, got ${typeof skipUnchanged}`);
+  }
+  return { delete_filter: encodeFilter(checkDeleteFilter(deleteFilter)), skip_unchanged: skipUnchanged };
+}
+
+export function decodeUpsertOptions({ delete_filter, skip_unchanged }: UpsertConditionsBody): UpsertOptions {
+  return {
+    deleteFilter: checkDeleteFilter((delete_filter ?? undefined) as UpsertOptions["deleteFilter"]),
+    skipUnchanged: skip_unchanged ?? false,
+  };
+}
+
+export function decodeUpsertResult(json: unknown): UpsertResult {
+  const { stored, unchanged, deleted } = json as UpsertResult;
+  return { stored: count(stored), unchanged: count(unchanged), deleted: count(deleted) };
+}
+
+export interface UpdateBody extends FilterBody {
+  readonly ids?: Maybe<readonly string[]>;
+  readonly update_all?: Maybe<boolean>;
+  readonly metadata?: Maybe<Metadata>;
+  readonly unset?: Maybe<readonly string[]>;
+  readonly replace?: Maybe<boolean>;
+}
+
+export function encodeUpdate(selection: UpdateSelection, change: ItemChange): UpdateBody {
+  const { ids, filter, updateAll } = checkUpdateSelection(selection);
+  const { metadata, unset, replace } = checkItemChange(change);
+  return { ids, filters: encodeFilter(filter), update_all: updateAll, metadata, unset, replace };
+}
+
+export function decodeUpdate(body: UpdateBody): {
+  readonly selection: UpdateSelection;
+  readonly change: ItemChange;
+} {
+  const { ids, update_all, metadata, unset, replace } = body;
+  const selection = {
+    ids: ids ?? undefined,
+    filter: decodeFilter(body, "update"),
+    updateAll: update_all ?? undefined,
+  };
+  const change = { metadata: metadata ?? undefined, unset: unset ?? undefined, replace: replace ?? false };
+  return { selection: checkUpdateSelection(selection as UpdateSelection), change };
+}
+
+export function decodeUpdateResult(json: unknown): UpdateResult {
+  const { matched, updated } = json as UpdateResult;
+  return { matched: count(matched), updated: count(updated) };
+}
+
+function count(value: unknown): number {
+  if (typeof value !== "number") throw foreign();
+  return value;
+}
