@@ -47,7 +47,7 @@ export async function sendItems(
     const text = jsonText(item, `items[${i}]`);
     const length = utf8Length(text) + ",".length;
     if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
-      if (conditions.delete_filter !== undefined) throw tooLarge();
+      if ((options.deleteFilter ?? undefined) !== undefined) throw tooLarge();
       await send(texts, i - texts.length);
       texts = [];
       bytes = 0;

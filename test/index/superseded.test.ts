@@ -28,7 +28,7 @@ async function opened(): Promise<Opened> {
   return open;
 }
 
-function upsert({ index }: Opened, start: number, end: number): Promise<void> {
+function upsert({ index }: Opened, start: number, end: number): Promise<unknown> {
   const items = rows.slice(start, end).map((vector, place) => {
     const i = start + place;
     return { id: `${i}`, vector, contents: `contents ${i}`, metadata: { i, third: i % 3 } };

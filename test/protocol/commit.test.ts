@@ -99,7 +99,7 @@ test("of upserts of one id that share a manifest the later stays", async () => {
   const goOn = slow.holdCreate(isManifest);
   const first = index.upsert([{ id: "first", vector: [0, 0] }]);
   while (slow.counts.create < 2) await new Promise(setImmediate);
-  const writes: Promise<void>[] = [first];
+  const writes: Promise<unknown>[] = [first];
   for (const n of [1, 2, 3]) {
     writes.push(index.upsert([{ id: "a", vector: [n, 0] }]));
     while (slow.counts.create < 2 + n) await new Promise(setImmediate);

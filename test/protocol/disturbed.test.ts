@@ -17,7 +17,7 @@ const item = (id: string, stamp: string) => ({ id, vector: [stamp.length, id.len
 async function disturbedIndex() {
   const store = createMemoryStore();
   const record = fixedRecord();
-  let disturb: (() => Promise<void>) | undefined;
+  let disturb: (() => Promise<unknown>) | undefined;
   let created: string[] = [];
   const disturbedStore: BlobStore = {
     ...store,
@@ -46,7 +46,7 @@ async function disturbedIndex() {
     expected,
     write,
     /** Runs before each of the next `times` manifests that `own` creates, which then lose the race. */
-    disturbNext(times: number, work: (n: number) => Promise<void>): void {
+    disturbNext(times: number, work: (n: number) => Promise<unknown>): void {
       created = [];
       let n = 0;
       disturb = () => (n < times ? work(n++) : Promise.resolve());
