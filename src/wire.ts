@@ -25,6 +25,7 @@ import type {
   MatchField,
   LoadIndexOptions,
   OpenIndexOptions,
+  RankedQuery,
   Selection,
   SingleQuery,
   TextQuery,
@@ -182,15 +183,27 @@ export interface QueryBody extends AddressBody, FilterBody {
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
   readonly include?: Maybe<readonly MatchField[]>;
+  /** The name of a cross-encoder. */
+  readonly rerank?: Maybe<string>;
 }
 
-type Query = SingleQuery | TextQuery | BatchQuery;
+type Query = SingleQuery | TextQuery | RankedQuery | BatchQuery;
+
+/** Matches of a reranked query: a cross-encoder reads four texts for each. */
+const rankedMax = 100;
 
 /** `query.include` may hold what the HTTP interface can include: `distance` and `metadata`. */
 export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
   const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
   const subject = onlySubjectOf({ queryVector, queryVectors, queryContents });
   const { topK = 100, nProbes = 1, greedy = false, include = ["distance"] } = query;
+  const { rerank } = query as Partial<RankedQuery>;
+  if (rerank !== undefined && typeof rerank !== "string") {
+    throw new SealdexError(
+      "not_supported",
+      "rerank: a service takes the name of a cross-encoder; use SealdexReranker on what it finds",
+    );
+  }
   return {
     ...encodeAddress(address),
     query_vectors: queryVectors
@@ -202,6 +215,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     greedy,
     filters: encodeFilter(filterOf(query, "query")),
     include,
+    rerank,
   };
 }
 
@@ -242,6 +256,14 @@ export function decodeQuery(body: QueryBody): Query {
   if (vectors.length > 0 === (queryContents !== undefined)) {
     const received = vectors.length > 0 ? "both" : "neither";
     throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${received}`);
+  }
+  const { rerank } = body;
+  if ((rerank ?? undefined) !== undefined) {
+    if (typeof queryContents !== "string") throw invalid("rerank: expected query_contents that are a text");
+    if (options.topK > rankedMax) {
+      throw invalid(`top_k: expected at most ${rankedMax} with rerank, got ${options.topK}`);
+    }
+    return { ...options, queryContents, rerank: rerank as string };
   }
   if (queryContents !== undefined) return { ...options, queryContents };
   if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };

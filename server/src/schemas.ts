@@ -89,6 +89,7 @@ const item = Type.Object({
 const match = Type.Object({
   id: Type.String(),
   distance: Type.Optional(Type.Number()),
+  score: Type.Optional(Type.Number({ description: "Of `rerank`: larger is better, 0 to 1." })),
   metadata: Type.Optional(metadata),
 });
 
@@ -193,6 +194,11 @@ export const query = post(
     filters,
     filter,
     include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
+    rerank: optional(
+      Type.String(),
+      "A cross-encoder that the operator allows: it scores the contents of the nearest 4 × top_k items (top_k at most 100) " +
+        "against the text of query_contents. Results are ordered by score.",
+    ),
   },
 );
 

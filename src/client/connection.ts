@@ -12,6 +12,12 @@ import { decodeError } from "../wire.js";
 
 const timeoutMsMax = 24 * 60 * 60 * 1000;
 
+/** Requests that are sent again while the service loads an embedding model: for 2 minutes if it says 2 seconds each time. */
+const loadingAttemptsMax = 60;
+/** In seconds: if the service does not say how long to wait, and the longest that is waited. */
+const retryAfterDefault = 2;
+const retryAfterMax = 10;
+
 export class Connection {
   /** The calls of the client; each may need several requests. */
   readonly calls = new Calls();
@@ -46,19 +52,34 @@ export class Connection {
     return this.#send("POST", path, signal, typeof body === "string" ? body : jsonText(body, "request"));
   }
 
+  /** Sends again what the service answers with `model_loading`: nothing has been done then. */
   async #send(
     method: string,
     path: string,
     signal: AbortSignal | undefined,
     body?: string,
   ): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      const { status, text, retryAfter } = await this.#request(method, path, signal, body);
+      const json = parseJson(text);
+      if (status === 200 && json !== undefined) return json;
+      const error = decodeError(status, json);
+      if (error.code !== "model_loading" || attempt === loadingAttemptsMax) throw error;
+      await wait(secondsToWait(retryAfter), signal);
+    }
+  }
+
+  async #request(
+    method: string,
+    path: string,
+    signal: AbortSignal | undefined,
+    body: string | undefined,
+  ): Promise<{ status: number; text: string; retryAfter: string | null }> {
     signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort();
     signal?.addEventListener("abort", abort);
     const timer = this.#timeoutMs === undefined ? undefined : setTimeout(abort, this.#timeoutMs);
-    let status: number;
-    let text: string;
     try {
       // A redirect is not followed: it would take the index key to wherever it points.
       const response = await fetch(this.#baseUrl + path, {
@@ -68,8 +89,8 @@ export class Connection {
         redirect: "manual",
         signal: controller.signal,
       });
-      status = response.status;
-      text = await response.text();
+      const retryAfter = response.headers.get("Retry-After");
+      return { status: response.status, text: await response.text(), retryAfter };
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
       const reason = controller.signal.aborted ? `within ${this.#timeoutMs} ms` : `(${reasonOf(cause)})`;
@@ -82,10 +103,28 @@ export class Connection {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
-    const json = parseJson(text);
-    if (status !== 200 || json === undefined) throw decodeError(status, json);
-    return json;
   }
+}
+
+/** Browsers show the header only if the service lets them. A date is as good as nothing: clocks differ. */
+function secondsToWait(retryAfter: string | null): number {
+  return /^\d+$/.test(retryAfter ?? "") ? Math.min(Number(retryAfter), retryAfterMax) : retryAfterDefault;
+}
+
+/** Rejects with the signal's reason as soon as it aborts. */
+function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, 1000 * seconds);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
 }
 
 /** The system's code behind a failed `fetch`, such as ECONNREFUSED; browsers do not tell. */

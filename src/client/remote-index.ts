@@ -143,12 +143,6 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
     checkOptions(request, methodOptions.query);
-    if ("rerank" in request && request.rerank !== undefined) {
-      throw new SealdexError(
-        "not_supported",
-        "rerank: a service does not rerank; use SealdexReranker on what it finds",
-      );
-    }
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 

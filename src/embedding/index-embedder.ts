@@ -36,6 +36,12 @@ export async function identify(embedder: Embedder, name: string | undefined): Pr
   return { identity: { ...(name !== undefined && { name }), sample }, dimension: vector.length };
 }
 
+/**
+ * A method of embedded indexes, `(embedder) => Promise<void>`: throws as `IndexEmbedder` does if the embedder is not the index's
+ * model. Known to all copies of this package.
+ */
+export const checkModel: unique symbol = Symbol.for("sealdex.checkModel");
+
 export class IndexEmbedder implements Embedder {
   readonly #embedder: Embedder;
   readonly #identity: ModelIdentity | undefined;
@@ -51,23 +57,23 @@ export class IndexEmbedder implements Embedder {
     this.#indexName = indexName;
     if (embedder.embedImage === undefined) return;
     this.embedImage = async (images) => {
-      await this.#check();
+      await this.check();
       return embedImages(embedder, images, "contents");
     };
   }
 
   async embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]> {
-    await this.#check();
+    await this.check();
     return this.#embedder.embedDocuments(texts);
   }
 
   async embedQuery(text: string): Promise<EmbeddedVector> {
-    await this.#check();
+    await this.check();
     return this.#queries.get(text, () => this.#embedder.embedQuery(text));
   }
 
-  /** Once; again after a failure. */
-  #check(): Promise<void> {
+  /** Once; again after a failure. Throws `dimension_mismatch` or `invalid_request` if it is another model. */
+  check(): Promise<void> {
     this.#checked ??= this.#compare().catch((error: unknown) => {
       this.#checked = undefined;
       throw error;

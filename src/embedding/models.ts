@@ -29,7 +29,7 @@ export class Models {
   reranker(input: RerankInput): Reranker {
     if (typeof input !== "string") return customReranker(input);
     const model = this.#named(input, "rerank");
-    return (query, documents) => model.score(query, documents);
+    return (query, documents, signal) => model.score(query, documents, signal);
   }
 
   /** Does not wait for work in progress. */

@@ -64,6 +64,11 @@ const families: readonly Family[] = [
 /** Owners whose repositories have no quantised weights in ONNX format; a copy of the family's owner has. */
 const withoutOnnx = /^(sentence-transformers|BAAI|intfloat|thenlper|cross-encoder|openai|google|jinaai)\//;
 
+/** Whether two names are of one model, as far as names say it: a short name and a full one may be. */
+export function isSameModel(a: string, b: string): boolean {
+  return recipeOf(a).repository === recipeOf(b).repository;
+}
+
 /** The recipe of a model's name: short (`all-MiniLM-L6-v2`), full (`Xenova/all-MiniLM-L6-v2`), or the path of a folder. */
 export function recipeOf(name: string): Recipe {
   const short = name.split(/[\\/]/).at(-1) ?? name;

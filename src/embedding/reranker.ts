@@ -5,8 +5,12 @@
 
 import { SealdexError } from "../errors.js";
 
-/** One score per document, in order; larger is better. */
-export type Reranker = (query: string, documents: string[]) => Promise<readonly number[]> | readonly number[];
+/** One score per document, in order; larger is better. `signal`: of the call that wants them. */
+export type Reranker = (
+  query: string,
+  documents: string[],
+  signal?: AbortSignal,
+) => Promise<readonly number[]> | readonly number[];
 
 /** LangChain's `BaseDocumentCompressor`, by structure. Documents that it leaves out are left out. */
 export interface DocumentCompressor {
@@ -26,10 +30,10 @@ export async function rankBest(
   reranker: Reranker,
   query: string,
   documents: string[],
-  count: number,
+  { count, signal }: { readonly count: number; readonly signal?: AbortSignal | undefined },
 ): Promise<{ position: number; score: number }[]> {
   if (documents.length === 0) return [];
-  const scores: unknown = await reranker(query, documents);
+  const scores: unknown = await reranker(query, documents, signal);
   if (!Array.isArray(scores) || scores.length !== documents.length || !scores.every(isScore)) {
     throw new SealdexError(
       "invalid_request",

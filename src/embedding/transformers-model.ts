@@ -17,6 +17,9 @@ import { type Recipe, recipeOf } from "./recipe.js";
 const batchTexts = 32;
 const batchCharacters = 16_000;
 
+/** Cross-encoders read some 512 tokens: nothing beyond these is worth tokenizing. */
+const scoredCharactersMax = 16_000;
+
 export class TransformersModel implements Embedder {
   readonly #name: string;
   readonly #recipe: Recipe;
@@ -91,11 +94,12 @@ export class TransformersModel implements Embedder {
     return vectors;
   }
 
-  /** Of a cross-encoder: one score per document, from 0 to 1. */
-  async score(query: string, documents: readonly string[]): Promise<number[]> {
+  /** Of a cross-encoder: one score per document, from 0 to 1. Stops after a batch once the signal says so. */
+  async score(query: string, documents: readonly string[], signal?: AbortSignal): Promise<number[]> {
     const scores: number[] = [];
     for (const batch of batchesByLength(documents)) {
-      const texts = batch.map((i) => documents[i]);
+      signal?.throwIfAborted();
+      const texts = batch.map((i) => documents[i].slice(0, scoredCharactersMax));
       const { values, width } = await this.run({ kind: "score", query, documents: texts }, true);
       // One output says how well both belong together; of two the last one does.
       batch.forEach((i, at) => (scores[i] = 1 / (1 + Math.exp(-values[at * width + width - 1]))));

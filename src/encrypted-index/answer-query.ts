@@ -53,7 +53,10 @@ export async function answerRanked(
   const [nearest] = await search(index, [vector], () => "queryVector", { ...options, topK, include });
   const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
   const passages = candidates.map((match) => match.contents ?? "");
-  const best = await rankBest(reranker, contents, passages, options.topK);
+  const best = await rankBest(reranker, contents, passages, {
+    count: options.topK,
+    signal: options.signal,
+  });
   return best.map(({ position, score }) => {
     const { contents: text, ...match } = candidates[position];
     return { ...match, ...(options.include.has("contents") && { contents: text }), score };

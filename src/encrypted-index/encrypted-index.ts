@@ -3,6 +3,8 @@
 import { inspect } from "node:util";
 import { encodeAnchor } from "../commit/anchor.js";
 import { fingerprint } from "../crypto/keys.js";
+import type { Embedder } from "../embedding/embedder.js";
+import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
 import { compileFilter } from "../filter.js";
 import { invalid, typeName } from "../check-input.js";
@@ -322,6 +324,10 @@ export class EncryptedIndex implements VectorIndex {
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
     return this.#calls.look(options.signal, () => describe(this.#index, this.#training.failure(this.#index)));
+  }
+
+  [checkModel](embedder: Embedder): Promise<void> {
+    return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
   }
 
   [inspect.custom](): string {

@@ -7,6 +7,7 @@ import {
   type EmbeddedVector,
   type EmbeddingInput,
 } from "../embedding/embedder.js";
+import { modelName } from "../embedding/built-in.js";
 import type { Models } from "../embedding/models.js";
 
 /** What embeds documents and queries: see `EmbeddingInput`. */
@@ -17,6 +18,16 @@ export function chooseEmbeddings(input: EmbeddingsInput, models: Models): Embedd
   const embedder = models.embedder(input, "embeddings");
   return embedder === input ? (input as EmbeddingsInterface) : toEmbeddings(embedder);
 }
+
+/** The name of the model that is meant, if it is one of those that Sealdex knows by name. */
+export function nameOfModel(input: EmbeddingsInput): string | undefined {
+  const name =
+    typeof input === "string" ? input : (input as { readonly [sealdexModel]?: string })[sealdexModel];
+  return name === undefined ? undefined : modelName(name);
+}
+
+/** Of embeddings that were made by a name. */
+export const sealdexModel: unique symbol = Symbol("sealdex model");
 
 function toEmbeddings(embedder: Embedder): EmbeddingsInterface & Pick<Embedder, "embedImage"> {
   return {

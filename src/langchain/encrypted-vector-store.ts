@@ -22,7 +22,7 @@ import { checkSelection } from "../selection.js";
 import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
-import { chooseEmbeddings, type EmbeddingsInput } from "./choose-embeddings.js";
+import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
@@ -66,10 +66,11 @@ export class EncryptedVectorStore extends VectorStore {
       second === undefined
         ? splitFields(first as EncryptedVectorStoreFields)
         : { embeddings: first as EmbeddingsInput, args: second };
-    const index = new StoreIndex(args);
     // LangChain keeps what super() is given in a public field: the key must not be in it.
     const models = new Models(args.models);
-    super(chooseEmbeddings(embeddings, models), { indexName: args.indexName });
+    const chosen = chooseEmbeddings(embeddings, models);
+    const index = new StoreIndex(args, { embeddings: chosen, name: nameOfModel(embeddings) });
+    super(chosen, { indexName: args.indexName });
     this.#models = models;
     const { filter, nProbes = 0, greedy = false } = args;
     const compiled = filter && compileFilter(filter);
@@ -94,7 +95,7 @@ export class EncryptedVectorStore extends VectorStore {
    * is replaced.
    */
   override async addDocuments(documents: DocumentInterface[], options?: AddOptions): Promise<string[]> {
-    const { index } = await this.#index.open();
+    const { index } = await this.#index.openForVectors();
     return addInBatches(index, documents, embedWith(this.embeddings), options);
   }
 
@@ -109,7 +110,7 @@ export class EncryptedVectorStore extends VectorStore {
         `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,
       );
     }
-    const { index } = await this.#index.open();
+    const { index } = await this.#index.openForVectors();
     return addInBatches(
       index,
       documents,
@@ -128,7 +129,7 @@ export class EncryptedVectorStore extends VectorStore {
    * embeddings. Returns their ids, in order.
    */
   async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
-    const { index } = await this.#index.open();
+    const { index } = await this.#index.openForVectors();
     return addImages(index, images, this.embeddings, options);
   }
 
@@ -285,7 +286,7 @@ export class EncryptedVectorStore extends VectorStore {
     filter: Filter | undefined,
     include: readonly MatchField[],
   ): Promise<{ matches: Match[]; metric: Metric }> {
-    const { index, metric } = await this.#index.open();
+    const { index, metric } = await this.#index.openForVectors();
     const topK = k > topKMax ? Math.min(k, await index.count()) : k;
     const matches = await index.query({
       queryVector: query,

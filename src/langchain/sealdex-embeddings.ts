@@ -5,7 +5,7 @@ import type { Image } from "../embedding/image.js";
 import type { ModelOptions } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
 import { embedImage } from "./add-images.js";
-import { chooseEmbeddings } from "./choose-embeddings.js";
+import { chooseEmbeddings, sealdexModel } from "./choose-embeddings.js";
 
 export interface SealdexEmbeddingsParams extends ModelOptions {
   /** Name of an embedding model. Default `default`, which matches meaning and wording and needs no download. */
@@ -18,12 +18,14 @@ export interface SealdexEmbeddingsParams extends ModelOptions {
  */
 export class SealdexEmbeddings extends Embeddings {
   readonly model: string;
+  readonly [sealdexModel]: string;
   readonly #embeddings: EmbeddingsInterface;
 
   constructor({ model = "default", ...options }: SealdexEmbeddingsParams = {}) {
     super({});
     this.#embeddings = chooseEmbeddings(model, new Models(options));
     this.model = model;
+    this[sealdexModel] = model;
   }
 
   /** One vector per text, in order. */

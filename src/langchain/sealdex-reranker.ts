@@ -29,7 +29,7 @@ export class SealdexReranker extends BaseDocumentCompressor {
     query: string,
   ): Promise<DocumentInterface[]> {
     const texts = documents.map(({ pageContent }) => pageContent);
-    const best = await rankBest(this.#reranker, query, texts, this.topN);
+    const best = await rankBest(this.#reranker, query, texts, { count: this.topN });
     return best.map(({ position, score }) => {
       const { metadata, ...document } = documents[position];
       return { ...document, metadata: { ...metadata, relevanceScore: score } };

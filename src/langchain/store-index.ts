@@ -1,6 +1,10 @@
 /** The index of a store: opened by the first call that needs it, and created if there is none. */
 
+import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { createClient } from "../core.js";
+import type { Embedder } from "../embedding/embedder.js";
+import { checkModel } from "../embedding/index-embedder.js";
+import { isSameModel } from "../embedding/recipe.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
 import { invalid } from "../check-input.js";
@@ -25,14 +29,20 @@ export class StoreIndex {
   readonly #options: StoreOptions;
   readonly #client: Client;
   readonly #ownsClient: boolean;
+  readonly #model: StoreModel | undefined;
   #opened: Promise<OpenedIndex> | undefined;
+  #checked: Promise<void> | undefined;
 
-  /** Throws `invalid_request` for an option that it does not know. */
-  constructor(args: EncryptedVectorStoreArgs) {
+  /**
+   * `model`: what embeds the store's documents; a new index remembers it if it has a name. Throws `invalid_request` for an option that it
+   * does not know.
+   */
+  constructor(args: EncryptedVectorStoreArgs, model?: StoreModel) {
     checkStoreOptions(args);
     const { indexKey } = args;
     // A copy: the caller may overwrite the key before the first call.
     this.#options = { ...args, indexKey: indexKey instanceof Uint8Array ? indexKey.slice() : indexKey };
+    this.#model = model;
     this.#ownsClient = !("client" in args);
     this.#client = "client" in args ? args.client : createClient(placeOf(args));
   }
@@ -44,6 +54,20 @@ export class StoreIndex {
   /** An attempt that failed is made again by the next call. */
   open(): Promise<OpenedIndex> {
     return this.#remember(() => this.#loadOrCreate());
+  }
+
+  /**
+   * As `open`, for work with vectors of the store's model. Throws `dimension_mismatch` or `invalid_request` if the index was created
+   * with another model, which a service tells by its name alone.
+   */
+  async openForVectors(): Promise<OpenedIndex> {
+    const opened = await this.open();
+    this.#checked ??= this.#checkModel(opened.index).catch((error: unknown) => {
+      this.#checked = undefined;
+      throw error;
+    });
+    await this.#checked;
+    return opened;
   }
 
   /** As `open`, but throws `not_found` if there is no index. */
@@ -79,7 +103,15 @@ export class StoreIndex {
     }
     const indexConfig = { ...indexConfigParams, type: indexType } as IndexConfigInput;
     try {
-      return { index: await this.#client.createIndex({ indexName, indexKey, indexConfig, metric }), metric };
+      const index = await this.#client.createIndex({
+        indexName,
+        indexKey,
+        indexConfig,
+        metric,
+        ...(this.#client.kind === "embedded" && this.#model !== undefined && modelOptions(this.#model)),
+      });
+      this.#checked = Promise.resolve();
+      return { index, metric };
     } catch (error) {
       // Another process created it between the two calls.
       if (!hasCode(error, "already_exists")) throw error;
@@ -96,6 +128,34 @@ export class StoreIndex {
     }
     return { index, metric };
   }
+
+  async #checkModel(index: VectorIndex): Promise<void> {
+    if (this.#model === undefined) return;
+    const { embeddings, name } = this.#model;
+    const check = (index as Partial<ChecksModel>)[checkModel];
+    if (check !== undefined) return check.call(index, embeddings as Embedder);
+    if (name === undefined) return;
+    const { embeddingModel } = await index.describe();
+    if (embeddingModel === undefined || isSameModel(embeddingModel, name)) return;
+    throw invalid(
+      `embeddings: index "${this.indexName}" was created with ${embeddingModel}, this store embeds with ${name}`,
+    );
+  }
+}
+
+interface ChecksModel {
+  [checkModel](embedder: Embedder): Promise<void>;
+}
+
+/** The embeddings of a store, and their model's name if it is known. */
+export interface StoreModel {
+  readonly embeddings: EmbeddingsInterface;
+  readonly name: string | undefined;
+}
+
+/** A model of the caller's own is not remembered: it would be asked for a vector before anything needs one. */
+function modelOptions({ embeddings, name }: StoreModel) {
+  return name === undefined ? {} : { embedding: embeddings as Embedder, embeddingModel: name };
 }
 
 /** The options of the client, without those of the store. */
@@ -104,11 +164,12 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
     const { baseUrl, apiKey, timeoutMs } = args;
     return { baseUrl, apiKey, timeoutMs };
   }
-  const { indexLocation, configLocation, cacheBytesMax, maxStalenessMs } = args;
+  const { indexLocation, configLocation, anchorLocation, cacheBytesMax, maxStalenessMs } = args;
   const { storageTimeoutMs, automaticTraining } = args;
   return {
     indexLocation,
     configLocation,
+    anchorLocation,
     cacheBytesMax,
     maxStalenessMs,
     storageTimeoutMs,

@@ -1,6 +1,6 @@
 /** The JSON text of results, in pieces: large responses are sent while they are written. Metadata stay the text they are stored as. */
 
-import type { ItemPage, Match, RawMetadata, StoredItem } from "../vector-index.js";
+import type { ItemPage, Match, RankedMatch, RawMetadata, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
@@ -47,10 +47,16 @@ function* listTexts<T>(list: readonly T[], texts: (entry: T) => Iterable<string>
   yield "]";
 }
 
-function matchText({ id, distance, metadataJson }: Match & RawMetadata): Iterable<string> {
+function matchText({
+  id,
+  distance,
+  score,
+  metadataJson,
+}: Match & RawMetadata & Partial<RankedMatch>): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
     ...(distance === undefined ? [] : [`"distance":${JSON.stringify(distance)}`]),
+    ...(score === undefined ? [] : [`"score":${JSON.stringify(score)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
   ];
   return [`{${fields.join(",")}}`];
