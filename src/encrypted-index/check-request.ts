@@ -78,6 +78,12 @@ function subjectOf(request: QueryRequest): QuerySubject {
   return { vectors };
 }
 
+/** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
+export function checkRanked(subject: QuerySubject): string {
+  if ("contents" in subject && typeof subject.contents === "string") return subject.contents;
+  throw invalid("rerank: expected a query by queryContents that are a text");
+}
+
 export function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
   if (!isArray(include)) throw invalid("include: expected an array");
   for (const field of include) {

@@ -57,6 +57,7 @@ import {
   checkInclude,
   checkListing,
   checkQuery,
+  checkRanked,
   checkResults,
   compiledFilter,
   defaultItemFields,
@@ -180,13 +181,8 @@ export class EncryptedIndex implements VectorIndex {
     if (rerank === undefined) {
       return this.#calls.look(options.signal, () => answerQuery(this.#index, this.#texts, subject, options));
     }
-    if (!("contents" in subject) || typeof subject.contents !== "string") {
-      throw invalid("rerank: expected a query by queryContents that are a text");
-    }
-    const { contents } = subject;
-    return this.#calls.look(options.signal, () =>
-      answerRanked(this.#index, this.#texts, { contents, rerank }, options),
-    );
+    const ranked = { contents: checkRanked(subject), rerank };
+    return this.#calls.look(options.signal, () => answerRanked(this.#index, this.#texts, ranked, options));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
