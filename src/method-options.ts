@@ -78,6 +78,7 @@ export const methodOptions = {
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
+  reencrypt: optionNames<CallOptions>("reencrypt", { signal }),
   addWrap: optionNames<WrapOptions>("wraps.add", {
     name: true,
     key: true,

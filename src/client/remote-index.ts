@@ -64,7 +64,7 @@ import {
 import type { Connection } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
 import { sendItems } from "./send-items.js";
-import { RemoteWraps } from "./remote-wraps.js";
+import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
 const idsPerPage = 50_000;
@@ -296,6 +296,11 @@ export class RemoteIndex implements VectorIndex {
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
     await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
     this.#address = next;
+  }
+
+  async reencrypt(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.reencrypt);
+    throw embeddedOnly("reencrypt");
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {

@@ -23,6 +23,6 @@ export class RemoteWraps implements Wraps {
 }
 
 /** What a service does not do for its clients. */
-function embeddedOnly(what: string): SealdexError {
+export function embeddedOnly(what: string): SealdexError {
   return new SealdexError("not_supported", `${what}: expected an embedded index, this one is behind HTTP`);
 }

@@ -137,7 +137,7 @@ async function readVerified(
   index: OpenIndex,
   store: BlobStore,
   ref: ObjectRef | SegmentRef,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const bytes = await readParts(store, ref, signal);
   const { indexId, keys } = index;
@@ -155,10 +155,10 @@ async function readVerified(
 }
 
 /** The object's bytes, read in parts, and whatever is beyond its length. */
-async function readParts(
+export async function readParts(
   store: BlobStore,
   { name, length }: ObjectRef,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   const offsets = Array.from({ length: Math.ceil(length / partBytes) }, (_, i) => i * partBytes);

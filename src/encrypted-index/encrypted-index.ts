@@ -73,6 +73,7 @@ import { checkIdText, checkItems, packItems } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { countMatches } from "./rows-by-id.js";
+import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
 import { update } from "./update.js";
 import { upsert } from "./upsert.js";
@@ -306,6 +307,11 @@ export class EncryptedIndex implements VectorIndex {
       signal?.throwIfAborted();
       await this.#index.access.rotate(source);
     });
+  }
+
+  async reencrypt(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, methodOptions.reencrypt);
+    await this.#calls.change(options.signal, () => reencrypt(this.#index, options.signal));
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {

@@ -1,32 +1,66 @@
-/** Authenticates a whole segment: that every byte of it is the one that was sealed. */
+/** Authenticates a whole segment: that every byte of it is the one that was sealed. And seals it again, under the keys in force. */
 
-import { headerBytes, ObjectOpener, type ParentKeys } from "../crypto/sealed-object.js";
+import {
+  headerBytes,
+  type ObjectContext,
+  ObjectOpener,
+  ObjectSealer,
+  type ParentKeys,
+} from "../crypto/sealed-object.js";
+import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import { type Block, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
-export function* verifySegment(
+export function* verifySegment(keys: ParentKeys, location: SegmentLocation, bytes: Uint8Array): Work<void> {
+  for (const plaintext of openBlocks(keys, location, bytes)) {
+    plaintext.fill(0);
+    yield;
+  }
+}
+
+/** The same segment as another object, of the same length: its blocks are as long as they were. Throws as `verifySegment`. */
+export function* resealSegment(
+  keys: ParentKeys,
+  location: SegmentLocation,
+  bytes: Uint8Array,
+  context: ObjectContext,
+): Work<Uint8Array> {
+  const sealer = new ObjectSealer(keys, context);
+  const parts = [sealer.header];
+  for (const plaintext of openBlocks(keys, location, bytes)) {
+    parts.push(sealer.seal(plaintext));
+    plaintext.fill(0);
+    yield;
+  }
+  return Buffer.concat(parts);
+}
+
+/** The plaintexts of all blocks, in their order. */
+function* openBlocks(
   keys: ParentKeys,
   { context, header, length, blocks, footerLength }: SegmentLocation,
   bytes: Uint8Array,
-): Generator<void, void> {
+): Generator<Uint8Array, void> {
   const corrupt = (what: string) => new SealdexError("corrupt", `stored object ${context.name}: ${what}`);
   if (bytes.length !== length) throw corrupt(`expected ${length} bytes, got ${bytes.length}`);
   if (Buffer.compare(bytes.subarray(0, headerBytes), header) !== 0)
     throw corrupt("it was replaced or damaged");
   const opener = new ObjectOpener(keys, context, header);
-  const footer = decodeFooter(opener.open(blocks - 1, bytes.subarray(length - footerLength)));
-  const sections = Object.values(footer).filter((section): section is readonly Block[] =>
+  const last = opener.open(blocks - 1, bytes.subarray(length - footerLength));
+  const sections = Object.values(decodeFooter(last)).filter((section): section is readonly Block[] =>
     Array.isArray(section),
   );
   let opened = 0;
-  for (const block of sections.flat()) {
-    opener.open(block.number, bytes.subarray(block.offset, block.offset + block.length));
+  for (const { number, offset, length: sealedLength } of sections
+    .flat()
+    .sort((a, b) => a.number - b.number)) {
+    yield opener.open(number, bytes.subarray(offset, offset + sealedLength));
     opened++;
-    yield;
   }
   if (opened !== blocks - 1) {
     throw new SealdexError("internal", `stored object ${context.name}: a part of it was not verified`);
   }
+  yield last;
 }

@@ -223,6 +223,12 @@ const cases: Record<string, Case> = {
     valid: [{ signal }],
     call: (options, _client, index) => index.rotateKey(generateKey(), options),
   },
+  reencrypt: {
+    takes: methodOptions.reencrypt,
+    valid: [{ signal }],
+    call: (options: object, client, index) =>
+      embeddedOnly("signal", options, client, index.reencrypt(options)),
+  },
   "wraps.add": {
     takes: methodOptions.addWrap,
     valid: [{ name: "reader", key: "k", access: "read-only", expiresAt: new Date(8e15), signal }],
@@ -313,6 +319,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "compact",
     "describe",
     "rotateKey",
+    "reencrypt",
     "wraps.list",
     "wraps.revoke",
     "anchor",

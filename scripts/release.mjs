@@ -1,0 +1,32 @@
+// Publishes all packages, from CI alone: with provenance, and each with its software bill of materials (CycloneDX) in the package.
+// `node scripts/release.mjs --dry-run` does all of it but publishing.
+
+import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const isDryRun = process.argv.includes("--dry-run");
+const packages = [
+  { folder: "model", workspace: ["--workspace=sealdex-model"] },
+  { folder: ".", workspace: ["--workspaces=false"] },
+  { folder: "server", workspace: ["--workspace=sealdex-server"] },
+];
+
+function npm(args, options = {}) {
+  return execFileSync("npm", args, { cwd: root, encoding: "utf8", ...options });
+}
+
+npm(["run", "check"], { stdio: "inherit" });
+for (const { folder, workspace } of packages) {
+  const bill = join(root, folder, "sbom.cdx.json");
+  const scope = ["--omit=dev", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=library"];
+  writeFileSync(bill, npm(["sbom", ...scope, ...workspace]));
+  try {
+    const publish = isDryRun ? ["pack", "--dry-run"] : ["publish", "--provenance", "--access", "public"];
+    npm(publish, { cwd: join(root, folder), stdio: "inherit" });
+  } finally {
+    rmSync(bill);
+  }
+}
