@@ -301,12 +301,8 @@ export class EncryptedIndex implements VectorIndex {
 
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.rotateKey);
-    const { signal } = options;
     const source = parseKeySource(newKey);
-    await this.#calls.change(signal, async () => {
-      signal?.throwIfAborted();
-      await this.#index.access.rotate(source);
-    });
+    await this.#calls.change(options.signal, () => this.#index.access.rotate(source));
   }
 
   async reencrypt(options: CallOptions = {}): Promise<void> {
