@@ -6,7 +6,7 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What a condition says of one value; undefined stands for a missing field. */
+/** A condition's verdict on one value; undefined stands for a missing field. */
 export type Test = (value: unknown) => boolean;
 
 export function isObjectLike(value: unknown): value is object {
@@ -60,7 +60,7 @@ export function isOneOf(values: readonly unknown[]): Test {
       : scalars.has(value === undefined ? null : value);
 }
 
-/** Whether a value is of the type of `bound` and stands to it as `holds` says of their order: <0, 0 or >0. */
+/** Whether a value is of the type of `bound` and `holds` accepts their order: <0, 0 or >0. */
 export function isOrdered(bound: unknown, holds: (order: number) => boolean): Test {
   const type = typeRank(bound);
   return (value) => typeRank(value) === type && holds(compareValues(value, bound));

@@ -31,7 +31,7 @@ export interface ListItemsOptions<I extends readonly ItemField[] = readonly Item
   extends Listing<I>, ResultOptions {
   /** Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier, after about 16 MiB. */
   readonly limit?: number;
-  /** Of the page before: this one goes on there, in the same state of the index. In place of `after`. */
+  /** Of the previous page: this one continues there, in the same state of the index. In place of `after`. */
   readonly cursor?: string | undefined;
 }
 

@@ -46,7 +46,7 @@ function notSupported(
   );
 }
 
-/** As import(), require() and the bundlers report it. A package that is there and lacks one of its own is another matter. */
+/** As import(), require() and the bundlers report it. A package that is installed and lacks one of its own is another matter. */
 function isMissing(error: unknown, name: string): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { code, message } = error as { code?: unknown; message?: unknown };

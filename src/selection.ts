@@ -11,7 +11,7 @@ interface FilterOption {
   readonly filters?: Filter | null;
 }
 
-/** The filter under either of its two names; null counts as none. Throws `invalid_request` if both are there. */
+/** The filter under either of its two names; null counts as none. Throws `invalid_request` if both are present. */
 export function filterOf({ filter, filters }: FilterOption, where: string): Filter | undefined {
   if ((filter ?? undefined) !== undefined && (filters ?? undefined) !== undefined) {
     throw invalid(`${where}: expected filter or filters, which mean the same, got both`);
@@ -20,7 +20,7 @@ export function filterOf({ filter, filters }: FilterOption, where: string): Filt
 }
 
 /**
- * The one part of a selection that is there. Throws `invalid_request` unless it is exactly one, and if a filter would
+ * The one part of a selection that is present. Throws `invalid_request` unless it is exactly one, and if a filter would
  * delete everything, since an empty filter is more often a mistake than a wish.
  */
 export function checkSelection(selection: Selection): Selection {

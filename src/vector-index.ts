@@ -122,7 +122,7 @@ export interface IndexDescription {
   readonly embeddingModel?: string;
   /** Of the process that has the index open, all its indexes together. */
   readonly memory: MemoryUse;
-  /** Why the last automatic training in that process failed. Absent where none has, or a later training succeeded. */
+  /** Why the last automatic training in that process failed. Absent if none has, or if a later training succeeded. */
   readonly trainingFailure?: string;
 }
 
@@ -233,7 +233,7 @@ export interface VectorIndex {
   /**
    * Changes the owner's key, and the data keys of everything that is written from then on: a small record and a commit, whatever
    * the size of the index. The old key opens nothing any more, and processes that opened the index with it get `wrong_index_key`
-   * (after `maxStalenessMs` at most); this object and holders of other wraps go on. A person who kept both the old key and an old
+   * (after `maxStalenessMs` at most); this object and holders of other wraps continue. An attacker who kept both the old key and an old
    * copy of the record can still read what was stored before, until `reencrypt`.
    *
    * Throws `invalid_request` if `newKey` is not a key, `wrong_index_key` if the key was rotated elsewhere, `forbidden` if the

@@ -80,7 +80,7 @@ export function decodeAddress(body: AddressBody): { indexName: string; indexKey:
   return { indexName: body.index_name, indexKey: body.index_key };
 }
 
-/** What a body says of the index that it is for, whatever request it is. */
+/** The fields that identify the index, in the body of every request. */
 export function addressIn(body: unknown): { indexName: string | undefined; indexKey: string | undefined } {
   const { index_name: indexName, index_key: indexKey } = (body ?? {}) as Partial<
     Record<keyof AddressBody, unknown>

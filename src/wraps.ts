@@ -9,7 +9,7 @@ export interface WrapOptions extends CallOptions {
   /** The holder's key, with which it opens the index as with any other. Each wrap has another. */
   readonly key: IndexKey;
   /**
-   * Readers do not have the key that signs commits, so that nobody accepts what they write. Writers may change items. Only the key
+   * Readers do not have the key that signs commits, so that no one accepts what they write. Writers may change items. Only the key
    * that the index was created with may also rotate it, change wraps, renew data keys, and delete the index.
    */
   readonly access: "read-only" | "read-write";

@@ -12,7 +12,7 @@ const rememberedMax = 20_000;
 const idsTogether = 2048;
 
 export class Vocabulary {
-  /** Ids by piece. A piece that goes on a word begins with `##`. */
+  /** Ids by piece. A piece that continues a word begins with `##`. */
   readonly #ids: ReadonlyMap<string, number>;
   /** Of the longest piece, without `##`. */
   readonly #pieceLengthMax: number;

@@ -52,7 +52,7 @@ export function requireApiKeys(scope: Server, keys: Authentication, limits: Limi
 
 /**
  * An address that sends many invalid keys is refused with 429, and the storage is not asked for keys that it tries. Keys that
- * are known to be valid go on working for others behind the same address.
+ * are known to be valid keep working for others behind the same address.
  */
 function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
@@ -75,7 +75,7 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
 
 /**
  * A client that tries many wrong keys on one index is refused with 429 and causes an alarm in the log. An index that is open
- * under the key of a request was opened with the right one, so its other users go on working.
+ * under the key of a request was opened with the right one, so its other users keep working.
  */
 export function limitWrongIndexKeys(scope: Server, indexes: OpenIndexes, limits: Limits): void {
   const attempts = new RateLimit(limits.wrongIndexKeysPerMinuteMax);

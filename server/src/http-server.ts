@@ -57,7 +57,7 @@ export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
     reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
   });
   server.addHook("onSend", async (_request, reply) => {
-    // Closes the connection, unless the client goes on reading.
+    // Closes the connection, unless the client keeps reading.
     reply.raw.setTimeout(stalledMsMax);
   });
   server.addHook("onRequest", async (request, reply) => {

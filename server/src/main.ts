@@ -34,7 +34,7 @@ addAuditCommand(program);
 try {
   await program.parseAsync();
 } catch (error) {
-  // Failures of the operator's making get one line; anything else is a fault of ours and shows its stack.
+  // Failures caused by the operator get one line; anything else is a bug of the service and shows its stack.
   const isExpected = error instanceof SealdexError || (error instanceof Error && "syscall" in error);
   if (!isExpected) throw error;
   program.error(`error: ${error.message}`);

@@ -1,7 +1,7 @@
 /**
  * The shapes of all bodies: what a request must look like before it is decoded, and what the OpenAPI document says.
  *
- * Names are the wire's. Unknown properties are allowed, so that clients that send more than this version knows go on
+ * Names are the wire's. Unknown properties are allowed, so that clients that send more than this version knows keep
  * working; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
  */
 

@@ -4,7 +4,7 @@
  * words are discounted for English only; everything else is the same for all languages.
  *
  * A vector depends on text and dimension alone and stays the same in all versions and on all machines (but characters
- * that a later Unicode adds count as separators where the JavaScript engine does not know them yet):
+ * that a later Unicode adds count as separators if the JavaScript engine does not know them yet):
  * 1. The text without the marks (Unicode M) that follow 30 others, in NFKC, then in lower case. From here on a
  *    character is a UTF-16 code unit.
  * 2. A word is a longest run of letters, digits and marks (Unicode L, N, M) that does not begin with a mark. An

@@ -106,7 +106,7 @@ async function search(
   });
 }
 
-/** Whether the vectors of items are there to be given back. */
+/** Whether the vectors of items are stored and can be returned. */
 export function keepsVectors({ model }: Snapshot): boolean {
   return model?.quantizer === undefined;
 }

@@ -3,7 +3,7 @@
  *
  * One manifest is copied with everything it names, so the copy is the index as of one moment, even if others write to the
  * source meanwhile. Objects come first, then the manifest, and the record, which makes the name, last: an interrupted
- * copy is no index yet, and the next attempt goes on with what is there.
+ * copy is no index yet, and the next attempt continues it.
  */
 
 import { SealdexError } from "../errors.js";
@@ -52,7 +52,7 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 /**
  * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`; `already_exists` if the name
  * is taken at `to`, or if `to` has the index under another name; `corrupt` or `missing_object` if the source is
- * damaged. After a failure or an interruption, the same call goes on with what was copied before.
+ * damaged. After a failure or an interruption, the same call continues the copy.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   checkOptions(options, copyOptions);
@@ -76,7 +76,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
 
 /**
  * Throws `already_exists` unless the name is free, or is this index's, and no other name is. Gives the version of the
- * copy that is there, complete, or undefined.
+ * copy that exists, complete, or undefined.
  */
 async function checkPlace(
   index: OpenIndex,
@@ -103,7 +103,10 @@ async function checkPlace(
       );
     }
     if (name !== newName && isThis) {
-      throw new SealdexError("already_exists", `index "${newName}": it is there already, named "${name}"`);
+      throw new SealdexError(
+        "already_exists",
+        `index "${newName}": it already exists there, named "${name}"`,
+      );
     }
   }
   if (newest === undefined) return undefined;

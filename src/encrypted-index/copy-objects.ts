@@ -1,7 +1,7 @@
 /**
  * What a copy of an index carries over: the objects that one manifest names, as they are, sealed, and the manifest.
  *
- * Objects that are there already, from an attempt that was interrupted, are not read again from the source. Whatever is
+ * Objects that exist already, from an attempt that was interrupted, are not read again from the source. Whatever is
  * read, from here or there, is authenticated to the last byte before it counts.
  */
 
@@ -87,7 +87,7 @@ async function copyAll(
   await eachObject(objects, "copy", options, async (ref, signal) => {
     if (there.has(ref.name)) return;
     const bytes = await readVerified(index, from.indexStore, ref, signal);
-    // Taken by a copy that runs at the same time: what is there is verified below like the rest.
+    // Stored by a copy that runs at the same time: it is verified below like the rest.
     await to.indexStore.create(ref.name, bytes, { signal });
   });
   await eachObject(objects, "verify", options, async (ref, signal) => {
@@ -181,7 +181,7 @@ export async function readParts(
   return bytes;
 }
 
-/** Creates the blob unless it is there with the same bytes. Throws `already_exists` where others are. */
+/** Creates the blob unless it exists with the same bytes. Throws `already_exists` if it has other bytes. */
 async function createSame(
   store: BlobStore,
   name: string,

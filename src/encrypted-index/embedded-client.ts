@@ -244,7 +244,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     checkIndexName(indexName);
     const source = parseKeySource(indexKey);
     const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
-    // The first version is nearly always the only one: read while the list is asked for, it is there at once.
+    // The first version is nearly always the only one: it is read in parallel with the list.
     const first = recordName(indexName, 1);
     const [[name], firstBytes] = await Promise.all([this.#records(indexName), this.#configStore.read(first)]);
     const bytes =

@@ -12,7 +12,7 @@ import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../cry
 /** What the holder of a wrap may do. The owner may do everything, and alone manages keys. */
 export type Access = "owner" | "read-write" | "read-only";
 
-/** Data keys and signing keys are drawn anew with every change of who may read: each such pair is a generation. */
+/** Data keys and signing keys are renewed with every change of the readers: each such pair is a generation. */
 export interface KeyGeneration {
   /** 1 at creation, one more with each generation. */
   readonly number: number;

@@ -6,7 +6,7 @@ import { SealdexError } from "../errors.js";
 import type { KeyProvider, KeySource } from "./key-provider.js";
 import type { Member } from "./keyset.js";
 
-/** What the clear part of a record says of a wrap. */
+/** The clear part of a wrap in a record. */
 export interface WrapEntry {
   /** 32 bytes. */
   readonly keyCheck: Uint8Array;

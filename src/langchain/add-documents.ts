@@ -32,7 +32,7 @@ const batchCharacters = 4_000_000;
 
 /**
  * Stores the documents under vectors from `vectorsOf`, which gets a batch and its position. Returns the ids, in order.
- * Whoever gives ids can call again after a failure: what is there already is replaced by its equal.
+ * With explicit ids, the call can be repeated after a failure: stored documents are replaced by equal ones.
  */
 export async function addInBatches(
   index: VectorIndex,

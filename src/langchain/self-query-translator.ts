@@ -1,4 +1,4 @@
-/** What a language model says of metadata, as structured queries, to filters: for LangChain's `SelfQueryRetriever`. */
+/** Turns a language model's structured queries into filters: for LangChain's `SelfQueryRetriever`. */
 
 import {
   BaseTranslator,

@@ -63,7 +63,7 @@ export class EncryptedSemanticCache extends BaseCache {
   override async update(prompt: string, llmKey: string, value: Generation[]): Promise<void> {
     const model = digest(llmKey);
     const expiresAt = this.#ttlSeconds === undefined ? null : Date.now() + 1000 * this.#ttlSeconds;
-    // The answers are the text, which may be longer than metadata may; the prompt is there as its vector.
+    // The answers are the text, which may be longer than metadata may; the prompt is stored as its vector.
     const pageContent = JSON.stringify(value.map(serializeGeneration));
     const vector = await this.#store.embeddings.embedQuery(prompt);
     const id = digest(JSON.stringify([model, prompt]));

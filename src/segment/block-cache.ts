@@ -1,5 +1,5 @@
 /**
- * Opened blocks and what is made of them, decrypted, under one limit of bytes for all indexes of a client. If it is
+ * Opened blocks and values derived from them, decrypted, under one limit of bytes for all indexes of a client. If it is
  * exceeded, the least recently used are evicted. Code blocks lie in kernel memory and are scanned there; pages of records,
  * contents and ids lie in the heap.
  *

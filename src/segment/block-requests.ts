@@ -9,7 +9,7 @@ const requestBytesMax = 4 * 1024 * 1024;
 /** Blocks opened at a time to take rows from them, in bytes as stored. */
 const heldBytesMax = 16 * 1024 * 1024;
 
-/** Throws `missing_object` or `corrupt` if not all of the range is there. */
+/** Throws `missing_object` or `corrupt` if the range is incomplete. */
 export async function readRange(
   store: BlobStore,
   name: string,

@@ -88,7 +88,7 @@ export class CacheGroup {
       for (;;) {
         const missing = [...new Set(keys)].filter((key) => !this.#entries.has(key));
         const unread = missing.filter((key) => !this.#loading.has(key));
-        // Pinned until all are there: otherwise reading some could evict others.
+        // Pinned until all are read: otherwise reading some could evict others.
         if (unread.length > 0) {
           await this.#load<T, K>(unread, read);
           pinned.push(...unread);

@@ -203,7 +203,7 @@ export const cases: Record<string, ConformanceCase> = {
     deepStrictEqual(await store.list(""), []);
   },
 
-  async "deletes what is there and ignores what is not"(open) {
+  async "deletes blobs that exist and ignores the rest"(open) {
     const store = await open();
     for (const key of ["a", "b", "c/d", "c/e"]) await store.create(key, sample(9));
     await store.delete([]);
@@ -262,7 +262,7 @@ export const cases: Record<string, ConformanceCase> = {
     }
   },
 
-  async "leaves a blob whole or absent when its create is aborted, and goes on working"(open) {
+  async "leaves a blob whole or absent when its create is aborted, and keeps working"(open) {
     const store = await open();
     await store.create("key", sample(1000));
     const delays = [undefined, 0, 1, 3, 10];

@@ -14,7 +14,7 @@ export function checkKey(key: string): void {
   if (!isKey(key)) throw malformed("key", key);
 }
 
-/** Whether a name that a service lists can be one of ours. */
+/** Whether a name that a service lists can be one of Sealdex. */
 export function isKey(name: string): boolean {
   return name.length <= keyCharactersMax && keyPattern.test(name);
 }

@@ -22,7 +22,7 @@ export async function makeFolders(folder: string): Promise<string | undefined> {
   return first ?? (isNew ? folder : undefined);
 }
 
-/** False if something of that name is there. */
+/** False if the name is taken. */
 async function makeFolder(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { mode: 0o700 });

@@ -92,7 +92,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
       const ours = await isOurs(name, token, failure, signal).catch((error: unknown) => {
         throw failure ?? error;
       });
-      // If nothing is there, the object of another writer was deleted again, or ours never arrived.
+      // If there is no object, another writer's was deleted again, or ours never arrived.
       if (ours === null) throw failure ?? new ServiceError({ reason: "a conflict that stays" });
       return ours;
     });

@@ -22,7 +22,7 @@ type OutageCase = (open: () => Promise<BlobStore>, server: OutageServer) => Prom
 const settleMsMax = 60_000;
 
 export const outageCases: Record<string, OutageCase> = {
-  async "rejects while its server is down, and goes on by itself when it is back"(open, server) {
+  async "rejects while its server is down, and recovers by itself when it is back"(open, server) {
     await survives(
       open,
       () => server.down(),
@@ -30,7 +30,10 @@ export const outageCases: Record<string, OutageCase> = {
     );
   },
 
-  async "rejects in time while its server does not answer, and goes on by itself when it does"(open, server) {
+  async "rejects in time while its server does not answer, and recovers by itself when it does"(
+    open,
+    server,
+  ) {
     await survives(
       open,
       () => server.pause(),

@@ -68,7 +68,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     }
   }
 
-  /** Of processes that do so at once, one creates the table. Who may not create tables can use one that is there. */
+  /** Of processes that do so at once, one creates the table. A user without the right to create tables can use an existing one. */
   async function createTable(pool: PostgresPool): Promise<void> {
     const { rows } = await query(pool, "SELECT to_regclass($1) IS NOT NULL AS there", [table]);
     if ((rows[0] as { there: boolean }).there) return;

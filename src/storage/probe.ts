@@ -51,7 +51,7 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
       `${title}: this service cannot hold an index safely, and nothing was written: ${finding}`,
     );
   const contents = Array.from({ length: creates }, () => randomBytes(64));
-  // Asked for before it is there: a cache that remembers the answer would hide it later.
+  // Read before it exists: a cache that remembers the answer would hide it later.
   if ((await store.read(key)) !== null) throw refuse("it has what was never written");
   try {
     const results = await Promise.all(contents.map((bytes) => store.create(key, bytes)));

@@ -4,7 +4,7 @@
  *     redis://user:password@host:6379/0        rediss://… with TLS
  *     redis://host1:7001,host2:7001            several nodes of a cluster, in case one is down
  *
- * That a server belongs to a cluster is found out by asking it. A connection of ours never sends a command
+ * A server is asked whether it belongs to a cluster. The driver never sends a command
  * twice, and one that breaks rejects what is in progress at once, and the next call opens a new one.
  */
 
@@ -225,7 +225,7 @@ async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
 }
 
 /**
- * Throws `not_supported` if a server evicts keys that have no expiry, as all of ours have none, or if a
+ * Throws `not_supported` if a server evicts keys without an expiry, which all of ours are, or if a
  * cluster client reads from replicas, which lag.
  */
 export async function checkServers(client: RedisClient, allowEviction: boolean): Promise<void> {

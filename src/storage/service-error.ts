@@ -6,7 +6,7 @@
 import { isUntrustedCertificate } from "./failure.js";
 
 export interface Failure {
-  /** Words of ours, or a code from outside that went through `codeFrom`. */
+  /** A text of this package, or a foreign code that passed `codeFrom`. */
   readonly reason: string;
   /** The status of the HTTP answer, if there was one. */
   readonly status?: number;

@@ -42,11 +42,11 @@ const sharing = "shares no bytes with its caller";
 const lists = "lists in byte order by prefix, limit and after";
 const many = "lists and deletes more than 1,000 keys";
 const keys = "takes every character and the longest keys";
-const deletes = "deletes what is there and ignores what is not";
+const deletes = "deletes blobs that exist and ignores the rest";
 const order = "deletes in the order given";
 const anew = "creates a deleted key again";
 const handles = "shows every change to other handles at once";
-const aborts = "leaves a blob whole or absent when its create is aborted, and goes on working";
+const aborts = "leaves a blob whole or absent when its create is aborted, and keeps working";
 const crowd = "takes thousands of calls at once";
 
 /** Replaces what the memory store holds, in one step. */

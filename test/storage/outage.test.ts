@@ -6,8 +6,8 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { outageConformance, type OutageServer } from "../../src/storage/conformance.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 
-const down = "rejects while its server is down, and goes on by itself when it is back";
-const silent = "rejects in time while its server does not answer, and goes on by itself when it does";
+const down = "rejects while its server is down, and recovers by itself when it is back";
+const silent = "rejects in time while its server does not answer, and recovers by itself when it does";
 const killed = "loses nothing that it acknowledged when its server is killed in the middle of creates";
 
 beforeAll(() => void vi.useFakeTimers({ toFake: ["Date"] }));

@@ -1,6 +1,6 @@
 /**
  * The lines of an audit log: JSON, each with its number and a MAC over itself and the MAC of the line before. So a line that
- * is removed, changed, moved or added shows. The key is derived from the root key: whoever can write to the log cannot
+ * is removed, changed, moved or added shows. The key is derived from the root key: an attacker who can write to the log cannot
  * compute a MAC. FORMAT.md §9.
  */
 
@@ -61,7 +61,7 @@ export class ChainKey {
     return { count: n, mac: found };
   }
 
-  /** What the storage is given to remember: it can neither read nor invent where a chain ends. */
+  /** What storage keeps: it can neither read nor invent the end of a chain. */
   sealEnd(id: string, { count, mac }: ChainEnd): string {
     return `${count} ${mac} ${this.#mac(`end ${id} ${count} ${mac}`)}`;
   }

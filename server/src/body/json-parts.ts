@@ -27,7 +27,7 @@ const restValuesMax = 20_000;
 /** Elements are parsed together until they have so many bytes or values. */
 const togetherBytes = 64 * 1024;
 const togetherValues = 4096;
-/** No name of ours is longer. */
+/** None of our names is longer. */
 const nameBytesMax = 256;
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
