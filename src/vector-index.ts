@@ -288,4 +288,6 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
+  /** Memory of the process, and of the blocks that this client has opened. */
+  memory(): MemoryUse;
 }

@@ -54,23 +54,26 @@ const serverTable: Record<string, string> = {
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "schemas/": "schemas.ts keys/ typebox",
-  "http-server.ts": `error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/wire node:crypto
+  "http-server.ts": `error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
     node:http`,
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
   "open-indexes.ts": "sealdex/core node:crypto",
+  "trainings.ts": "node:diagnostics_channel",
+  "metrics.ts": "fastify prom-client sealdex/core",
+  "measure.ts": "http-server.ts metrics.ts open-indexes.ts request-end.ts trainings.ts",
   "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
   "authentication.ts":
     "http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
+    "metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
   "app.ts": `service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
-    audit/ audit-requests.ts    keys/ pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
+    audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
   "settings.ts": "index-key.ts location.ts sealdex/core node:net",
-  "commands/": "app.ts audit/ keys/ settings.ts commander sealdex/core",
+  "commands/": "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core",
   "main.ts": "commands/ commander sealdex/core node:fs",
 };
 
@@ -111,7 +114,8 @@ const table: Record<string, string> = {
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
-    method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto node:os node:util`,
+    method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
+    node:diagnostics_channel node:os node:util`,
   "wire.ts":
     "wire/ threads/yield-to-event-loop.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":

@@ -6,6 +6,7 @@
 import type { FastifyInstance } from "fastify";
 import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
+import { measure } from "./measure.js";
 import { limitRequests } from "./admission.js";
 import { auditRequests } from "./audit-requests.js";
 import type { AuditLog } from "./audit/audit-log.js";
@@ -19,15 +20,19 @@ import { FixedKeys } from "./keys/fixed-keys.js";
 import { IssuedKeys } from "./keys/issued-keys.js";
 import { KeyStore } from "./keys/key-store.js";
 import { defaultLimits, type Limits } from "./limits.js";
+import type { Metrics } from "./metrics.js";
 import { OpenIndexes } from "./open-indexes.js";
 import { refuseUnderPressure } from "./pressure.js";
 import { addIndexRoutes } from "./routes/indexes.js";
+import { addMetricsRoute } from "./routes/metrics.js";
 import { addKeyRoutes } from "./routes/keys.js";
+import { addTrainingStatusRoute } from "./routes/training-status.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
 import * as schemas from "./schemas.js";
 import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
+import { Trainings } from "./trainings.js";
 
 export interface AppOptions {
   readonly client: Client;
@@ -43,6 +48,8 @@ export interface AppOptions {
   readonly limits?: Partial<Limits>;
   /** The caller's to close. Default: requests are not recorded. */
   readonly audit?: AuditLog;
+  /** Default: nothing is measured, and there is no `/metrics`. */
+  readonly metrics?: Metrics;
   /** Default: no log. */
   readonly log?: Log;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
@@ -58,7 +65,7 @@ export interface Issuing {
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { apiKeys, issuing, version, audit, log, trustProxy, indexKey } = options;
+  const { apiKeys, issuing, version, audit, metrics, log, trustProxy, indexKey } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy });
   app.removeAllContentTypeParsers();
@@ -79,7 +86,12 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const indexes = new OpenIndexes(client);
-  app.addHook("onClose", async () => indexes.close());
+  const trainings = new Trainings((result, ms) => metrics?.trained(result, ms));
+  app.addHook("onClose", async () => {
+    indexes.close();
+    trainings.close();
+  });
+  if (metrics !== undefined) measure(app, metrics, indexes, trainings);
   const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
   const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
   await app.register(async (scope: Server) => {
@@ -90,6 +102,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     limitWrongIndexKeys(scope, indexes, limits);
     addIndexRoutes(scope, client, indexes);
     addVectorRoutes(scope, indexes, limits);
+    addTrainingStatusRoute(scope, trainings);
+    if (metrics !== undefined) addMetricsRoute(scope, metrics);
     addKeyRoutes(scope, issued);
     addUserRoutes(scope, { client, indexes, issued });
   });

@@ -1,7 +1,6 @@
 /** Records every request that needs an API key in the audit log: the caller, the endpoint, the index, the result. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SealdexError } from "sealdex/core";
 import { addressIn } from "sealdex/wire";
 import type { AuditLog } from "./audit/audit-log.js";
 import type { Server } from "./http-server.js";
@@ -11,7 +10,6 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The id of the API key that this request created or revoked. */
     subjectKey?: string;
-    failureCode?: string;
   }
 }
 
@@ -25,9 +23,6 @@ export function auditRequests(scope: Server, log: AuditLog): void {
     whenEnded(reply, () => {
       if (isRecorded(request)) log.add(eventOf(request, reply));
     });
-  });
-  scope.addHook("onError", async (request, _reply, error) => {
-    request.failureCode = error instanceof SealdexError ? error.code : "internal";
   });
 }
 

@@ -16,6 +16,10 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The scopes of which a caller needs one. */
     access?: readonly Scope[];
+    /** Whether requests without an API key are served, too. */
+    isKeyOptional?: boolean;
+    /** Whether the API key may be sent as `Authorization: Bearer`. */
+    acceptsBearer?: boolean;
   }
   interface FastifyRequest {
     /** Undefined for endpoints that need no API key. */
@@ -39,10 +43,12 @@ export function requireApiKeys(scope: Server, keys: Authentication, limits: Limi
   });
   scope.addHook("onRequest", async (request, reply) => {
     await ofAddress.take(request.ip, reply, "requests of this address");
+    const { access = ["admin"], isKeyOptional } = request.routeOptions.config;
+    if (isKeyOptional === true && request.headers["x-api-key"] === undefined) return;
     const caller = await identify(request, reply);
     request.caller = caller;
     await ofKey.take(caller.id, reply, "requests with this API key");
-    checkScope(caller, request.routeOptions.config.access ?? ["admin"]);
+    checkScope(caller, access);
   });
   scope.addHook("preHandler", async ({ caller, body }) => {
     const { indexName } = addressIn(body);
@@ -56,7 +62,7 @@ export function requireApiKeys(scope: Server, keys: Authentication, limits: Limi
  */
 function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
-    const apiKey = request.headers["x-api-key"];
+    const apiKey = apiKeyOf(request);
     const checkMayRead = () => failures.check(request.ip, reply, "invalid API keys from this address");
     if (typeof apiKey === "string") {
       const caller = fixed.callerOf(apiKey) ?? (await issued?.callerOf(apiKey, checkMayRead));
@@ -71,6 +77,11 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
     }
     throw new SealdexError("unauthenticated", "X-API-Key: expected a valid API key");
   };
+}
+
+function apiKeyOf({ headers, routeOptions }: FastifyRequest): string | string[] | undefined {
+  const [, bearer] = /^Bearer (\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  return headers["x-api-key"] ?? (routeOptions.config.acceptsBearer === true ? bearer : undefined);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   type FastifyRequest,
   LogController,
 } from "fastify";
+import { SealdexError } from "sealdex/core";
 import { replyToBadUrl, replyToParserError } from "./error-reply.js";
 import type { Limits } from "./limits.js";
 import { shapeError } from "./shape-error.js";
@@ -23,6 +24,13 @@ export interface Log {
 const smallBodyBytesMax = 64 * 1024;
 /** How often the server looks for clients that take too long to send, at least. */
 const stalledCheckMs = 1000;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Why the request failed, as the codes of `SealdexError` have it. */
+    failureCode?: string;
+  }
+}
 
 export interface ServerOptions {
   readonly limits: Limits;
@@ -46,7 +54,7 @@ export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
     return503OnClosing: false,
     frameworkErrors: replyToBadUrl,
     clientErrorHandler: replyToParserError,
-    genReqId: () => randomUUID(),
+    genReqId: ({ headers }) => requestId(headers["x-request-id"]),
     // Fastify's own lines would hold URLs and headers; ours is written by a hook below.
     logController: new LogController({ disableRequestLogging: true }),
     ...(log !== undefined && { logger: { level: "info", stream: log } }),
@@ -55,6 +63,11 @@ export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
   server.server.maxConnections = connectionsMax;
   server.addHook("onRequest", async (request, reply) => {
     reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
+  });
+  server.addHook("onError", async (request, _reply, error) => {
+    request.failureCode = error instanceof SealdexError ? error.code : "invalid_request";
+    const status = error.statusCode ?? 500;
+    if (!(error instanceof SealdexError) && status >= 500) request.failureCode = "internal";
   });
   server.addHook("onSend", async (_request, reply) => {
     // Closes the connection, unless the client keeps reading.
@@ -67,9 +80,19 @@ export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
   return server;
 }
 
-function logRequest({ method, routeOptions, log }: FastifyRequest, reply: FastifyReply): void {
+/** The caller's own id, if it has one that is fit for logs: so that requests are found in the logs of a proxy, too. */
+function requestId(given: unknown): string {
+  return typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
+}
+
+function logRequest({ method, routeOptions, failureCode, log }: FastifyRequest, reply: FastifyReply): void {
   const aborted = !reply.raw.writableFinished;
-  const fields = { method, route: routeOptions.url, ms: Math.round(reply.elapsedTime) };
+  const fields = {
+    method,
+    route: routeOptions.url,
+    ms: Math.round(reply.elapsedTime),
+    ...(failureCode !== undefined && { code: failureCode }),
+  };
   log.info({ ...fields, ...(aborted ? { aborted } : { status: reply.statusCode }) }, "request");
 }
 

@@ -51,6 +51,10 @@ export class OpenIndexes {
     return work(await this.#load(fingerprint, address));
   }
 
+  get count(): number {
+    return this.#open.size;
+  }
+
   /** Whether the index is open under this key, or is being opened. */
   isOpen(address: Address): boolean {
     return this.#open.has(this.#fingerprint(address));

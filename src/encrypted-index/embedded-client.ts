@@ -11,6 +11,7 @@ import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { embeddedClientOptions, methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
+import { memoryUse } from "../search/memory-use.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, openLocation } from "../storage/location.js";
@@ -22,6 +23,7 @@ import type {
   EmbeddedClient as EmbeddedClientType,
   EmbeddedClientOptions,
   LoadIndexOptions,
+  MemoryUse,
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
@@ -195,6 +197,10 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#background.start(async (signal) => {
       await deleteOrphans(this.#indexStore, this.#configStore, this.#clock, signal);
     });
+  }
+
+  memory(): MemoryUse {
+    return memoryUse(this.#cache);
   }
 
   close(): Promise<void> {

@@ -13,6 +13,7 @@ import { isForeign, regroup } from "./compact.js";
 import { isLargeSegment } from "./due-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { commitRewrite, rewrite } from "./rewrite.js";
+import { publishTraining } from "./training-channel.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
 
 const seed = 0x5ea1;
@@ -31,6 +32,11 @@ const segmentBytes = 128 * 1024 * 1024;
  * index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
+  await publishTraining(index.indexName, () => trainAlone(index, options));
+}
+
+/** While no other rewriting of this process runs. */
+async function trainAlone(index: OpenIndex, options: TrainOptions): Promise<void> {
   await index.rewriting.rewrite(options.signal, async () => {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       if (!(await index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options)))) continue;

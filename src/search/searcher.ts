@@ -3,13 +3,13 @@
 import type { Trained } from "../engine/choose-codec.js";
 import { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { IndexConfig } from "../engine/config.js";
-import { allocatedBytes } from "../engine/kernels/memory.js";
 import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelQuantizer } from "../engine/model-quantizer.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
+import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
 
 interface LoadedModel extends Trained, CachedValue {}
@@ -44,12 +44,7 @@ export class Searcher {
   }
 
   memory(): MemoryUse {
-    return {
-      rssBytes: process.memoryUsage.rss(),
-      kernelBytes: allocatedBytes(),
-      cacheBytes: this.#cache.bytes,
-      cacheBytesMax: this.#cache.bytesMax,
-    };
+    return memoryUse(this.#cache);
   }
 }
 

@@ -28,9 +28,9 @@ export interface RunningService {
 
 export async function startService(
   options: Partial<EmbeddedClientOptions> &
-    Pick<AppOptions, "log" | "limits" | "issuing" | "audit" | "indexKey"> = {},
+    Pick<AppOptions, "log" | "limits" | "issuing" | "audit" | "metrics" | "indexKey"> = {},
 ): Promise<RunningService> {
-  const { log, limits, issuing, audit, indexKey, ...locations } = options;
+  const { log, limits, issuing, audit, metrics, indexKey, ...locations } = options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -47,6 +47,7 @@ export async function startService(
     ...(issuing && { issuing }),
     ...(audit && { audit }),
     ...(indexKey && { indexKey }),
+    ...(metrics && { metrics }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });
   let made = 0;

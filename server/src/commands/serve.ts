@@ -1,8 +1,9 @@
 /** `sealdex-server serve`: starts the service, and stops it at a signal. */
 
-import { checkLocations, createClient, openLocation } from "sealdex/core";
+import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
 import { createApp } from "../app.js";
 import { AuditLog } from "../audit/audit-log.js";
+import { Metrics } from "../metrics.js";
 import { readSettings, requireKeys } from "../settings.js";
 
 const signals = ["SIGINT", "SIGTERM"] as const;
@@ -12,14 +13,30 @@ export async function serve(version: string): Promise<void> {
   const settings = readSettings(process.env);
   requireKeys(settings);
   const { host, port, apiKeys, rootKey, trustProxy, auditFolder, indexKey, ...clientOptions } = settings;
-  const { indexLocation, configLocation, ...others } = clientOptions;
-  // Opened here, since API keys are kept next to the configuration of indexes.
-  const configStore = openLocation(configLocation ?? indexLocation);
+  const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
+  const metrics = new Metrics();
+  // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
+  const open = (location: StorageLocation, name: string) => metrics.measured(openLocation(location), name);
+  const indexStore = open(indexLocation, "index");
+  const configStore = configLocation === undefined ? indexStore : open(configLocation, "config");
+  const anchorStore = anchorLocation && open(anchorLocation, "anchor");
   const client = createClient({
     ...others,
-    indexLocation: configLocation === undefined ? configStore : indexLocation,
+    indexLocation: indexStore,
     configLocation: configStore,
+    ...(anchorStore && { anchorLocation: anchorStore }),
   });
+  metrics.gauge("sealdex_cache_bytes", "Opened blocks in memory.", () => client.memory().cacheBytes);
+  metrics.gauge(
+    "sealdex_cache_bytes_max",
+    "The limit of opened blocks.",
+    () => client.memory().cacheBytesMax,
+  );
+  metrics.gauge(
+    "sealdex_kernel_bytes",
+    "In use in the memory of the kernels.",
+    () => client.memory().kernelBytes,
+  );
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
   const audit =
@@ -32,6 +49,7 @@ export async function serve(version: string): Promise<void> {
     version,
     trustProxy: [...trustProxy],
     log: process.stdout,
+    metrics,
     ...(audit && { audit }),
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
@@ -44,7 +62,8 @@ export async function serve(version: string): Promise<void> {
       await app.close();
       await client.close();
       await audit?.close();
-      await configStore.close();
+      const stores = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
+      await Promise.all([...stores].map((store) => store.close()));
       app.log.info("stopped");
     } catch {
       app.log.error("stopping failed");

@@ -6,6 +6,8 @@ const readOrWrite = ["read", "write"] as const;
 
 const table: Readonly<Record<string, readonly Scope[]>> = {
   "GET /v1/indexes/list": readOrWrite,
+  "GET /v1/indexes/training-status": readOrWrite,
+  "GET /metrics": readOrWrite,
   "POST /v1/indexes/describe": readOrWrite,
   "POST /v1/indexes/anchor": readOrWrite,
   "POST /v1/indexes/create": ["write"],

@@ -1,0 +1,16 @@
+/** Measures all requests of the service, and what it has open. */
+
+import type { Server } from "./http-server.js";
+import type { Metrics } from "./metrics.js";
+import type { OpenIndexes } from "./open-indexes.js";
+import { whenEnded } from "./request-end.js";
+import type { Trainings } from "./trainings.js";
+
+export function measure(app: Server, metrics: Metrics, indexes: OpenIndexes, trainings: Trainings): void {
+  app.addHook("onRequest", async (request, reply) => {
+    metrics.begin();
+    whenEnded(reply, () => metrics.end(request, reply));
+  });
+  metrics.gauge("sealdex_open_indexes", "Indexes that are kept open.", () => indexes.count);
+  metrics.gauge("sealdex_trainings_running", "Trainings that run now.", () => trainings.running.length);
+}

@@ -1,0 +1,140 @@
+/** What the service counts and measures, as Prometheus text. No label holds a name of an index, an id or a key. */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { BlobStore } from "sealdex/core";
+
+/** From half a millisecond, below which warm queries are, to training. */
+const requestSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10];
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #requests = new Counter({
+    name: "sealdex_requests_total",
+    help: "Requests that were answered, and those whose client left (status 0).",
+    labelNames: ["method", "route", "status"],
+    registers: [this.registry],
+  });
+  readonly #requestSeconds = new Histogram({
+    name: "sealdex_request_seconds",
+    help: "Time from the headers of a request to the end of its answer.",
+    labelNames: ["route"],
+    buckets: requestSeconds,
+    registers: [this.registry],
+  });
+  readonly #underWay = new Gauge({
+    name: "sealdex_requests_under_way",
+    help: "Requests that are not answered yet, those that wait included.",
+    registers: [this.registry],
+  });
+  readonly #errors = new Counter({
+    name: "sealdex_errors_total",
+    help: "Requests that failed, by error code.",
+    labelNames: ["code"],
+    registers: [this.registry],
+  });
+  readonly #trainingSeconds = new Histogram({
+    name: "sealdex_training_seconds",
+    help: "Time of trainings that ended.",
+    labelNames: ["result"],
+    buckets: [0.1, 1, 5, 15, 60, 300, 1800],
+    registers: [this.registry],
+  });
+  readonly #storageSeconds = new Histogram({
+    name: "sealdex_storage_seconds",
+    help: "Time of storage calls, with their retries.",
+    labelNames: ["location", "operation"],
+    buckets: storageSeconds,
+    registers: [this.registry],
+  });
+  readonly #storageErrors = new Counter({
+    name: "sealdex_storage_errors_total",
+    help: "Storage calls that failed after all retries, or were aborted.",
+    labelNames: ["location", "operation"],
+    registers: [this.registry],
+  });
+  readonly #storageBytes = new Counter({
+    name: "sealdex_storage_bytes_total",
+    help: "Bytes that were read from and written to storage. What is in the cache is not read.",
+    labelNames: ["location", "operation"],
+    registers: [this.registry],
+  });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  begin(): void {
+    this.#underWay.inc();
+  }
+
+  /** `code`: why the request failed, if it did. */
+  end({ method, routeOptions, failureCode }: FastifyRequest, reply: FastifyReply): void {
+    const route = routeOptions.url ?? "none";
+    const status = reply.raw.writableFinished ? reply.statusCode : 0;
+    this.#underWay.dec();
+    this.#requests.inc({ method, route, status });
+    this.#requestSeconds.observe({ route }, reply.elapsedTime / 1000);
+    if (failureCode !== undefined) this.#errors.inc({ code: failureCode });
+  }
+
+  /** `ms`: how long a training took. */
+  trained(result: "done" | "failed", ms: number): void {
+    this.#trainingSeconds.observe({ result }, ms / 1000);
+  }
+
+  /** A gauge that is read when the metrics are. */
+  gauge(name: string, help: string, read: () => number): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect: () => gauge.set(read()),
+    });
+  }
+
+  /** The same store, whose calls are measured. `location`: `index`, `config` or `anchor`. */
+  measured(store: BlobStore, location: string): BlobStore {
+    const run = async <T>(
+      operation: string,
+      bytesOf: (result: T) => number,
+      call: () => Promise<T>,
+    ): Promise<T> => {
+      const labels = { location, operation };
+      const startedAt = performance.now();
+      try {
+        const result = await call();
+        this.#storageBytes.inc(labels, bytesOf(result));
+        return result;
+      } catch (error) {
+        this.#storageErrors.inc(labels);
+        throw error;
+      } finally {
+        this.#storageSeconds.observe(labels, (performance.now() - startedAt) / 1000);
+      }
+    };
+    const none = () => 0;
+    return {
+      read: (key, range, options) =>
+        run(
+          "read",
+          (bytes) => bytes?.length ?? 0,
+          () => store.read(key, range, options),
+        ),
+      create: (key, bytes, options) =>
+        run(
+          "create",
+          () => bytes.length,
+          () => store.create(key, bytes, options),
+        ),
+      list: (prefix, options) => run("list", none, () => store.list(prefix, options)),
+      delete: (keys, options) => run("delete", none, () => store.delete(keys, options)),
+      close: () => store.close(),
+    };
+  }
+}

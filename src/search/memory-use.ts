@@ -1,0 +1,14 @@
+/** The memory that searches take. */
+
+import { allocatedBytes } from "../engine/kernels/memory.js";
+import type { MemoryUse } from "../vector-index.js";
+
+/** `cache`: of the blocks that a client has opened. */
+export function memoryUse(cache: { readonly bytes: number; readonly bytesMax: number }): MemoryUse {
+  return {
+    rssBytes: process.memoryUsage.rss(),
+    kernelBytes: allocatedBytes(),
+    cacheBytes: cache.bytes,
+    cacheBytesMax: cache.bytesMax,
+  };
+}

@@ -1,0 +1,198 @@
+/** What the service tells about itself: metrics, trainings, request ids. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
+import { Metrics } from "../../server/src/metrics.js";
+import { type RunningService, startService } from "./service.js";
+
+let metrics: Metrics;
+let service: RunningService;
+/** Resolves before each `create` of the storage. */
+let beforeCreate: () => Promise<void>;
+const rootKey = generateKey();
+let lines: string[];
+
+beforeEach(async () => {
+  metrics = new Metrics();
+  lines = [];
+  beforeCreate = async () => undefined;
+  const memory = openLocation({ location: "memory" });
+  const store: BlobStore = {
+    ...memory,
+    async create(key, bytes, options) {
+      await beforeCreate();
+      return memory.create(key, bytes, options);
+    },
+  };
+  service = await startService({
+    indexLocation: metrics.measured(store, "index"),
+    issuing: { rootKey, store: memory },
+    metrics,
+    log: { write: (line) => void lines.push(line) },
+  });
+});
+afterEach(() => service.close());
+
+async function scrape(headers: Record<string, string> = { "X-API-Key": rootKey }): Promise<string> {
+  const response = await fetch(`${service.baseUrl}/metrics`, { headers });
+  expect(response.status).toBe(200);
+  expect(response.headers.get("Content-Type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  return response.text();
+}
+
+/** The value of a metric with exactly these labels. */
+function valueOf(text: string, metric: string): number {
+  const line = text.split("\n").find((each) => each.startsWith(`${metric} `));
+  return Number(line?.slice(metric.length + 1));
+}
+
+test("requests, failures and storage calls are counted and timed", async () => {
+  const address = await service.newIndex();
+  const items = [{ id: "a", vector: [1, 2] }];
+  await service.post("/v1/vectors/upsert", { ...address, items });
+  for (let i = 0; i < 3; i++) await service.post("/v1/vectors/query", { ...address, query_vectors: [1, 2] });
+  await service.post("/v1/vectors/query", { ...address, query_vectors: [1, 2, 3] });
+  await service.post("/v1/vectors/query", { ...address, index_key: generateKey(), query_vectors: [1] });
+  const text = await scrape();
+  const query = 'method="POST",route="/v1/vectors/query"';
+  expect(valueOf(text, `sealdex_requests_total{${query},status="200"}`)).toBe(3);
+  expect(valueOf(text, `sealdex_requests_total{${query},status="422"}`)).toBe(1);
+  expect(valueOf(text, `sealdex_requests_total{${query},status="403"}`)).toBe(1);
+  expect(valueOf(text, 'sealdex_request_seconds_count{route="/v1/vectors/query"}')).toBe(5);
+  expect(valueOf(text, 'sealdex_errors_total{code="dimension_mismatch"}')).toBe(1);
+  expect(valueOf(text, 'sealdex_errors_total{code="wrong_index_key"}')).toBe(1);
+  // This request itself.
+  expect(valueOf(text, "sealdex_requests_under_way")).toBe(1);
+  expect(valueOf(text, "sealdex_open_indexes")).toBe(1);
+  for (const operation of ["read", "create"]) {
+    const labels = `location="index",operation="${operation}"`;
+    expect(valueOf(text, `sealdex_storage_seconds_count{${labels}}`)).toBeGreaterThan(0);
+    expect(valueOf(text, `sealdex_storage_bytes_total{${labels}}`)).toBeGreaterThan(0);
+  }
+  expect(text).toContain("process_resident_memory_bytes");
+});
+
+test("a storage call that fails is counted as such, and its error is the caller's", async () => {
+  const store = metrics.measured(
+    { ...openLocation({ location: "memory" }), read: async () => Promise.reject(new Error("gone")) },
+    "config",
+  );
+  await expect(store.read("a")).rejects.toThrow("gone");
+  const labels = 'location="config",operation="read"';
+  expect(valueOf(await scrape(), `sealdex_storage_errors_total{${labels}}`)).toBe(1);
+});
+
+test("a measured store does what the store does", async () => {
+  const store = metrics.measured(openLocation({ location: "memory" }), "index");
+  expect(await store.create("a/b", Buffer.from("hello"))).toBe(true);
+  expect(await store.create("a/b", Buffer.from("again"))).toBe(false);
+  expect(Buffer.from((await store.read("a/b", { offset: 1, length: 2 })) ?? [])).toEqual(Buffer.from("el"));
+  expect(await store.list("a", { limit: 1 })).toEqual(["a/b"]);
+  await store.delete(["a/b"]);
+  expect(await store.read("a/b")).toBeNull();
+});
+
+test("metrics need a key for all indexes, which may be a bearer token", async () => {
+  const issue = async (details: object) => {
+    const { body } = await service.post("/v1/keys", { name: "x", ...details }, { "X-API-Key": rootKey });
+    return body.api_key as string;
+  };
+  const [reader, limited] = [
+    await issue({ scopes: ["read"] }),
+    await issue({ scopes: ["read"], indexes: ["a"] }),
+  ];
+  expect(await scrape({ Authorization: `Bearer ${reader}` })).toContain("sealdex_requests_total");
+  const status = async (headers: Record<string, string>, path = "/metrics") =>
+    (await fetch(service.baseUrl + path, { headers })).status;
+  expect(await status({})).toBe(401);
+  expect(await status({ Authorization: `Bearer ${limited}` })).toBe(403);
+  expect(await status({ Authorization: `Bearer ${reader}x` })).toBe(401);
+  expect(await status({ Authorization: `Bearer ${reader}` }, "/v1/indexes/list")).toBe(401);
+});
+
+test("no name, id, text, vector or key is in the metrics or the log", async () => {
+  const address = { index_name: "canary-index", index_key: generateKey() };
+  const item = {
+    id: "canary-id",
+    contents: "canary-text",
+    vector: [0.123456789, 1],
+    metadata: { a: "canary-value" },
+  };
+  await service.post("/v1/indexes/create", address);
+  await service.post("/v1/vectors/upsert", { ...address, items: [item] });
+  await service.post("/v1/vectors/query", { ...address, query_vectors: item.vector });
+  await service.get("/v1/canary-path");
+  await service.get("/v1/indexes/list", { "X-API-Key": "canary-key" });
+  for (const text of [await scrape(), ...lines]) {
+    for (const secret of ["canary", "0.123456789", address.index_key, rootKey, service.apiKey]) {
+      expect(text).not.toContain(secret);
+    }
+  }
+});
+
+test("the training of an index is seen while it runs, by those that may use the index, and counted", async () => {
+  const address = await service.newIndex();
+  const items = Array.from({ length: 300 }, (_, i) => ({ id: `${i}`, vector: [i % 17, i % 13] }));
+  await service.post("/v1/vectors/upsert", { ...address, items });
+  const { body } = await service.post(
+    "/v1/keys",
+    { name: "x", scopes: ["read"], indexes: ["another"] },
+    { "X-API-Key": rootKey },
+  );
+  const status = async (headers: Record<string, string> = {}) =>
+    (await (await fetch(`${service.baseUrl}/v1/indexes/training-status`, { headers })).json()) as object;
+  const idle = {
+    training_indexes: [],
+    currently_training: null,
+    queued_indexes: [],
+    retrain_threshold: 10_000,
+    worker_running: false,
+    worker_pid: 0,
+    global_training: {},
+  };
+  expect(await status()).toEqual(idle);
+
+  let release = () => undefined as void;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const writing = new Promise<void>((resolve) => {
+    beforeCreate = () => {
+      resolve();
+      return released;
+    };
+  });
+  const trained = service.post("/v1/indexes/train", { ...address, n_lists: 4 });
+  await writing;
+  expect(await status({ "X-API-Key": rootKey })).toEqual({
+    ...idle,
+    training_indexes: [address.index_name],
+    currently_training: address.index_name,
+    worker_running: true,
+  });
+  expect(await status()).toEqual(idle);
+  expect(await status({ "X-API-Key": body.api_key as string })).toEqual(idle);
+  expect(
+    (await fetch(`${service.baseUrl}/v1/indexes/training-status`, { headers: { "X-API-Key": "x" } })).status,
+  ).toBe(401);
+  expect(valueOf(await scrape(), "sealdex_trainings_running")).toBe(1);
+  release();
+  expect((await trained).status).toBe(200);
+  expect(await status({ "X-API-Key": rootKey })).toEqual(idle);
+  expect(valueOf(await scrape(), 'sealdex_training_seconds_count{result="done"}')).toBe(1);
+
+  const failed = await service.post("/v1/indexes/train", { ...address, n_lists: 5000 });
+  expect(failed.status).toBe(422);
+  expect(valueOf(await scrape(), 'sealdex_training_seconds_count{result="failed"}')).toBe(1);
+  expect(await status({ "X-API-Key": rootKey })).toEqual(idle);
+});
+
+test("a request keeps the id that it brings, if that is fit for a log", async () => {
+  const idOf = async (given: string) =>
+    (await fetch(`${service.baseUrl}/v1/health`, { headers: { "X-Request-Id": given } })).headers.get(
+      "X-Request-Id",
+    );
+  expect(await idOf("a-request-of_42")).toBe("a-request-of_42");
+  expect(lines.some((line) => line.includes('"a-request-of_42"'))).toBe(true);
+  for (const odd of ["short", "x".repeat(65), "with spaces in it", 'quote"quote"']) {
+    expect(await idOf(odd)).toMatch(/^[0-9a-f-]{36}$/);
+  }
+});
