@@ -10,8 +10,7 @@ export type StoredSegment = Omit<SegmentRef, "sequence">;
 
 export interface Replacement {
   /**
-   * Segments of one manifest, all or none of each sequence: either all of that manifest, or some whose tombstones `stored`
-   * keeps.
+   * Segments of one manifest, all or none of each sequence: either its oldest, or some whose tombstones `stored` keeps.
    */
   readonly old: readonly SegmentRef[];
   /** Their live rows as of that manifest. */

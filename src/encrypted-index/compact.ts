@@ -8,12 +8,12 @@ import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
-import { dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
+import { dueLargeSegments, dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
 import { commitRewrite, rewrite } from "./rewrite.js";
 
-/** On demand: as large as training makes them. */
-const wholeSegmentBytes = 128 * 1024 * 1024;
+/** On demand, and of large segments: as large as training makes them. */
+export const wholeSegmentBytes = 128 * 1024 * 1024;
 const attemptsMax = 5;
 
 /**
@@ -21,7 +21,7 @@ const attemptsMax = 5;
  * not come back, any that finds twice as many. Does nothing if this process merges already.
  */
 export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  const count = index.rewriting.compactionOwed ? fanIn : 2 * fanIn;
+  const count = index.rewriting.owes("small") ? fanIn : 2 * fanIn;
   if (!isDue(index, await index.log.knownOrNewest(), count)) return;
   await index.rewriting.merge(async () => {
     const merged = await index.snapshots.readNewest((snapshot) => mergeDue(index, snapshot, signal));
@@ -31,7 +31,14 @@ export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undef
 
 /** Notes a commit of this process, which may have made segments due. */
 export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
-  if (!isDue(index, before, fanIn) && isDue(index, committed, fanIn)) index.rewriting.oweCompaction();
+  const { rewriting } = index;
+  if (!isDue(index, before, fanIn) && isDue(index, committed, fanIn)) rewriting.owe("small", true);
+  if (!isLargeDue(before, fanIn) && isLargeDue(committed, fanIn)) rewriting.owe("large", true);
+}
+
+/** Whether large segments are so many that they are to be merged. */
+export function isLargeDue({ segments }: Manifest, count: number): boolean {
+  return dueLargeSegments(segments, count).length > 0;
 }
 
 /**
@@ -95,18 +102,20 @@ async function mergeDue(
   const names = new Set(due(index, snapshot.manifest, fanIn).map(({ name }) => name));
   if (names.size === 0) return null;
   const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
-  return merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, signal);
+  const merged = await merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, signal);
+  if (merged !== null) noteCommit(index, snapshot.manifest, merged);
+  return merged;
 }
 
 /** Of all segments of a snapshot, by the lists of its model. */
-function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
+export function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
   const { segments, model, manifest } = snapshot;
   const target = { model, name: manifest.model?.name };
   return { snapshot, segments, target, order: "by segment", segmentBytes };
 }
 
 /** Returns null if other processes replaced the same segments first, or the signal aborted. */
-async function merge(
+export async function merge(
   index: OpenIndex,
   plan: RewritePlan,
   signal: AbortSignal | undefined,

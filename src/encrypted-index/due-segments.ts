@@ -1,8 +1,8 @@
 /**
  * Which segments are merged next: size-tiered, as in log-structured merge trees (O'Neil et al., 1996). Segments that were
  * committed together, a run, are merged together. Once eight neighbouring runs are of one tier, they and the smaller ones
- * between them become one run. So a row is rewritten about once per tier above the lowest, and few small runs
- * stay. Large ones are left to training and to compaction on demand.
+ * between them become one run. So a row is rewritten about once per tier above the lowest, and the number of runs grows with
+ * the logarithm of what is written. Writes merge small runs; large ones are merged in the background, see compact-large.ts.
  */
 
 import type { SegmentRef } from "../commit/manifest.js";
@@ -31,15 +31,35 @@ interface Run {
  * neighbours but for smaller ones, or the smaller ones have become too many.
  */
 export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
+  const due = dueRuns(runsOf(segments), { lowest: 0, highest: tierMax }, count);
+  return mergeable(due).flatMap((run) => run.segments);
+}
+
+/** As `dueSegments`, of runs that are too large for a write: however large they are. */
+export function dueLargeSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
   const runs = runsOf(segments);
-  for (let tier = tierMax; tier >= 0; tier--) {
+  const highest = runs.reduce((most, { tier }) => Math.max(most, tier), 0);
+  const due = dueRuns(runs, { lowest: tierMax + 1, highest }, count);
+  // What was written after the last large run is left to writes.
+  const end = due.findLastIndex(({ tier }) => tier > tierMax) + 1;
+  return due.slice(0, end).flatMap((run) => run.segments);
+}
+
+interface Tiers {
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+/** Neighbouring runs, none of a higher tier, among which those of these tiers are due to be merged; of the highest tier that is due. */
+function dueRuns(runs: readonly Run[], { lowest, highest }: Tiers, count: number): readonly Run[] {
+  for (let tier = highest; tier >= lowest; tier--) {
     for (let start = 0; start < runs.length;) {
       let end = start;
       while (end < runs.length && runs[end].tier <= tier) end++;
-      const small = runs.slice(start, end);
-      const isDue =
-        small.filter((run) => run.tier === tier).length >= count || small.length >= count * (tier + 1);
-      if (isDue) return mergeable(small).flatMap((run) => run.segments);
+      const neighbours = runs.slice(start, end);
+      const counted = neighbours.filter((run) => run.tier >= lowest);
+      const equal = counted.filter((run) => run.tier === tier);
+      if (equal.length >= count || counted.length >= count * (tier - lowest + 1)) return neighbours;
       start = end + 1;
     }
   }

@@ -51,6 +51,7 @@ import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
+import { compactLarge, owesLargeMerge } from "./compact-large.js";
 import {
   allItemFields,
   checkIds,
@@ -334,10 +335,11 @@ export class EncryptedIndex implements VectorIndex {
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */
   async #write(signal: AbortSignal | undefined, work: () => Promise<Manifest | null>): Promise<void> {
-    const { keys, indexName } = this.#index;
-    keys.check("read-write", indexName);
-    await this.#calls.change(signal, () => this.#training.duringWrite(this.#index, work));
+    const index = this.#index;
+    index.keys.check("read-write", index.indexName);
+    await this.#calls.change(signal, () => this.#training.duringWrite(index, work));
     this.#collectIfDue();
+    if (owesLargeMerge(index)) this.#background.start((stopping) => compactLarge(index, stopping));
   }
 
   /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */

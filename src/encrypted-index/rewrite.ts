@@ -46,8 +46,8 @@ export async function rewrite(
       }
     });
   try {
-    const deleted =
-      segments.length === snapshot.segments.length ? [] : await tombstonesOf(snapshot, segments);
+    const isOldest = segments.every((segment, i) => segment === snapshot.segments[i]);
+    const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
       await storing;

@@ -1,29 +1,39 @@
 /**
- * Who may replace segments, within one process. One rewrite of the whole index (training, compaction on demand) runs at a time,
- * and one merge of small segments. A merge may run during a rewrite; it leaves alone the segments that the rewrite reads.
+ * Which work may replace segments, within one process. One rewrite (training, compaction on demand, a merge of large segments)
+ * runs at a time, and one merge of small segments. A merge of small ones may run during a rewrite; it leaves alone the segments
+ * that the rewrite reads. A merge of large ones gives way to other rewrites.
  */
 
 import { untilAborted } from "../calls.js";
 import type { SegmentRef } from "../commit/manifest.js";
+import { SealdexError } from "../errors.js";
+
+/** Small segments are merged by writes, large ones in the background: see due-segments.ts. */
+export type SegmentSize = "small" | "large";
 
 export class RewritingLock {
   #rewriting: Promise<unknown> | undefined;
   #reserved: ReadonlySet<string> = new Set();
   #isMerging = false;
-  #compactionOwed = false;
+  /** Ends a merge of large segments. */
+  #giveWay: AbortController | undefined;
+  readonly #owed = new Set<SegmentSize>();
 
-  /** Whether a commit of this process left segments that it should merge before its next write. */
-  get compactionOwed(): boolean {
-    return this.#compactionOwed;
+  /** Whether a commit of this process left segments of this size that it should merge. */
+  owes(size: SegmentSize): boolean {
+    return this.#owed.has(size);
   }
 
-  oweCompaction(): void {
-    this.#compactionOwed = true;
+  /** Notes that segments are due, because of a commit of this process, or are not any more. */
+  owe(size: SegmentSize, isDue: boolean): void {
+    if (isDue) this.#owed.add(size);
+    else this.#owed.delete(size);
   }
 
   /** Runs a rewrite of the whole index: waits until no other does, or rejects if the signal aborts before. */
   async rewrite(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
     while (this.#rewriting !== undefined) {
+      this.#giveWay?.abort(new SealdexError("internal", "a merge gave way to another rewrite"));
       await untilAborted(
         this.#rewriting.catch(() => undefined),
         signal,
@@ -35,6 +45,24 @@ export class RewritingLock {
     } finally {
       this.#rewriting = undefined;
       this.#reserved = new Set();
+    }
+  }
+
+  /**
+   * Runs a merge of large segments, unless a rewrite runs. Its signal aborts with `signal`, or because another rewrite is to run.
+   * `work` returns whether more are due.
+   */
+  async mergeLarge(signal: AbortSignal, work: (signal: AbortSignal) => Promise<boolean>): Promise<void> {
+    if (this.#rewriting !== undefined) return;
+    const giveWay = new AbortController();
+    const abort = () => giveWay.abort(signal.reason);
+    signal.addEventListener("abort", abort);
+    this.#giveWay = giveWay;
+    try {
+      await this.rewrite(giveWay.signal, async () => this.owe("large", await work(giveWay.signal)));
+    } finally {
+      this.#giveWay = undefined;
+      signal.removeEventListener("abort", abort);
     }
   }
 
@@ -53,7 +81,7 @@ export class RewritingLock {
     if (this.#isMerging) return;
     this.#isMerging = true;
     try {
-      this.#compactionOwed = await work();
+      this.owe("small", await work());
     } finally {
       this.#isMerging = false;
     }

@@ -95,6 +95,41 @@ export async function checkOutline(
   }
 }
 
+/** The items that match a filter: counted, as ids, and page by page, whatever is written between two pages. */
+export async function checkListing(
+  index: VectorIndex,
+  plain: PlainIndex,
+  choice: Choice,
+  write: () => Promise<void>,
+): Promise<void> {
+  const documents = [...plain.items.values()].map(({ metadata }) => metadata);
+  if (documents.length === 0) return;
+  const { filter, matches } = randomFilter(choice, documents);
+  const matching = new Map(plain.matching(matches).map((item) => [item.id, item]));
+  const expected = [...matching.keys()].sort();
+  const count = await index.count({ filter });
+  if (count !== expected.length) throw new Error(`count ${count} of ${expected.length} that match`);
+  const ids = await index.listIds({ filter });
+  if (ids.join("\n") !== expected.join("\n")) throw new Error(`ids ${ids.join()} of ${expected.join()}`);
+  const include = plain.isExact
+    ? (["contents", "metadata", "vector"] as const)
+    : (["contents", "metadata"] as const);
+  const limit = choice.of([1, 3, 40, 1000]);
+  const listed: string[] = [];
+  for (let page = await index.listItems({ filter, limit, include }); ;) {
+    if (page.items.length > limit) throw new Error(`${page.items.length} items in a page of ${limit}`);
+    for (const item of page.items) {
+      listed.push(item.id);
+      checkItem(plain, item, matching.get(item.id) as PlainItem, include);
+    }
+    if (page.cursor === undefined) break;
+    if (choice.chance(0.1)) await write();
+    page = await index.listItems({ filter, limit, include, cursor: page.cursor });
+  }
+  if (listed.join("\n") !== expected.join("\n"))
+    throw new Error(`listed ${listed.join()} of ${expected.join()}`);
+}
+
 /** Every item with all that it has. */
 export async function checkItems(index: VectorIndex, plain: PlainIndex): Promise<void> {
   const items = await index.get(plain.ids());

@@ -69,6 +69,9 @@ export function invalidCall(
     (index) => index.listIds({ after: "" }),
     (index) => index.train({ nLists: choice.of([0, -1, 65_537, 1.5, NaN]) }),
     (index) => index.count({ signal: "now" as never }),
-    (index) => index.count({ filter: {} } as never),
+    (index) => index.count({ filters: {} } as never),
+    (index) => index.count({ filter: { a: { $x: 1 } } as never }),
+    (index) => index.listItems({ limit: choice.of([-1, 0.5, NaN]) }),
+    (index) => index.listItems({ cursor: choice.of(["", "x", "\ud83d"]) }),
   ]);
 }

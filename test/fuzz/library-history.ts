@@ -11,12 +11,20 @@ import {
   type Item,
   type Metric,
   SealdexError,
+  type StoredItem,
   type VectorIndex,
 } from "../../src/core.js";
 import { itemsMin, pauseMs } from "../../src/encrypted-index/automatic-training.js";
 import { matchesEverything } from "../../src/filter.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { checkAtLimits, checkGet, checkItems, checkOutline, checkQuery } from "./checked-reads.js";
+import {
+  checkAtLimits,
+  checkGet,
+  checkItems,
+  checkListing,
+  checkOutline,
+  checkQuery,
+} from "./checked-reads.js";
 import type { Choice } from "./choice.js";
 import { randomFilter } from "./documents.js";
 import { type Handle, HistoryPlace } from "./history-place.js";
@@ -127,6 +135,7 @@ export class LibraryHistory {
       [6, () => this.#upsert()],
       [6, () => checkQuery(this.#index, this.#plain, this.#random, this.#choice)],
       [3, () => checkGet(this.#index, this.#plain, this.#random, this.#choice)],
+      [1, () => checkListing(this.#index, this.#plain, this.#choice, () => this.#upsert())],
       [1.5, () => this.#deleteIds()],
       [0.7, () => this.#deleteMatching()],
       [0.1, () => this.#deleteAll()],
@@ -310,17 +319,16 @@ export class LibraryHistory {
     if (again !== undefined) this.#handles.push(again);
   }
 
-  /** Whether the index has exactly these items. */
+  /** Whether the index has these items, with all that it gives back of them. */
   async #holds(items: ReadonlyMap<string, PlainItem>): Promise<boolean> {
-    const outlineOf = (each: { id: string; contents?: string; vector?: Float32Array }) =>
-      JSON.stringify([each.id, each.contents, [...(each.vector ?? [])]]);
-    const isTrained = !this.#plain.isExact;
-    const include = isTrained ? (["contents"] as const) : (["contents", "vector"] as const);
-    const found = await this.#index.get([...items.keys()], { include });
-    const expected = [...items.values()].map(({ id, contents, vector }) =>
-      outlineOf({ id, ...(contents !== undefined && { contents }), ...(!isTrained && { vector }) }),
-    );
-    return JSON.stringify(found.map(outlineOf)) === JSON.stringify(expected);
+    const { isExact } = this.#plain;
+    const outlineOf = ({ id, contents, metadata, vector }: StoredItem) => {
+      // As bytes: 0 and -0 are not the same.
+      const bytes = isExact && vector ? Buffer.from(Float32Array.from(vector).buffer).toString("hex") : "";
+      return JSON.stringify([id, contents, metadata, bytes]);
+    };
+    const found = await this.#index.get([...items.keys()]);
+    return found.map(outlineOf).join("\n") === [...items.values()].map(outlineOf).join("\n");
   }
 
   /** Valid calls of the largest size. */

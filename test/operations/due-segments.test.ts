@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import type { SegmentRef } from "../../src/commit/manifest.js";
 import {
+  dueLargeSegments,
   dueSegments,
   fanIn,
   mergedBytesMax,
@@ -26,29 +27,42 @@ const sum = (segments: readonly SegmentRef[], of: "length" | "rows") =>
   segments.reduce((total, one) => total + one[of], 0);
 const isSmall = ({ length, rows }: SegmentRef) => length <= 16 * 2 ** 20 && rows <= 2 ** 15;
 
-/** What an index is after many writes, each of which merges first what is due. */
+/** Neighbouring segments, which `due` are, as one. */
+function merged(segments: readonly SegmentRef[], due: readonly SegmentRef[]): readonly SegmentRef[] {
+  const first = segments.indexOf(due[0]);
+  expect(segments.slice(first, first + due.length)).toEqual(due);
+  expect(new Set(due.map(({ sequence }) => sequence)).size).toBeGreaterThan(1);
+  const one = segment(sum(due, "length"), sum(due, "rows"), due[due.length - 1].sequence);
+  return [...segments.slice(0, first), one, ...segments.slice(first + due.length)];
+}
+
+/** What an index is after many writes, each of which merges first what is due, and leaves large segments to the background. */
 function afterWrites(sizes: readonly { readonly length: number; readonly rows: number }[]) {
   let segments: readonly SegmentRef[] = [];
   let mergedBytes = 0;
   let segmentsMax = 0;
+  let allMax = 0;
   for (const [n, { length, rows }] of sizes.entries()) {
     const due = dueSegments(segments, fanIn);
     if (due.length > 0) {
       expect(sum(due, "length")).toBeLessThanOrEqual(mergedBytesMax);
       expect(sum(due, "rows")).toBeLessThanOrEqual(mergedEntriesMax);
-      const first = segments.indexOf(due[0]);
-      expect(segments.slice(first, first + due.length)).toEqual(due);
-      expect(new Set(due.map(({ sequence }) => sequence)).size).toBeGreaterThan(1);
-      const merged = segment(sum(due, "length"), sum(due, "rows"), due[due.length - 1].sequence);
-      segments = [...segments.slice(0, first), merged, ...segments.slice(first + due.length)];
-      mergedBytes += merged.length;
+      segments = merged(segments, due);
+      mergedBytes += sum(due, "length");
     }
     segments = [...segments, segment(length, rows, n + 1)];
+    for (let large = dueLargeSegments(segments, fanIn); large.length > 0;) {
+      segments = merged(segments, large);
+      mergedBytes += sum(large, "length");
+      large = dueLargeSegments(segments, fanIn);
+    }
     segmentsMax = Math.max(segmentsMax, segments.filter(isSmall).length);
+    allMax = Math.max(allMax, segments.length);
   }
   return {
     segments,
     segmentsMax,
+    allMax,
     amplification:
       mergedBytes /
       Math.max(
@@ -90,6 +104,21 @@ test("so do writes of many rows, and of sizes of every kind in every order", () 
   }
 });
 
+test("a stream of writes without a training leaves segments of which the number grows with its logarithm", () => {
+  const random = seededRandom(2);
+  for (const writes of [1000, 10_000, 40_000]) {
+    // 4 MiB on average: 160 GB in the end.
+    const sizes = Array.from({ length: writes }, () => ({
+      length: Math.ceil(2 ** 23 * random()),
+      rows: 500,
+    }));
+    const { segments, allMax, amplification } = afterWrites(sizes);
+    const largeTiers = Math.log2(sum(segments, "length") / (16 * 2 ** 20)) / Math.log2(fanIn);
+    expect(allMax).toBeLessThanOrEqual(fanIn * (tiers + 1) + fanIn * Math.ceil(largeTiers));
+    expect(amplification).toBeLessThanOrEqual(tiers + 1 + Math.ceil(largeTiers));
+  }
+});
+
 test("segments that were committed together stay together", () => {
   const together = Array.from({ length: 20 }, () => segment(1000, 1, 1));
   expect(dueSegments(together, fanIn)).toEqual([]);
@@ -103,4 +132,8 @@ test("small segments between large ones are merged, and large ones are left alon
   const between = small();
   expect(dueSegments([large(), ...between, large(), segment(1000, 1, names)], fanIn)).toEqual(between);
   expect(dueSegments(Array.from({ length: 100 }, large), fanIn)).toEqual([]);
+  const all = Array.from({ length: fanIn }, () => [segment(1000, 1, names), large()]).flat();
+  const newest = segment(1000, 1, names);
+  expect(dueLargeSegments([...all, newest], fanIn)).toEqual(all);
+  expect(dueLargeSegments(all.slice(2), fanIn)).toEqual([]);
 });

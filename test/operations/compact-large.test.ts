@@ -1,0 +1,123 @@
+/** Merges of large segments: in the background, and in nobody's way. */
+
+import { setImmediate as turn } from "node:timers/promises";
+import { beforeAll, expect, inject, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import { namedObjects } from "../../src/commit/manifest.js";
+import { owesLargeMerge } from "../../src/encrypted-index/compact-large.js";
+import { fanIn } from "../../src/encrypted-index/due-segments.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+
+/** Of a write, more than 16 MiB in all. */
+const itemsPerWrite = 17;
+const contents = "x".repeat(2 ** 20);
+/** A merge of eight writes stores such segments, a write does not. */
+const largestWriteBytes = 2 ** 26;
+
+/** What the index is stored as before each test: without the write that makes a merge due. */
+const stored = new Map<string, Uint8Array>();
+
+beforeAll(async () => {
+  const store = createMemoryStore();
+  const opened = openIndex(fixedRecord(), store, systemClock);
+  await opened.inner.log.begin();
+  for (let n = 0; n < fanIn - 1; n++) await write(opened, n);
+  await opened.close();
+  for (const key of await store.list("")) stored.set(key, (await store.read(key)) ?? new Uint8Array());
+});
+
+/** An index that one write separates from a merge of large segments, whose first segment is held up before it is stored. */
+async function nearlyDueIndex() {
+  const store = createMemoryStore();
+  for (const [key, bytes] of stored) await store.create(key, bytes);
+  let release = () => {};
+  let reached = () => {};
+  const until = new Promise<void>((resolve) => (release = resolve));
+  const isReached = new Promise<void>((resolve) => (reached = resolve));
+  const held: BlobStore = {
+    ...store,
+    async create(key, bytes, options) {
+      if (bytes.length > largestWriteBytes) {
+        reached();
+        await until;
+      }
+      return store.create(key, bytes, options);
+    },
+  };
+  const own = openIndex(fixedRecord(), held, systemClock);
+  const other = openIndex(fixedRecord(), store, systemClock);
+  return { store, own, other, isReached, release };
+}
+
+async function write({ index }: Opened, n: number): Promise<void> {
+  await index.upsert(
+    Array.from({ length: itemsPerWrite }, (_, i) => ({ id: `${n} ${i}`, vector: [n, i], contents })),
+  );
+}
+
+async function segmentsOf({ inner }: Opened) {
+  return (await inner.log.newest()).segments;
+}
+
+test("a write does not wait for a merge of large segments, which loses nothing and brings nothing back", async () => {
+  const { own, other, isReached, release } = await nearlyDueIndex();
+  expect(owesLargeMerge(own.inner)).toBe(false);
+  await write(own, fanIn - 1);
+  await isReached;
+  expect(owesLargeMerge(own.inner)).toBe(true);
+  // While it runs, this process and another one go on; the other one leaves it alone.
+  await own.index.upsert([{ id: "0 0", vector: [9, 9], contents: "replaced" }]);
+  await other.index.delete({ ids: ["1 1"] });
+  await other.index.upsert([{ id: "new", vector: [9, 9] }]);
+  expect(owesLargeMerge(other.inner)).toBe(false);
+  expect(await segmentsOf(own)).toHaveLength(fanIn + 3);
+  release();
+  while (owesLargeMerge(own.inner)) await turn();
+  const segments = await segmentsOf(own);
+  expect(new Set(segments.map(({ sequence }) => sequence)).size).toBe(4);
+  for (const { index } of [own, other]) {
+    expect(await index.count()).toBe(fanIn * itemsPerWrite);
+    const found = await index.get(["0 0", "1 1", "2 2", "new"], { include: ["contents"] });
+    expect(found.map((item) => [item.id, item.contents?.slice(0, 8)])).toEqual([
+      ["0 0", "replaced"],
+      ["2 2", "xxxxxxxx"],
+      ["new", undefined],
+    ]);
+  }
+  await Promise.all([own.close(), other.close()]);
+});
+
+const rewrites = inject("tier") === "fast" ? (["train"] as const) : (["train", "compact"] as const);
+
+test.each(rewrites)("a merge of large segments gives way to %s", async (operation) => {
+  const { store, own, isReached, release } = await nearlyDueIndex();
+  await write(own, fanIn - 1);
+  await isReached;
+  const running = operation === "train" ? own.index.train({ nLists: 3 }) : own.index.compact();
+  release();
+  await running;
+  const manifest = await own.inner.log.newest();
+  expect(manifest.model === undefined).toBe(operation === "compact");
+  expect(new Set(manifest.segments.map(({ sequence }) => sequence)).size).toBe(1);
+  expect(await own.index.count()).toBe(fanIn * itemsPerWrite);
+  // Of the merge, nothing is left.
+  const written = fanIn;
+  const objects = (await store.list("")).filter((key) => key.includes("/segment/"));
+  expect(objects).toHaveLength(written + manifest.segments.length);
+  expect(
+    [...namedObjects(manifest)].every((name) => name.includes("/model/") || objects.includes(name)),
+  ).toBe(true);
+  await own.close();
+});
+
+test("closing ends a merge of large segments", async () => {
+  const { own, isReached, release } = await nearlyDueIndex();
+  await write(own, fanIn - 1);
+  await isReached;
+  const closing = own.close();
+  release();
+  await closing;
+  expect(await segmentsOf(own)).toHaveLength(fanIn);
+});
