@@ -14,6 +14,7 @@ function run(...args) {
 }
 
 run("scripts/build-kernels.mjs");
+run("scripts/build-model-kernel.mjs");
 for (const folder of ["dist", "model/dist", "server/dist"]) {
   rmSync(join(root, folder), { recursive: true, force: true });
 }

@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addRows, readTokenTable, type TokenTable } from "./token-table";
+import { TokenTable } from "./token-table";
 import { Vocabulary } from "./vocabulary";
 
 const data = join(__dirname, "..", "data");
@@ -40,7 +40,7 @@ export function* embedInPieces(text: string): Generator<void, Float32Array> {
   const { vocabulary, table } = model();
   const sums = new Float64Array(dimension);
   for (const ids of vocabulary.tokenize(text)) {
-    addRows(table, ids, sums);
+    table.addRows(ids, sums);
     yield;
   }
   let squares = 0;
@@ -60,7 +60,7 @@ export function tokenIds(text: string): readonly number[] {
 function model(): Model {
   loaded ??= {
     vocabulary: new Vocabulary(readFileSync(join(data, "vocab.txt"), "utf8").split("\n")),
-    table: readTokenTable(join(data, "model_int4.safetensors")),
+    table: new TokenTable(join(data, "model_int4.safetensors")),
   };
   return loaded;
 }

@@ -1,6 +1,7 @@
 /** WordPiece: the longest pieces of a vocabulary that make up a word, from its beginning. */
 
-import { wordsIn } from "./words";
+import { plainLengthMax, PlainPieces } from "./plain-pieces";
+import { isPlain, wordsIn } from "./words";
 
 /** The id of every word that the vocabulary's pieces do not make up, and its name. */
 export const unknownId = 0;
@@ -17,10 +18,12 @@ export class Vocabulary {
   /** Of the longest piece, without `##`. */
   readonly #pieceLengthMax: number;
   readonly #remembered = new Map<string, readonly number[]>();
+  readonly #plain: PlainPieces;
 
   /** `pieces`: the piece of every id, in order. */
   constructor(pieces: readonly string[]) {
     this.#ids = new Map(pieces.map((piece, id) => [piece, id]));
+    this.#plain = new PlainPieces(pieces);
     this.#pieceLengthMax = Math.max(...pieces.map((piece) => piece.replace(/^##/, "").length));
   }
 
@@ -32,6 +35,13 @@ export class Vocabulary {
     for (const part of text.split(unknownName)) {
       if (!isFirst) ids.push(unknownId);
       isFirst = false;
+      if (part.length <= plainLengthMax && isPlain(part)) {
+        this.#plain.addIds(part.toLowerCase(), ids, (word) => this.#piecesOf(word));
+        if (ids.length < idsTogether) continue;
+        yield ids;
+        ids = [];
+        continue;
+      }
       for (const word of wordsIn(part)) {
         if (word !== undefined) {
           const id = this.#ids.get(word);

@@ -15,6 +15,11 @@ const words = new RegExp(`[${isolated}]|[^\\s${isolated}]+`, "gu");
 /** Characters that are read between pauses: a few milliseconds. */
 const charactersTogether = 32_768;
 
+/** Whether a text is of printable ASCII characters and white space. */
+export function isPlain(text: string): boolean {
+  return plainText.test(text);
+}
+
 /**
  * The words of a text, in order. A lone surrogate is dropped, as the replacement character is. Yields undefined where a
  * caller may pause: after each pass over a long text, and between its words.
@@ -22,7 +27,7 @@ const charactersTogether = 32_768;
 export function* wordsIn(text: string): Generator<string | undefined, void> {
   let folded = text.toLowerCase();
   let pattern = plainWords;
-  if (!plainText.test(text)) {
+  if (!isPlain(text)) {
     const isLong = text.length > charactersTogether;
     folded = text.replace(loneSurrogates, "").replace(moreMarks, "$1");
     if (isLong) yield undefined;

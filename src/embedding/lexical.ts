@@ -73,8 +73,7 @@ class FeatureSums {
   #slots = new Int32Array(2048);
 
   clear(): void {
-    // In reverse, so that a slot is never freed before those that were probed past it.
-    for (let i = this.size - 1; i >= 0; i--) this.#slots[this.#slotOf(this.hashes[i])] = 0;
+    this.#slots.fill(0);
     this.size = 0;
   }
 
@@ -155,7 +154,11 @@ const expansionMax = 18;
 /** To order a run of marks, as NFKC does, takes a time that grows with its square. */
 const moreMarks = /(?<!\p{M})(\p{M}{30})\p{M}+/gu;
 
+const ascii = /^[\0-\x7f]*$/;
+
 function normalized(text: string): string {
+  // NFKC leaves it as it is.
+  if (ascii.test(text)) return text;
   return text.replace(moreMarks, "$1").normalize("NFKC");
 }
 
@@ -218,13 +221,17 @@ function addWord(text: string, start: number, end: number, features: FeatureSums
   features.add(hashOf(text, start, Math.min(end, start + stemLength), stemBasis), weight);
   const grams = length + 3 - gramLength;
   const weightOfGram = (weight * gramWeight) / Math.sqrt(grams);
-  for (let gram = start - 1; gram < start - 1 + grams; gram++) {
-    let hash = gramBasis;
-    for (let i = gram; i < gram + gramLength; i++) {
-      const unit = i < start ? wordStart : i >= end ? wordEnd : text.charCodeAt(i);
-      hash = Math.imul(hash ^ unit, 0x01000193);
-    }
-    features.add(finish(hash), weightOfGram);
+  // A window of 4 characters moves over `<word>`.
+  let [a, b, c] = [wordStart, text.charCodeAt(start), text.charCodeAt(start + 1)];
+  for (let at = start + 2; at <= end; at++) {
+    const d = at < end ? text.charCodeAt(at) : wordEnd;
+    let hash = Math.imul(gramBasis ^ a, 0x01000193);
+    hash = Math.imul(hash ^ b, 0x01000193);
+    hash = Math.imul(hash ^ c, 0x01000193);
+    features.add(finish(Math.imul(hash ^ d, 0x01000193)), weightOfGram);
+    a = b;
+    b = c;
+    c = d;
   }
 }
 
