@@ -73,7 +73,8 @@ const serverTable: Record<string, string> = {
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
   "settings.ts": "index-key.ts location.ts sealdex/core node:net",
-  "commands/": "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core",
+  "commands/":
+    "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core node:fs/promises node:stream node:stream/promises",
   "main.ts": "commands/ commander sealdex/core node:fs",
 };
 
@@ -122,8 +123,9 @@ const table: Record<string, string> = {
     "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+  "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",
-  "core.ts": `storage/location.ts reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
+  "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,

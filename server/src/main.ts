@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { generateKey, SealdexError } from "sealdex/core";
 import { addAuditCommand } from "./commands/audit.js";
 import { addKeysCommand } from "./commands/keys.js";
+import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
 
 const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
@@ -30,6 +31,7 @@ program
 
 addKeysCommand(program);
 addAuditCommand(program);
+addTransferCommands(program);
 
 try {
   await program.parseAsync();

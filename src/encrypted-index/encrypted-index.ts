@@ -70,15 +70,14 @@ import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { checkIdText, checkItems, packItems } from "./pack-items.js";
+import { checkIdText } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { countMatches } from "./rows-by-id.js";
 import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
 import { update } from "./update.js";
-import { upsert } from "./upsert.js";
-import { upsertAsOf } from "./upsert-as-of.js";
+import { upsertItems } from "./upsert-items.js";
 
 const nListsMax = 65_536;
 
@@ -116,28 +115,10 @@ export class EncryptedIndex implements VectorIndex {
     }
     const deleteFilter = compiledFilter(checkDeleteFilter(options.deleteFilter));
     const { embedder } = this.#texts;
+    const conditions = { deleteFilter, skipUnchanged, embedder, signal };
     let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
     await this.#write(signal, async () => {
-      const index = this.#index;
-      const checking = (async () => {
-        const dimension = dimensionOf(index, await index.log.knownOrNewest());
-        const checked = await checkItems(items, index.keys, embedder);
-        if (deleteFilter !== undefined || skipUnchanged) return { checked };
-        return { packed: await packItems(checked, { metric: index.config.metric, dimension, embedder }) };
-      })();
-      const { checked, packed } = await checking.catch(async (error: unknown) => {
-        // What is known here may be behind: that the index was deleted is the better answer.
-        await index.log.newest();
-        throw error;
-      });
-      await compactIfDue(index, signal);
-      signal?.throwIfAborted();
-      if (packed !== undefined) {
-        result = { ...result, stored: packed.rows.length };
-        return upsert(index, packed, signal);
-      }
-      const conditions = { deleteFilter, skipUnchanged, embedder, signal };
-      const outcome = await upsertAsOf(index, checked, conditions);
+      const outcome = await upsertItems(this.#index, items, conditions);
       ({ result } = outcome);
       return outcome.committed;
     });

@@ -246,3 +246,47 @@ test("the README's requests work, one after the other", async () => {
     expect(response.status, text).toBe(200);
   }
 });
+
+test("export and import move an index, and go on after a line that is no item", async () => {
+  const location = { location: "local", path: join(folder, "data") } as const;
+  const keyFile = join(folder, "index.key");
+  const indexKey = generateKey();
+  await writeFile(keyFile, `${indexKey}\n`);
+  const client = createClient({ indexLocation: location });
+  const from = await client.createIndex({ indexName: "from", indexKey });
+  await client.createIndex({ indexName: "to", indexKey });
+  const items = Array.from({ length: 5 }, (_, i) => ({ id: `${i}`, vector: [i, 0.1], metadata: { i } }));
+  await from.upsert(items);
+  const env = { PATH: process.env.PATH, SEALDEX_INDEX_LOCATION: "file:./data" };
+  const command = (verb: string, index: string, ...more: string[]) =>
+    run(process.execPath, [program, verb, "--index", index, "--key-file", keyFile, ...more], {
+      cwd: folder,
+      env,
+    });
+  const { stdout } = await command("export", "from", "--filter", '{"i":{"$gte":1}}');
+  expect(stdout.trim().split("\n")).toHaveLength(4);
+  expect(stdout).not.toContain(indexKey);
+  const importing = (lines: string, ...more: string[]) => {
+    const done = command("import", "to", ...more);
+    done.child.stdin?.end(lines);
+    return done;
+  };
+  const cut = stdout.slice(0, -10);
+  await expect(importing(cut)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/to go on: --from-line 1\n.*error: line 4: expected a JSON object/s),
+  });
+  await importing(stdout, "--from-line", "1");
+  await client.close();
+  const again = createClient({ indexLocation: location });
+  const to = await again.loadIndex({ indexName: "to", indexKey });
+  const original = await again.loadIndex({ indexName: "from", indexKey });
+  expect(await to.get(["1", "4"])).toEqual(await original.get(["1", "4"]));
+  expect(await to.count()).toBe(4);
+  await again.close();
+  await expect(
+    run(process.execPath, [program, "export", "--index", "from"], { cwd: folder, env }),
+  ).rejects.toMatchObject({
+    stderr: expect.stringContaining("--key-file"),
+  });
+});

@@ -1,0 +1,127 @@
+/** `sealdex-server export` and `sealdex-server import`: the items of an index as lines of JSON. */
+
+import { readFile } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Command } from "commander";
+import {
+  createClient,
+  exportItems,
+  type Filter,
+  importItems,
+  SealdexError,
+  type VectorForm,
+  type VectorIndex,
+} from "sealdex/core";
+import { readSettings } from "../settings.js";
+
+interface IndexArguments {
+  readonly index: string;
+  readonly keyFile?: string;
+}
+
+interface ExportArguments extends IndexArguments {
+  readonly filter?: string;
+  readonly after?: string;
+  readonly vectors: VectorForm;
+}
+
+interface ImportArguments extends IndexArguments {
+  readonly fromLine: string;
+  readonly skipUnchanged?: boolean;
+}
+
+export function addTransferCommands(program: Command): void {
+  program
+    .command("export")
+    .description(
+      "Write the items of an index to standard output, decrypted, as lines of JSON. Needs the locations of the service.",
+    )
+    .requiredOption("--index <name>", "the index")
+    .option(
+      "--key-file <path>",
+      "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
+    )
+    .option("--filter <json>", "only items whose metadata match")
+    .option("--after <id>", "only items whose ids are greater: to go on after an interruption")
+    .option("--vectors <form>", "base64 (float32, little-endian), numbers or none", "base64")
+    .action((options: ExportArguments) => withIndex(options, (index) => exportTo(index, options)));
+
+  program
+    .command("import")
+    .description(
+      "Store items from standard input, as export writes them, in an index that exists. Needs the locations of the service.",
+    )
+    .requiredOption("--index <name>", "the index")
+    .option(
+      "--key-file <path>",
+      "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
+    )
+    .option("--from-line <number>", "the first line to store: to go on after an interruption", "1")
+    .option("--skip-unchanged", "leave items as they are that are stored already")
+    .action((options: ImportArguments) => withIndex(options, (index) => importFrom(index, options)));
+}
+
+async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportArguments): Promise<void> {
+  const lines = exportItems({
+    from: index,
+    ...(filter !== undefined && { filter: parseFilter(filter) }),
+    after,
+    vectors,
+  });
+  await pipeline(Readable.from(lines), process.stdout);
+}
+
+/** Reports on standard error how far it is, and after a failure how to go on. */
+async function importFrom(
+  index: VectorIndex,
+  { fromLine, skipUnchanged = false }: ImportArguments,
+): Promise<void> {
+  let lines = Number(fromLine) - 1;
+  try {
+    const { items } = await importItems({
+      to: index,
+      lines: process.stdin,
+      fromLine: Number(fromLine),
+      skipUnchanged,
+      onProgress: (progress) => {
+        ({ lines } = progress);
+        process.stderr.write(`${lines} lines done\n`);
+      },
+    });
+    process.stderr.write(`${items} items are stored\n`);
+  } catch (error) {
+    process.stderr.write(`to go on: --from-line ${lines + 1}\n`);
+    throw error;
+  }
+}
+
+async function withIndex(
+  { index: indexName, keyFile }: IndexArguments,
+  work: (index: VectorIndex) => Promise<void>,
+): Promise<void> {
+  const { indexLocation, configLocation, anchorLocation, indexKey: provider } = readSettings(process.env);
+  const indexKey = keyFile === undefined ? provider : (await readFile(keyFile, "utf8")).trim();
+  if (indexKey === undefined) {
+    throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
+  }
+  const locations = { indexLocation, configLocation, ...(anchorLocation && { anchorLocation }) };
+  const client = createClient({ ...locations, automaticTraining: false });
+  try {
+    await work(await client.loadIndex({ indexName, indexKey }));
+  } finally {
+    await client.close();
+  }
+}
+
+function parseFilter(text: string): Filter {
+  try {
+    return JSON.parse(text) as Filter;
+  } catch {
+    throw invalid("--filter: expected JSON");
+  }
+}
+
+function invalid(message: string): SealdexError {
+  return new SealdexError("invalid_request", message);
+}

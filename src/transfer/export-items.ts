@@ -1,0 +1,47 @@
+/** Writes the items of an index as lines of JSON. */
+
+import { invalid } from "../check-input.js";
+import type { Filter } from "../filter.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { CallOptions, ItemField, ListItemsOptions, VectorIndex } from "../vector-index.js";
+import { encodeLine, type VectorForm } from "./item-line.js";
+
+export interface ExportOptions extends CallOptions {
+  readonly from: VectorIndex;
+  /** Only items whose metadata match. */
+  readonly filter?: Filter | undefined;
+  /** Only items whose ids are greater than this one: to go on with an export that was interrupted. */
+  readonly after?: string | undefined;
+  /**
+   * How vectors are written: `base64` of little-endian float32 (the default), `numbers`, or `none`. Both read back bit for bit.
+   * A trained `ivf` or `ivfpq` keeps no vectors and needs `none`.
+   */
+  readonly vectors?: VectorForm;
+}
+
+const options = optionNames<ExportOptions>("exportItems", {
+  from: true,
+  filter: true,
+  after: true,
+  vectors: true,
+  signal: true,
+});
+const forms: readonly VectorForm[] = ["base64", "numbers", "none"];
+
+/**
+ * The items in the order of their ids, one line of JSON each, as they are decrypted: whoever reads the lines reads everything.
+ * Keys are not in them. They show one state of the index, see `VectorIndex.items`, page by page, as fast as they are read. Throws as
+ * `listItems` does.
+ */
+export async function* exportItems(request: ExportOptions): AsyncGenerator<string, void, undefined> {
+  checkOptions(request, options);
+  const { from, filter, after, vectors = "base64", signal } = request;
+  if (!forms.includes(vectors)) throw invalid(`vectors: expected ${forms.join(", ")}`);
+  const include: ItemField[] = ["contents", "metadata", ...(vectors === "none" ? [] : ["vector" as const])];
+  const listing: ListItemsOptions = { filter, include, rawMetadata: true, ...(signal && { signal }) };
+  for (let page = await from.listItems({ ...listing, after }); ;) {
+    for (const item of page.items) yield encodeLine(item, vectors);
+    if (page.cursor === undefined) return;
+    page = await from.listItems({ ...listing, cursor: page.cursor });
+  }
+}

@@ -1,0 +1,68 @@
+/** Stores items from lines of JSON. */
+
+import { invalid } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { Item, VectorIndex } from "../vector-index.js";
+import { ingest, type IngestOptions, type IngestResult, shiftPosition } from "./ingest.js";
+import { decodeLine } from "./item-line.js";
+import { linesOf, type TextSource } from "./lines.js";
+
+export interface ImportOptions extends Omit<IngestOptions, "items" | "onProgress"> {
+  readonly to: VectorIndex;
+  /** Text or UTF-8 bytes: a file's stream, or what `exportItems` gives. */
+  readonly lines: TextSource;
+  /** The first line to store, from 1: those before were stored by a call that was interrupted. Default 1. */
+  readonly fromLine?: number;
+  /** Called after each batch that was stored. */
+  readonly onProgress?: (progress: ImportProgress) => void;
+}
+
+export interface ImportProgress extends IngestResult {
+  /** Lines that are done: to go on after an interruption, give the next one as `fromLine`. */
+  readonly lines: number;
+}
+
+const options = optionNames<ImportOptions>("importItems", {
+  to: true,
+  lines: true,
+  fromLine: true,
+  batchSize: true,
+  skipUnchanged: true,
+  onProgress: true,
+  signal: true,
+});
+
+/**
+ * Stores the items of all lines, replacing those with the same ids, see `ingest`. Empty lines are passed over. A line that is not an item
+ * ends the import with `invalid_request` and the line's number; batches that were reported stay. Importing lines twice changes nothing
+ * more than importing them once.
+ */
+export async function importItems(request: ImportOptions): Promise<ImportProgress> {
+  checkOptions(request, options);
+  const { lines, fromLine = 1, onProgress, ...others } = request;
+  if (!Number.isInteger(fromLine) || fromLine < 1) throw invalid("fromLine: expected an integer from 1");
+  /** Lines of the items that are not reported yet. */
+  const numbers: number[] = [];
+  let done = fromLine - 1;
+  async function* items(): AsyncGenerator<Item> {
+    for await (const { text, number } of linesOf(lines)) {
+      if (number < fromLine || text.trim() === "") continue;
+      const item = decodeLine(text, `line ${number}`);
+      numbers.push(number);
+      yield item;
+    }
+  }
+  let reported = 0;
+  const report = (progress: IngestResult) => {
+    const [last] = numbers.splice(0, progress.items - reported).slice(-1);
+    done = last ?? done;
+    reported = progress.items;
+    onProgress?.({ ...progress, lines: done });
+  };
+  try {
+    const result = await ingest({ ...others, items: items(), onProgress: report });
+    return { ...result, lines: done };
+  } catch (error) {
+    throw shiftPosition(error, (i) => `line ${numbers[i - reported]}`);
+  }
+}

@@ -1,0 +1,115 @@
+/** Ingest of any number of items from a source that makes them as they are wanted. */
+
+import { invalid, typeName } from "../check-input.js";
+import { SealdexError } from "../errors.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { CallOptions, Item, VectorIndex } from "../vector-index.js";
+
+export interface IngestOptions extends CallOptions {
+  readonly to: VectorIndex;
+  readonly items: AsyncIterable<Item> | Iterable<Item>;
+  /** Items of one upsert, 1 to 10,000. Default 1,000. A batch of large items ends earlier, after about 16 MiB. */
+  readonly batchSize?: number;
+  /** As of `upsert`: items that are stored already are neither embedded nor stored again. Default false. */
+  readonly skipUnchanged?: boolean;
+  /** Called after each batch that was stored. */
+  readonly onProgress?: (progress: IngestResult) => void;
+}
+
+export interface IngestResult {
+  /** Items that were taken from the source and are in the index now. */
+  readonly items: number;
+  readonly stored: number;
+  /** Those that `skipUnchanged` left as they are. */
+  readonly unchanged: number;
+}
+
+const options = optionNames<IngestOptions>("ingest", {
+  to: true,
+  items: true,
+  batchSize: true,
+  skipUnchanged: true,
+  onProgress: true,
+  signal: true,
+});
+
+const batchItemsMax = 10_000;
+const batchBytes = 16 * 1024 * 1024;
+
+/**
+ * Stores the items of a source batch by batch; each batch is one `upsert`, stored whole or not at all. While a batch is stored,
+ * the next one is taken from the source, and no more: a source is never asked for more than two batches ahead of what is
+ * stored. When it fails or is aborted, the batches that were reported stay, and the source is closed. Throws as `upsert` does, with the
+ * position of the item in the source, and what the source throws.
+ */
+export async function ingest(request: IngestOptions): Promise<IngestResult> {
+  checkOptions(request, options);
+  const { to, items: source, batchSize = 1000, skipUnchanged = false, onProgress, signal } = request;
+  if (!Number.isInteger(batchSize) || batchSize < 1 || batchSize > batchItemsMax) {
+    throw invalid(`batchSize: expected an integer from 1 to ${batchItemsMax}`);
+  }
+  if (!isIterable(source)) throw invalid(`items: expected an iterable of items, got ${typeName(source)}`);
+  let result: IngestResult = { items: 0, stored: 0, unchanged: 0 };
+  const store = async (batch: readonly Item[]) => {
+    const call = { skipUnchanged, ...(signal && { signal }) };
+    const { stored, unchanged } = await to.upsert(batch, call).catch((error: unknown) => {
+      throw shiftPosition(error, (i) => `items[${i + result.items}]`);
+    });
+    result = {
+      items: result.items + batch.length,
+      stored: result.stored + stored,
+      unchanged: result.unchanged + unchanged,
+    };
+    onProgress?.(result);
+  };
+  let storing: Promise<void> = Promise.resolve();
+  try {
+    for await (const batch of batches(source, batchSize)) {
+      await storing;
+      signal?.throwIfAborted();
+      storing = store(batch);
+      // It is awaited later; until then its rejection must not count as unhandled.
+      storing.catch(() => undefined);
+    }
+  } finally {
+    await storing;
+  }
+  return result;
+}
+
+async function* batches(
+  source: AsyncIterable<Item> | Iterable<Item>,
+  size: number,
+): AsyncGenerator<readonly Item[]> {
+  let batch: Item[] = [];
+  let bytes = 0;
+  for await (const item of source) {
+    batch.push(item);
+    bytes += bytesOf(item);
+    if (batch.length < size && bytes < batchBytes) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** About, and whatever the item is: it is checked when it is stored. */
+function bytesOf(item: Partial<Item> | null): number {
+  const { vector, contents } = item ?? {};
+  return 4 * (vector?.length ?? 0) + (typeof contents === "string" ? contents.length : 0);
+}
+
+/** An error about `items[i]` of one batch, with another name for its place. */
+export function shiftPosition(error: unknown, placeOf: (i: number) => string): unknown {
+  if (!(error instanceof SealdexError)) return error;
+  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));
+  return new SealdexError(error.code, message, { cause: error });
+}
+
+function isIterable(source: unknown): boolean {
+  return (
+    typeof source === "object" &&
+    source !== null &&
+    (Symbol.asyncIterator in source || Symbol.iterator in source)
+  );
+}

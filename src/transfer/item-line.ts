@@ -1,0 +1,52 @@
+/** An item as a line of JSON: `{"id","vector","contents","metadata"}`, its vector as base64 of float32 or as numbers. */
+
+import { invalid, typeName } from "../check-input.js";
+import { encodeVector } from "../wire/values.js";
+import type { Item, RawMetadata, StoredItem } from "../vector-index.js";
+
+/** How vectors are written: base64 of little-endian float32, numbers that read back as the same float32, or not at all. */
+export type VectorForm = "base64" | "numbers" | "none";
+
+/** The line, with its end. */
+export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): string {
+  const { id, vector, contents, metadataJson } = item;
+  const fields = [
+    `"id":${JSON.stringify(id)}`,
+    ...(vector === undefined || form === "none" ? [] : [`"vector":${vectorText(vector, form)}`]),
+    ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
+    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+  ];
+  return `{${fields.join(",")}}\n`;
+}
+
+/** Throws `invalid_request`. The item itself is checked when it is stored. */
+export function decodeLine(line: string, where: string): Item {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    // Without the cause, whose message quotes the line.
+    throw invalid(`${where}: expected a JSON object, got text that is not JSON`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
+  }
+  const item = value as Item & { readonly vector?: unknown };
+  return typeof item.vector === "string" ? { ...item, vector: decodeBase64(item.vector, where) } : item;
+}
+
+function vectorText(vector: Float32Array, form: "base64" | "numbers"): string {
+  if (form === "numbers") return JSON.stringify(encodeVector(vector, "vector"));
+  const bytes = Buffer.alloc(4 * vector.length);
+  vector.forEach((value, i) => bytes.writeFloatLE(value, 4 * i));
+  return `"${bytes.toString("base64")}"`;
+}
+
+function decodeBase64(text: string, where: string): Float32Array {
+  const bytes = Buffer.from(text, "base64");
+  // Buffer passes over what is not base64.
+  if (bytes.length === 0 || bytes.length % 4 !== 0 || bytes.toString("base64") !== text) {
+    throw invalid(`${where}.vector: expected numbers, or base64 of float32 values, got another text`);
+  }
+  return Float32Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(4 * i));
+}
