@@ -69,7 +69,7 @@ import { describe } from "./describe.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
-import { dimensionOf, type OpenIndex } from "./open-index.js";
+import type { OpenIndex } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
 import { readItems } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
