@@ -1,0 +1,214 @@
+/**
+ * Random schedules of writes, wraps, revocations, rotations, renewals and crashes against a model: nobody who was revoked reads or
+ * changes what was written after, and nothing that was acknowledged is lost. `SEALDEX_SCHEDULES`: how many.
+ */
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import type { VectorIndex } from "../../src/vector-index.js";
+import { faultyStore, mishaps } from "../protocol/faulty-store.js";
+
+const runs = Number(process.env.SEALDEX_SCHEDULES ?? 25);
+const indexName = "scheduled";
+const names = ["a", "b", "c"] as const;
+
+const holder = fc.nat({ max: names.length - 1 });
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("write" as const), by: fc.integer({ min: -1, max: 2 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("add" as const), who: holder, writes: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("revoke" as const), who: holder }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("rotate" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("reencrypt" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const) }) },
+);
+const crash = fc.record({ call: fc.nat({ max: 12 }), mishap: fc.constantFrom(...mishaps) });
+const schedule = fc.array(fc.tuple(step, fc.option(crash, { freq: 4 })), { minLength: 4, maxLength: 24 });
+
+interface Holder {
+  readonly key: string;
+  readonly writes: boolean;
+  index?: VectorIndex;
+}
+
+function codeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => "done",
+    (error: unknown) => {
+      if (error instanceof SealdexError) return error.code;
+      throw error;
+    },
+  );
+}
+
+/** One process for everybody, whose storage fails when a step says so. */
+class Run {
+  readonly store = createMemoryStore();
+  #through: BlobStore = this.store;
+  readonly #client = createClient({
+    indexLocation: {
+      read: (...args) => this.#through.read(...args),
+      create: (...args) => this.#through.create(...args),
+      list: (...args) => this.#through.list(...args),
+      delete: (...args) => this.#through.delete(...args),
+      close: async () => undefined,
+    },
+    automaticTraining: false,
+  });
+  readonly #holders = new Map<string, Holder>();
+  /** Keys that opened the index once and must not any more, with what their holders have open. */
+  readonly #revoked: Holder[] = [];
+  readonly #acknowledged = new Set<string>();
+  /** Writes that failed may have been made. */
+  readonly #possible = new Set<string>();
+  #keys: string[] = [generateKey()];
+  #owner: VectorIndex | undefined;
+  #written = 0;
+
+  async begin(): Promise<void> {
+    this.#owner = await this.#client.createIndex({ indexName, indexKey: this.#keys[0] });
+  }
+
+  async step(taken: typeof step extends fc.Arbitrary<infer T> ? T : never): Promise<string> {
+    const owner = this.#owner as VectorIndex;
+    if (taken.kind === "write") return this.#write(taken.by < 0 ? undefined : names[taken.by], owner);
+    if (taken.kind === "add") return this.#add(names[taken.who], taken.writes, owner);
+    if (taken.kind === "revoke") return this.#revoke(names[taken.who], owner);
+    if (taken.kind === "reencrypt") return codeOf(owner.reencrypt());
+    if (taken.kind === "rotate") {
+      const next = generateKey();
+      const outcome = await codeOf(owner.rotateKey(next));
+      if (outcome === "done") {
+        this.#revoked.push(...this.#keys.map((key) => ({ key, writes: true })));
+        this.#keys = [next];
+      } else this.#keys.push(next);
+      return outcome;
+    }
+    for (const one of this.#holders.values()) delete one.index;
+    return "done";
+  }
+
+  /** A call that goes wrong now and then. */
+  async failing(
+    taken: Parameters<Run["step"]>[0],
+    { call, mishap }: { call: number; mishap: (typeof mishaps)[number] },
+  ) {
+    this.#through = faultyStore(this.store, call, mishap);
+    const outcome = await this.step(taken);
+    this.#through = this.store;
+    // What was interrupted is repeated by whoever may: then it is as if nothing had happened.
+    if (outcome === "storage_unavailable") await this.#recover(taken);
+  }
+
+  async check(): Promise<void> {
+    const owner = this.#owner as VectorIndex;
+    const ids = new Set(await owner.listIds());
+    for (const id of this.#acknowledged) expect(ids.has(id), `${id} was acknowledged`).toBe(true);
+    for (const id of ids) expect(this.#acknowledged.has(id) || this.#possible.has(id)).toBe(true);
+    for (const { key, index } of this.#revoked) {
+      const opened = await codeOf(
+        this.#client.loadIndex({ indexName, indexKey: key }).then((one) => one.count()),
+      );
+      expect(opened).toBe("wrong_index_key");
+      if (index === undefined) continue;
+      expect(await codeOf(index.listIds())).toBe("wrong_index_key");
+      expect(await codeOf(index.upsert([{ id: "forbidden", vector: [0, 0] }]))).toMatch(
+        /wrong_index_key|^forbidden/,
+      );
+    }
+    for (const { key } of this.#holders.values()) {
+      const index = await this.#client.loadIndex({ indexName, indexKey: key });
+      expect(new Set(await index.listIds())).toEqual(ids);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  async #write(name: string | undefined, owner: VectorIndex): Promise<string> {
+    const one = name === undefined ? undefined : this.#holders.get(name);
+    if (name !== undefined && one === undefined) return "done";
+    const id = `w${this.#written++}`;
+    if (one?.writes !== false) this.#possible.add(id);
+    const outcome = await codeOf(
+      (async () => {
+        if (one !== undefined) one.index ??= await this.#client.loadIndex({ indexName, indexKey: one.key });
+        await (one?.index ?? owner).upsert([{ id, vector: [1, this.#written] }]);
+      })(),
+    );
+    if (outcome === "done") this.#acknowledged.add(id);
+    if (one !== undefined && outcome !== "storage_unavailable")
+      expect(outcome).toBe(one.writes ? "done" : "forbidden");
+    return outcome;
+  }
+
+  async #add(name: string, writes: boolean, owner: VectorIndex): Promise<string> {
+    if (this.#holders.has(name)) return "done";
+    const key = generateKey();
+    const outcome = await codeOf(owner.wraps.add({ name, key, access: writes ? "read-write" : "read-only" }));
+    if (outcome === "done") this.#holders.set(name, { key, writes });
+    return outcome;
+  }
+
+  async #revoke(name: string, owner: VectorIndex): Promise<string> {
+    const outcome = await codeOf(owner.wraps.revoke(name));
+    const one = this.#holders.get(name);
+    if (outcome === "done" || outcome === "not_found") {
+      this.#holders.delete(name);
+      if (one !== undefined) this.#revoked.push(one);
+    }
+    return outcome;
+  }
+
+  async #recover(taken: Parameters<Run["step"]>[0]): Promise<void> {
+    for (const key of this.#keys.toReversed()) {
+      const outcome = await codeOf(
+        this.#client.loadIndex({ indexName, indexKey: key }).then((index) => (this.#owner = index)),
+      );
+      if (outcome !== "done") continue;
+      this.#revoked.push(
+        ...this.#keys.filter((other) => other !== key).map((other) => ({ key: other, writes: true })),
+      );
+      this.#keys = [key];
+      break;
+    }
+    const owner = this.#owner as VectorIndex;
+    if (taken.kind === "revoke") await this.#revoke(names[taken.who], owner);
+    if (taken.kind === "reencrypt") await owner.reencrypt();
+    // A wrap that may have been added has a key that nobody knows: it is taken back.
+    if (taken.kind === "add" && !this.#holders.has(names[taken.who])) {
+      expect(await codeOf(owner.wraps.revoke(names[taken.who]))).toMatch(/done|not_found/);
+    }
+  }
+}
+
+test(
+  "nobody revoked reads or changes what came after, and nothing acknowledged is lost",
+  async () => {
+    let steps = 0;
+    await fc.assert(
+      fc.asyncProperty(schedule, async (taken) => {
+        const run = new Run();
+        await run.begin();
+        for (const [one, mishap] of taken) {
+          if (mishap === null) await run.step(one);
+          else await run.failing(one, mishap);
+          steps++;
+        }
+        await run.check();
+        await run.close();
+      }),
+      { numRuns: runs },
+    );
+    process.stdout.write(`schedules of keys: ${runs}, ${steps} steps\n`);
+  },
+  24 * 3_600_000,
+);
