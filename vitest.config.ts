@@ -29,7 +29,7 @@ const skips =
   "Skipped here: tests that need Redis, PostgreSQL or S3 servers, and most rounds of the slow suites. " +
   "npm run test:all runs everything.";
 
-/** `npm test`: starts no server, so that it is the same on every machine. */
+/** `vitest run` and its file names: every test that needs no server, so that it is the same on every machine. */
 export default defineConfig({
   ...common,
   test: {

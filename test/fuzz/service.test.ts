@@ -9,7 +9,7 @@ import { createChoice } from "./choice.js";
 import { heldBytes } from "./held-bytes.js";
 import { ServiceHistory } from "./service-history.js";
 
-const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 150, all: 5000 });
+const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 50, all: 5000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
 const roundsOfHistory = 40;
 /** By which memory may differ between the middle and the end of a run, however long it is. */

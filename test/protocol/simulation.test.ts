@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { repeats } from "../tier.js";
 import { simulate } from "./simulation.js";
 
-const seeds = repeats("SEALDEX_SEEDS", { fast: 200, all: 2000 });
+const seeds = repeats("SEALDEX_SEEDS", { fast: 40, all: 2000 });
 const only = process.env.SEALDEX_SEED;
 
 // How long work holds the event loop decides where it yields: the platform's clock stands, so that a seed is one history.
