@@ -26,7 +26,7 @@ export { reembed, type ReembedOptions, type ReembedProgress } from "./reembed.js
 export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
 export type { Filter } from "./filter.js";
-export { awsKmsKey, type AwsKmsKeyOptions } from "./keys/aws-kms.js";
+export { awsKmsKey, type AwsKmsKeyOptions, type KmsClientLike } from "./keys/aws-kms.js";
 export { googleKmsKey, type GoogleKmsKeyOptions } from "./keys/google-kms.js";
 export type { KeyContext, KeyProvider } from "./keys/key-provider.js";
 export { fileKey, passphraseKey } from "./keys/secret-providers.js";

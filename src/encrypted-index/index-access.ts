@@ -76,18 +76,21 @@ export class IndexAccess {
     // Checked before a key provider is asked.
     this.#record.keys.check("owner", this.#record.indexName);
     const made = await newWrap(source, this.#record.scope);
-    await this.#record.replace((owner) => {
-      const { members } = owner;
-      if (members.some(({ name }) => name === wrap.name)) {
-        throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
-      }
-      checkOtherKey(members, made.keyCheck);
-      if (members.length >= wrapsMax) {
-        throw new SealdexError("too_large", `wraps: expected at most ${wrapsMax}`);
-      }
-      return { ...owner, members: [...members, { ...wrap, ...made }] };
-    });
-    made.keyEncryption.fill(0);
+    try {
+      await this.#record.replace((owner) => {
+        const { members } = owner;
+        if (members.some(({ name }) => name === wrap.name)) {
+          throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
+        }
+        checkOtherKey(members, made.keyCheck);
+        if (members.length >= wrapsMax) {
+          throw new SealdexError("too_large", `wraps: expected at most ${wrapsMax}`);
+        }
+        return { ...owner, members: [...members, { ...wrap, ...made }] };
+      });
+    } finally {
+      made.keyEncryption.fill(0);
+    }
     await this.#record.deleteOlder();
   }
 

@@ -68,7 +68,12 @@ export class RecordAccess {
       const name = recordName(this.indexName, numberOf(record.name) + 1);
       const bytes = useKeyset(this.#wrapKeys, record, (keyset, scope) => {
         const next = change(checkOwners(keyset, this.indexName));
-        return next && sealRecord(next, scope, name);
+        if (next === null) return null;
+        const sealed = sealRecord(next, scope, name);
+        // Drawn anew, they are no part of the keyset that is zeroed.
+        for (const { secret } of next.generations) secret.fill(0);
+        next.signingSeed.fill(0);
+        return sealed;
       });
       if (bytes === null) return false;
       if (!(await createConfirmed(this.#configStore, name, bytes))) continue;

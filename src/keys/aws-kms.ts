@@ -5,11 +5,17 @@ import { SealdexError } from "../errors.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
+/** A `KMSClient` of `@aws-sdk/client-kms`: the members that distinguish it from other values. */
+export interface KmsClientLike {
+  send(command: never): Promise<unknown>;
+  destroy(): void;
+}
+
 export interface AwsKmsKeyOptions {
   /** The ARN of a symmetric key, or of an alias. */
   readonly keyId: string;
   /** Default: one with the region and credentials of the environment. */
-  readonly client?: Sdk.KMSClient;
+  readonly client?: KmsClientLike;
 }
 
 const service = "AWS KMS";
@@ -19,7 +25,7 @@ export function awsKmsKey({ keyId, client }: AwsKmsKeyOptions): KeyProvider {
   if (typeof keyId !== "string" || keyId === "") {
     throw new SealdexError("invalid_request", "keyId: expected the ARN of a key");
   }
-  let made = client;
+  let made = client as Sdk.KMSClient | undefined;
   async function call<T>(send: (sdk: typeof Sdk, kms: Sdk.KMSClient) => Promise<T>): Promise<T> {
     const sdk = await loadSdk();
     made ??= new sdk.KMSClient({});

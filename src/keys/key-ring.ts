@@ -67,9 +67,10 @@ export class KeyRing {
     keyset.indexSecret.fill(0);
     const current = currentGeneration(keyset);
     this.#expiresAt = keyset.expiresAt ?? Infinity;
-    if (current < this.#generation) return;
-    this.#generation = current;
-    this.#signing = keyset.signingSeed && signingKey(keyset.signingSeed);
+    if (current >= this.#generation) {
+      this.#generation = current;
+      this.#signing = keyset.signingSeed && signingKey(keyset.signingSeed);
+    }
     keyset.signingSeed?.fill(0);
   }
 
