@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { common } from "./vitest.config.js";
 
-/** `npm run test:coverage`: every branch of the two folders on which everything else rests is taken by a test of behaviour. */
+/** `npm run test:coverage`: which branches of the two folders on which everything else rests are taken by tests of behaviour. */
 export default defineConfig({
   ...common,
   test: {
@@ -9,7 +9,7 @@ export default defineConfig({
     include: [
       "test/{crypto,format}/*.test.ts",
       "test/index/{anchors,rotate-key,tampering,wraps}.test.ts",
-      "test/protocol/{collect,commit,disturbed,simulation}.test.ts",
+      "test/protocol/{collect,commit,disturbed,manifest-borders,simulation}.test.ts",
     ],
     env: { SEALDEX_SEEDS: "20" },
     provide: { tier: "fast", servers: {} },
