@@ -7,11 +7,13 @@ const slow = [
   "embedding/{images,packages,questions,real-models}",
   "http/{body,command-line,cyborgdb,faults,langchain,results}",
   "index/{automatic-training,codes-only,leakage,numeric-borders,tampering}",
-  "langchain/{documentation,maximal-marginal-relevance}",
+  "keys/schedules",
+  "langchain/{documentation,maximal-marginal-relevance,standard}",
   "operations/abort",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
   "segment/columns",
   "storage/{conformance,gcs,outage}",
+  "tamper/attacker",
   "types/typescript",
 ];
 
