@@ -45,6 +45,7 @@ export type {
   StoredItem,
   VectorIndex,
 } from "./core.js";
+export type { DocumentPage, DocumentsOptions, ListDocumentsOptions } from "./langchain/list-documents.js";
 export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
 export type { AddImagesOptions } from "./langchain/add-images.js";
 export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";

@@ -3,7 +3,8 @@
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { VectorIndex } from "../vector-index.js";
+import type { Filter } from "../filter.js";
+import type { Item, VectorIndex } from "../vector-index.js";
 import { chooseIds, toItems } from "./documents.js";
 
 export interface AddProgress {
@@ -22,9 +23,22 @@ export interface AddOptions {
    * stored stays, and of the batch in progress all or nothing.
    */
   readonly signal?: AbortSignal;
+  /**
+   * Documents whose metadata match and that are not among the given ones are deleted in the commit that stores these: all of them
+   * at once, which must fit into memory. So a changed source replaces its old chunks.
+   */
+  readonly deleteFilter?: Filter | undefined;
+  /** Documents that are stored already with equal text, metadata and vector are not stored again. Default false. */
+  readonly skipUnchanged?: boolean;
 }
 
-const addOptions = optionNames<AddOptions>("addDocuments", { ids: true, onProgress: true, signal: true });
+const addOptions = optionNames<AddOptions>("addDocuments", {
+  ids: true,
+  onProgress: true,
+  signal: true,
+  deleteFilter: true,
+  skipUnchanged: true,
+});
 
 /** A batch ends with the document that reaches one of these. */
 const batchDocuments = 500;
@@ -41,19 +55,30 @@ export async function addInBatches(
   options: AddOptions = {},
 ): Promise<string[]> {
   checkOptions(options, addOptions);
-  const { ids: ownIds, onProgress, signal } = options;
+  const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false } = options;
+  const replaces = (deleteFilter ?? undefined) !== undefined;
   const ids = chooseIds(documents, ownIds);
   signal?.throwIfAborted();
+  const held: Item[] = [];
   let embedding = embedBatch(documents, 0, vectorsOf);
   for (let start = 0; start < documents.length;) {
     const { batch, end } = embedding;
     const vectors = await unlessAborted(embedding.vectors, signal);
     // One batch ahead: a model on a thread computes while this one is stored.
     embedding = embedBatch(documents, end, vectorsOf);
-    await index.upsert(toItems(vectors, batch, ids.slice(start, end)), { signal });
+    const items = toItems(vectors, batch, ids.slice(start, end));
     start = end;
+    if (replaces) {
+      for (const item of items) held.push(item);
+      continue;
+    }
+    await index.upsert(items, { skipUnchanged, signal });
     onProgress?.({ stored: end, total: documents.length });
     signal?.throwIfAborted();
+  }
+  if (replaces) {
+    await index.upsert(held, { deleteFilter, skipUnchanged, signal });
+    onProgress?.({ stored: documents.length, total: documents.length });
   }
   return ids;
 }

@@ -10,7 +10,7 @@ import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, VectorIndex } from "../vector-index.js";
 import type { AddOptions } from "./add-documents.js";
 
-export interface AddImagesOptions extends AddOptions {
+export interface AddImagesOptions extends Omit<AddOptions, "deleteFilter" | "skipUnchanged"> {
   /** One for each image, or one for all. Default: none. */
   readonly metadatas?: object[] | object;
   /**

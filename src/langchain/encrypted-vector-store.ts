@@ -16,7 +16,7 @@ import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
-import { invalid, typeName } from "../check-input.js";
+import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
 import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
@@ -24,6 +24,13 @@ import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
+import {
+  type DocumentPage,
+  type DocumentsOptions,
+  documentsOf,
+  type ListDocumentsOptions,
+  pageOfDocuments,
+} from "./list-documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { scoreOf } from "./score.js";
@@ -32,6 +39,7 @@ import {
   type EncryptedVectorStoreArgs,
   type EncryptedVectorStoreFactoryArgs,
   type EncryptedVectorStoreFields,
+  splitFields,
   withoutSelectorOptions,
 } from "./store-options.js";
 
@@ -209,6 +217,25 @@ export class EncryptedVectorStore extends VectorStore {
     return items.filter(({ metadata = {} }) => this.#matches?.(metadata) ?? true).map(toDocument);
   }
 
+  /** The number of documents, or of those that match. The store's own filter limits it. */
+  async count(filter?: Filter): Promise<number> {
+    const { index } = await this.#index.open();
+    return index.count({ filter: this.#both(filter) });
+  }
+
+  /**
+   * All documents, or those that match, in the order of their ids: `for await (const document of store.documents())`. They show
+   * one state of the index, see `VectorIndex.items`.
+   */
+  documents(options: DocumentsOptions = {}): AsyncGenerator<Document, void, undefined> {
+    return documentsOf(this.#opened, options, (filter) => this.#both(filter));
+  }
+
+  /** A page of documents, and the cursor of the next page; see `VectorIndex.listItems`. */
+  listDocuments(options: ListDocumentsOptions = {}): Promise<DocumentPage> {
+    return pageOfDocuments(this.#opened, options, (filter) => this.#both(filter));
+  }
+
   /** Deletes documents; unknown ids are fine. The store's own filter limits what can be deleted, by id too. */
   override async delete(params?: DeleteParams): Promise<void> {
     const { ids, filter } = checkSelection(params ?? ({} as DeleteParams));
@@ -298,6 +325,8 @@ export class EncryptedVectorStore extends VectorStore {
     return { matches, metric };
   }
 
+  readonly #opened = async (): Promise<VectorIndex> => (await this.#index.open()).index;
+
   /** The store's filter and the call's, both required. */
   #both(filter: Filter | undefined): Filter | undefined {
     const own = this.#filter;
@@ -309,17 +338,6 @@ export class EncryptedVectorStore extends VectorStore {
     const items = await index.get(ids, { include: ["metadata"] });
     return items.filter(({ metadata = {} }) => matches(metadata)).map(({ id }) => id);
   }
-}
-
-function splitFields(fields: EncryptedVectorStoreFields): {
-  embeddings: EmbeddingsInput;
-  args: EncryptedVectorStoreArgs;
-} {
-  if (typeof fields !== "object" || fields === null) {
-    throw invalid(`store: expected embeddings and options, got ${typeName(fields)}`);
-  }
-  const { embeddings, ...args } = fields;
-  return { embeddings, args };
 }
 
 function checkCount(value: number, where: string): void {

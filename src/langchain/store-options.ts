@@ -3,7 +3,7 @@
 import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
-import { invalid } from "../check-input.js";
+import { invalid, typeName } from "../check-input.js";
 import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
 import type {
   Client,
@@ -125,4 +125,16 @@ export function withoutSelectorOptions(
 ): EncryptedVectorStoreFactoryArgs {
   const { k: _k, inputKeys: _inputKeys, exampleKeys: _exampleKeys, ...rest } = args as SelectorArgs;
   return rest;
+}
+
+/** The two arguments of a store that are given as one. */
+export function splitFields(fields: EncryptedVectorStoreFields): {
+  embeddings: EmbeddingsInput;
+  args: EncryptedVectorStoreArgs;
+} {
+  if (typeof fields !== "object" || fields === null) {
+    throw invalid(`store: expected embeddings and options, got ${typeName(fields)}`);
+  }
+  const { embeddings, ...args } = fields;
+  return { embeddings, args };
 }

@@ -1,0 +1,67 @@
+/** Listing the documents of a store. */
+
+import type { Document } from "@langchain/core/documents";
+import type { Filter } from "../filter.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { CallOptions, VectorIndex } from "../vector-index.js";
+import { toDocument } from "./documents.js";
+
+export interface DocumentsOptions extends CallOptions {
+  /** Only documents whose metadata match. The store's own filter limits them, too. */
+  readonly filter?: Filter | undefined;
+  /** Documents that are read at a time, 1 to 10,000. Default 1,000. */
+  readonly pageSize?: number;
+  /** Only documents whose ids are greater than this one. */
+  readonly after?: string | undefined;
+}
+
+export interface ListDocumentsOptions extends CallOptions {
+  readonly filter?: Filter | undefined;
+  /** Documents of one page, 1 to 10,000. Default 1,000. */
+  readonly limit?: number;
+  /** Of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface DocumentPage {
+  readonly documents: Document[];
+  /** For the next page. Absent if this is the last one. */
+  readonly cursor?: string;
+}
+
+const include = ["contents", "metadata"] as const;
+const documentsOptions = optionNames<DocumentsOptions>("documents", {
+  filter: true,
+  pageSize: true,
+  after: true,
+  signal: true,
+});
+const listOptions = optionNames<ListDocumentsOptions>("listDocuments", {
+  filter: true,
+  limit: true,
+  cursor: true,
+  signal: true,
+});
+
+/** `filterOf`: the filter of the call together with that of the store. */
+export async function* documentsOf(
+  open: () => Promise<VectorIndex>,
+  options: DocumentsOptions,
+  filterOf: (filter: Filter | undefined) => Filter | undefined,
+): AsyncGenerator<Document, void, undefined> {
+  checkOptions(options, documentsOptions);
+  const index = await open();
+  const items = index.items({ ...options, filter: filterOf(options.filter), include });
+  for await (const item of items) yield toDocument(item);
+}
+
+export async function pageOfDocuments(
+  open: () => Promise<VectorIndex>,
+  options: ListDocumentsOptions,
+  filterOf: (filter: Filter | undefined) => Filter | undefined,
+): Promise<DocumentPage> {
+  checkOptions(options, listOptions);
+  const index = await open();
+  const { items, cursor } = await index.listItems({ ...options, filter: filterOf(options.filter), include });
+  return { documents: items.map(toDocument), ...(cursor !== undefined && { cursor }) };
+}
