@@ -14,7 +14,7 @@ export const common = {
     alias: {
       "sealdex-model": fileURLToPath(new URL("model/src/index.ts", import.meta.url)),
       "sealdex/core": source("core.ts"),
-      "sealdex/wire": source("wire.ts"),
+      "sealdex/wire": source("service.ts"),
       ...(otherCore && { "@langchain/core": otherCore }),
     },
   },

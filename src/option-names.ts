@@ -30,12 +30,14 @@ export function checkOptions(options: unknown, { where, names }: OptionNames, at
 }
 
 function unknownProperty(name: string, at: string, names: ReadonlySet<string>): Error {
+  return invalid(`${at}: ${unknownName(name, [...names])}`);
+}
+
+/** What is said of a name that is none of the known ones: which of them is nearest, and all of them. */
+export function unknownName(name: string, known: readonly string[]): string {
   // Longer words, and words with other characters, may be a key or a URL in the wrong place.
   const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
-  const known = [...names];
-  return invalid(
-    `${at}: unknown property ${shown}; did you mean "${nearest(name, known)}"? Expected ${known.join(", ")}`,
-  );
+  return `unknown property ${shown}; did you mean "${nearest(name, known)}"? Expected ${known.join(", ")}`;
 }
 
 /** The known name that needs the fewest edits, disregarding case and underscores; of several, the first. */

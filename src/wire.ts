@@ -1,12 +1,10 @@
 /**
- * `sealdex/wire`, for Sealdex's own service and client: internal, and changed without notice.
- *
  * The JSON of the HTTP interface, as pairs of functions: the server uses one half of each, the client the other.
  *
  * snake_case lives here and in the server's schemas. Defaults of the HTTP interface are in the `decode` half of a
  * request, the library's in its `encode` half. A request has passed the server's schemas before it is decoded here;
  * what its values mean is the library's to check. Where JSON would lose something (NaN, undefined, a bigint),
- * `encode` throws `invalid_request`. The client's half uses nothing of Node.js.
+ * `encode` throws `invalid_request`. Nothing of Node.js is used.
  */
 
 import type { IndexType, Metric } from "./engine/config.js";
@@ -53,8 +51,7 @@ export {
   encodeListItems,
 } from "./wire/listing.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
-export { idTexts, itemTexts, matchTexts, pageTexts } from "./wire/result-text.js";
-export { yieldIfDue } from "./threads/yield-to-event-loop.js";
+export { idTexts, itemTexts, matchTexts, nameTexts, pageTexts } from "./wire/result-text.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;

@@ -45,12 +45,14 @@ const serverTable: Record<string, string> = {
   "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
   "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
-  "shape-error.ts": "fastify sealdex/core",
+  "shape-error.ts": "fastify sealdex/core sealdex/wire",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
   "limits.ts": "sealdex/wire node:v8",
+  "limit-settings.ts": "limits.ts sealdex/core",
+  "settings-help.ts": "limit-settings.ts limits.ts",
   "semaphore.ts": "sealdex/core",
   "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
-  "results.ts": "request-end.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
+  "results.ts": "request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "schemas/": "schemas.ts keys/ typebox",
@@ -68,14 +70,14 @@ const serverTable: Record<string, string> = {
   "routes/":
     "metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
   "app.ts": `service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
-    audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts schemas.ts fastify sealdex/core sealdex/wire`,
+    audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
-  "settings.ts": "index-key.ts location.ts sealdex/core node:net",
+  "settings.ts": "index-key.ts limit-settings.ts limits.ts location.ts sealdex/core node:net",
   "commands/":
     "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core node:fs/promises node:stream node:stream/promises",
-  "main.ts": "commands/ commander sealdex/core node:fs",
+  "main.ts": "commands/ settings-help.ts commander sealdex/core node:fs",
 };
 
 /** Allowed imports: a folder or file of src/, and the folders, files and packages it may use besides itself. */
@@ -117,8 +119,8 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
     method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
-  "wire.ts":
-    "wire/ threads/yield-to-event-loop.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
+  "service.ts": "wire.ts option-names.ts threads/yield-to-event-loop.ts",
+  "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":

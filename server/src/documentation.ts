@@ -11,7 +11,7 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
       info: {
         title: "Sealdex",
         version,
-        description: "Encrypted vector indexes: nearest neighbours of vectors and texts.",
+        description: firstHint,
       },
       components: {
         securitySchemes: { apiKey: { type: "apiKey", name: "X-API-Key", in: "header" } },
@@ -19,9 +19,22 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
       security: [{ apiKey: [] }],
     },
   });
-  await app.register(swaggerUi, { routePrefix: "/docs", staticCSP: contentSecurityPolicy });
+  await app.register(swaggerUi, {
+    routePrefix: "/docs",
+    staticCSP: contentSecurityPolicy,
+    theme: { title: "Sealdex" },
+  });
+  // Relative, so that a proxy may serve it under a path of its own.
+  app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
 }
+
+const firstHint = `Encrypted vector indexes: nearest neighbours of vectors and texts.
+
+To begin: choose **Authorize** and enter an API key, one of \`SEALDEX_API_KEYS\` or the root key. Create an index with
+\`POST /v1/indexes/create\`, under an index key from \`sealdex-server generate-key\`; store items with
+\`POST /v1/vectors/upsert\`; search with \`POST /v1/vectors/query\`. The service does not keep index keys: an index whose
+key is lost cannot be opened.`;
 
 /** The pages run their own scripts and ask this service, nothing else. Styles are set by their scripts too. */
 const contentSecurityPolicy = {

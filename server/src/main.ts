@@ -7,6 +7,7 @@ import { addAuditCommand } from "./commands/audit.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
+import { settingsHelp } from "./settings-help.js";
 
 const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
 const { version } = JSON.parse(manifest) as { version: string };
@@ -17,7 +18,8 @@ const program = new Command("sealdex-server")
 
 program
   .command("serve")
-  .description("Start the service. Settings come from SEALDEX_* environment variables; see the README.")
+  .description("Start the service. Settings come from SEALDEX_* environment variables.")
+  .addHelpText("after", () => `\n${settingsHelp()}`)
   .action(() => serve(version));
 
 program

@@ -4,19 +4,36 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { yieldIfDue } from "sealdex/wire";
-import type { Semaphore } from "./semaphore.js";
-import { untilDisconnected, whenEnded } from "./request-end.js";
+import type { Limits } from "./limits.js";
+import { Semaphore } from "./semaphore.js";
+import { untilDisconnected, untilTooLong, whenEnded } from "./request-end.js";
 
 /** Results up to this size do not wait for others to be sent. */
 const smallBytes = 256 * 1024;
 /** Text that is sent at a time. */
 const pieceCharacters = 64 * 1024;
 
+/** What limits a request that reads. */
+export interface ReadLimits {
+  readonly signal: AbortSignal;
+  /** Awaited with the bytes of results before they are created. */
+  reserveBytes(bytes: number): Promise<void>;
+}
+
+/** Makes the limits of each request that reads; the bytes of all large results have one limit together. */
+export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits {
+  const large = new Semaphore(limits.resultsBytesMax, limits.waitingMax);
+  return (reply) => ({
+    signal: untilTooLong(reply, limits.workMsMax),
+    reserveBytes: resultBudget(reply, large, limits.resultBytesMax),
+  });
+}
+
 /**
  * Counts the bytes of one request's results before they are created: it waits until there is room for large ones, and
  * throws `too_large` beyond `bytesMax`. `semaphore`: of the bytes of all large results.
  */
-export function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {
+function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {
   let total = 0;
   let isLarge = false;
   return async (bytes: number): Promise<void> => {
@@ -25,7 +42,7 @@ export function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax
       throw new SealdexError(
         "too_large",
         `results: expected at most ${bytesMax} bytes; ask for fewer queries, ids or neighbours at a time, or for fewer ` +
-          "fields; list ids in pages, with limit and after",
+          "fields; list in pages, with limit and after",
       );
     }
     if (isLarge || total <= smallBytes) return;

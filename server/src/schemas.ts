@@ -1,8 +1,8 @@
 /**
  * The shapes of all bodies: what a request must look like before it is decoded, and what the OpenAPI document says.
  *
- * Names are the wire's. Unknown properties are allowed, so that clients that send more than this version knows keep
- * working; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
+ * Names are the wire's. A property that is not known is refused, as an ignored filter would show what it was meant to
+ * hide; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
  */
 
 import type { Metadata } from "sealdex/core";
@@ -21,8 +21,19 @@ export function answers<S extends TSchema>(schema: S) {
   return { 200: schema, "4xx": failed, "5xx": failed };
 }
 
+/** An object that has no other properties, unless they are null. */
+export function closed<P extends TProperties>(properties: P) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** What other clients of the interface send, and what changes no result here. */
+function ignored<N extends string>(...names: N[]) {
+  const schema = Type.Optional(Type.Unknown({ deprecated: true, description: "Accepted, and ignored." }));
+  return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
+}
+
 function post<S extends TSchema, P extends TProperties>(tag: string, summary: string, answer: S, body: P) {
-  return { tags: [tag], summary, body: Type.Object(body), response: answers(answer) };
+  return { tags: [tag], summary, body: closed(body), response: answers(answer) };
 }
 
 /** Of a text to search for, in characters: as much as the contents of an item can be. */
@@ -55,7 +66,7 @@ const address = {
   index_key: indexKey,
 };
 
-const indexConfig = Type.Object({
+const indexConfig = closed({
   type: indexType,
   dimension: optional(Type.Integer(), "Default: the embedding model's, or the first vector's."),
   n_lists: optional(Type.Integer(), "Inverted lists that training aims at. Default 1024."),
@@ -68,14 +79,17 @@ const contents = (description: string, limits: { readonly maxLength?: number } =
     Type.Union(
       [
         Type.String(limits),
-        Type.Object({ base64: Type.String() }, { description: "A PNG, JPEG, WebP or GIF file." }),
+        Type.Object(
+          { base64: Type.String() },
+          { description: "A PNG, JPEG, WebP or GIF file.", additionalProperties: false },
+        ),
         Type.Null(),
       ],
       { description },
     ),
   );
 
-const item = Type.Object({
+const item = closed({
   id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
   vector: optional(vector, "May be omitted if the index has an embedding model and contents are present."),
   contents: contents("A text, or an image for an embedding model that knows images."),
@@ -97,6 +111,7 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   ...address,
   index_config: optional(indexConfig, "Default: `ivfflat`."),
   metric: optional(metric, "Default: `euclidean`."),
+  ...ignored("storage_precision"),
   embedding_model: optional(Type.String(), "Makes vectors of texts. `default` is built in."),
 });
 
@@ -141,6 +156,7 @@ export const deleteIndex = post("indexes", "Deletes an index and everything in i
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
   ...address,
   n_lists: optional(Type.Integer()),
+  ...ignored("batch_size", "max_iters", "tolerance", "max_memory"),
 });
 
 export const rotateKey = post(
@@ -166,7 +182,11 @@ export const compactIndex = post(
 
 export const listIndexes = {
   tags: ["indexes"],
-  summary: "Names of all indexes.",
+  summary: "Names of indexes, in the order of string comparison.",
+  querystring: closed({
+    limit: Type.Optional(Type.String({ pattern: "^[0-9]{1,9}$", description: "At most so many." })),
+    after: Type.Optional(Type.String({ description: "Only names after this one." })),
+  }),
   response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),
 };
 
@@ -191,6 +211,7 @@ export const query = post(
     top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
     n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
+    ...ignored("rerank_mult"),
     filters,
     filter,
     include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),

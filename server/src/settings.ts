@@ -3,6 +3,8 @@
 import { isIP } from "node:net";
 import { type KeyProvider, type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
 import { parseIndexKeyProvider } from "./index-key.js";
+import { readLimitSettings } from "./limit-settings.js";
+import type { Limits } from "./limits.js";
 import { parseLocation } from "./location.js";
 
 export interface Settings {
@@ -23,6 +25,8 @@ export interface Settings {
   readonly auditFolder?: string;
   readonly automaticTraining: boolean;
   readonly models: ModelOptions;
+  /** Those that are set; the others have their defaults. */
+  readonly limits: Partial<Limits>;
 }
 
 /** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
@@ -59,6 +63,7 @@ export function readSettings(environment: Environment): Settings {
     ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     models: readModels(environment),
+    limits: readLimitSettings(environment),
   };
 }
 

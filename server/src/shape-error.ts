@@ -2,6 +2,7 @@
 
 import type { FastifySchemaValidationError } from "fastify";
 import { SealdexError } from "sealdex/core";
+import { unknownName } from "sealdex/wire";
 
 /** `errors`: of Ajv, with `verbose` set. `at`: the pointer to what was validated, if it was a part of the body. */
 export function shapeError(
@@ -48,6 +49,8 @@ function describeFault(error: FastifySchemaValidationError): string {
       return `expected one of ${(params.allowedValues as readonly string[]).join(", ")}`;
     case "maxItems":
       return `expected at most ${String(params.limit)} entries, got ${(data as readonly unknown[]).length}`;
+    case "additionalProperties":
+      return unknownName(String(params.unknown), params.known as readonly string[]);
     case "maxLength":
       return `expected at most ${String(params.limit)} characters`;
     default:

@@ -18,6 +18,7 @@ import type {
 } from "../vector-index.js";
 import { decodeNames, encodeAddress, encodeCreateIndex } from "../wire.js";
 import { Connection } from "./connection.js";
+import { isTooLarge } from "./in-batches.js";
 import { RemoteIndex } from "./remote-index.js";
 
 export type { IndexType, Metric } from "../engine/config.js";
@@ -72,6 +73,9 @@ export function createClient(options: HttpClientOptions): Client {
   return new RemoteClient(new Connection(options));
 }
 
+/** Names of indexes per page: of 128 bytes each, they fit into one response. */
+const namesPerPage = 10_000;
+
 class RemoteClient implements Client {
   readonly kind = "http";
   readonly #connection: Connection;
@@ -103,9 +107,24 @@ class RemoteClient implements Client {
   async listIndexes(options: CallOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIndexes);
     const { signal } = options;
-    return this.#connection.calls.change(signal, async () =>
-      decodeNames(await this.#connection.get("/v1/indexes/list", signal), "indexes"),
-    );
+    return this.#connection.calls.change(signal, () => this.#listIndexes(signal));
+  }
+
+  /** All names at once, or in pages if they are too many for one response. */
+  async #listIndexes(signal: AbortSignal | undefined): Promise<string[]> {
+    const list = async (page: string) =>
+      decodeNames(await this.#connection.get(`/v1/indexes/list${page}`, signal), "indexes");
+    try {
+      return await list("");
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    const names: string[] = [];
+    for (let after = ""; ; after = names.at(-1) ?? "") {
+      const page = await list(`?limit=${namesPerPage}&after=${encodeURIComponent(after)}`);
+      for (const name of page) names.push(name);
+      if (page.length < namesPerPage) return names;
+    }
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {

@@ -12,6 +12,7 @@ import {
   itemsMax,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
+import { isTooLarge } from "./in-batches.js";
 
 /**
  * Sends the items, in as many requests as they need. What can be checked without the service is checked of all items
@@ -29,8 +30,10 @@ export async function sendItems(
   const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
   const open = `${JSON.stringify({ ...encodeAddress(address), ...conditions }).slice(0, -1)},"items":[`;
   const room = bodyBytesMax - utf8Length(open) - "]}".length;
+  // In several requests, the items would not replace the deleted ones at once.
+  const isWhole = (options.deleteFilter ?? undefined) !== undefined;
   const total = { stored: 0, unchanged: 0, deleted: 0 };
-  const send = async (texts: readonly string[], start: number) => {
+  const send = async (texts: readonly string[], start: number): Promise<void> => {
     try {
       const answer = await connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
       const { stored, unchanged, deleted } = decodeUpsertResult(answer);
@@ -38,6 +41,12 @@ export async function sendItems(
       total.unchanged += unchanged;
       total.deleted += deleted;
     } catch (error) {
+      // The operator has set a lower limit.
+      if (isTooLarge(error) && texts.length > 1 && !isWhole) {
+        const half = Math.ceil(texts.length / 2);
+        await send(texts.slice(0, half), start);
+        return send(texts.slice(half), start + half);
+      }
       throw start === 0 ? error : shiftPosition(error, start);
     }
   };
@@ -47,7 +56,7 @@ export async function sendItems(
     const text = jsonText(item, `items[${i}]`);
     const length = utf8Length(text) + ",".length;
     if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
-      if ((options.deleteFilter ?? undefined) !== undefined) throw tooLarge();
+      if (isWhole) throw tooLarge();
       await send(texts, i - texts.length);
       texts = [];
       bytes = 0;
@@ -59,7 +68,6 @@ export async function sendItems(
   return total;
 }
 
-/** In several requests, the items would not replace the deleted ones at once. */
 function tooLarge(): SealdexError {
   return new SealdexError(
     "too_large",

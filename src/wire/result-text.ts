@@ -32,6 +32,13 @@ export function* idTexts(ids: readonly string[]): Generator<string> {
   yield `,"count":${ids.length}}`;
 }
 
+/** `{"indexes":[…]}`. */
+export function* nameTexts(names: readonly string[]): Generator<string> {
+  yield '{"indexes":';
+  yield* listTexts(names, (name) => [JSON.stringify(name)]);
+  yield "}";
+}
+
 function isBatch(
   matches: readonly Match[] | readonly (readonly Match[])[],
 ): matches is readonly (readonly Match[])[] {

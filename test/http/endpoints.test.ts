@@ -345,3 +345,16 @@ test("a failure of the storage answers 500 or 503 in the same shape, and the log
   expect(JSON.stringify(fault)).not.toContain("saffron");
   await failing.close();
 });
+
+test("/ leads to the pages of documentation, which begin with how to begin", async () => {
+  const response = await fetch(`${service.baseUrl}/`, { redirect: "manual" });
+  expect([response.status, response.headers.get("location")]).toEqual([302, "docs"]);
+  const pages = await fetch(`${service.baseUrl}/`);
+  expect(new URL(pages.url).pathname).toMatch(/^\/docs/);
+  expect(await pages.text()).toContain("<title>Sealdex</title>");
+  const { info } = (await service.get("/v1/openapi.json")).body as {
+    info: { title: string; description: string };
+  };
+  expect(info.title).toBe("Sealdex");
+  expect(info.description).toMatch(/To begin: choose \*\*Authorize\*\* and enter an API key/);
+});

@@ -1,6 +1,10 @@
 /** Settings from the environment: what each may be, and that no refusal repeats a value. */
 
-import { expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { limitSettings } from "../../server/src/limit-settings.js";
+import { defaultLimits, type Limits } from "../../server/src/limits.js";
+import { settingsHelp, variables } from "../../server/src/settings-help.js";
 import { readSettings, requireKeys } from "../../server/src/settings.js";
 
 const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
@@ -16,6 +20,7 @@ test("two settings are needed, the others have defaults", () => {
     trustProxy: [],
     automaticTraining: true,
     models: { allowed: [], offline: false, failWhileLoading: true },
+    limits: {},
   });
   const all = {
     SEALDEX_HOST: "0.0.0.0",
@@ -38,6 +43,7 @@ test("two settings are needed, the others have defaults", () => {
     anchorLocation: { location: "local", path: "./anchors" },
     automaticTraining: false,
     models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },
+    limits: {},
   });
 });
 
@@ -179,3 +185,50 @@ test.each(["saffron", "10.0.0.0/x", "10.0.0.0/8/9", "10.0.0.0/33", "true"])(
     expect(attempt).not.toThrow(/saffron/);
   },
 );
+
+describe("limits", () => {
+  const limits = Object.entries(limitSettings).map(([limit, setting]) => ({ limit, ...setting }));
+
+  test("each has a variable", () => {
+    const set = Object.fromEntries(limits.map(({ name, min }) => [name, String(min)]));
+    expect(readSettings({ ...required, ...set }).limits).toEqual(
+      Object.fromEntries(limits.map(({ limit, min }) => [limit, min])),
+    );
+    expect(limits.map(({ limit }) => limit).sort()).toEqual(Object.keys(defaultLimits).sort());
+  });
+
+  test.each(limits)(
+    "$name is an integer within bounds that its default keeps",
+    ({ limit, name, min, max }) => {
+      for (const text of ["x", "-1", "1.5", "1e3", " 5", String(min - 1), String(max + 1), "9".repeat(20)]) {
+        const message = `${name}: expected an integer from ${min} to ${max}`;
+        expect(() => readSettings({ ...required, [name]: text })).toThrow(message);
+      }
+      const byDefault = defaultLimits[limit as keyof Limits];
+      expect(byDefault >= min && (byDefault <= max || byDefault === Infinity)).toBe(true);
+    },
+  );
+
+  test("one request may not have more results than all together", () => {
+    const set = { SEALDEX_RESULT_BYTES_MAX: "2000", SEALDEX_RESULTS_BYTES_MAX: "1999" };
+    expect(() => readSettings({ ...required, ...set })).toThrow(
+      /^SEALDEX_RESULTS_BYTES_MAX: expected at least SEALDEX_RESULT_BYTES_MAX, which is 2000$/,
+    );
+  });
+});
+
+test("the README and --help list the variables that are read, with their defaults", () => {
+  const readme = readFileSync(new URL("../../server/README.md", import.meta.url), "utf8");
+  const rows = readme.split("\n").filter((line) => line.startsWith("| `SEALDEX_"));
+  expect(rows).toEqual(
+    variables.map(({ name, byDefault, meaning }) => `| \`${name}\` | ${byDefault} | ${meaning} |`),
+  );
+  const read = new Set<string>();
+  const environment = new Proxy(
+    {},
+    { get: (_, name) => (read.add(String(name)), required[name as keyof typeof required]) },
+  );
+  readSettings(environment);
+  expect(rows.map((row) => /SEALDEX_\w+/.exec(row)?.[0]).sort()).toEqual([...read].sort());
+  for (const name of read) expect(settingsHelp()).toContain(`  ${name} (default: `);
+});

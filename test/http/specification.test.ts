@@ -88,7 +88,7 @@ describe("POST /v1/indexes/create", () => {
     expect(await describeIndex(typed)).toMatchObject({ index_type: "ivf", index_config: { dimension: 512 } });
   });
 
-  test("null and properties that are not known count as left out", async () => {
+  test("null and what other clients send without effect count as left out", async () => {
     const index = await service.newIndex({
       index_config: null,
       metric: null,
@@ -242,7 +242,7 @@ describe("POST /v1/vectors/query", () => {
     expect(found.map(({ id }) => id)).toEqual(ids);
   });
 
-  test("null, empty and unknown fields count as left out", async () => {
+  test("null, empty fields and what other clients send without effect count as left out", async () => {
     const body = {
       ...index,
       query_vectors: [0, 0],

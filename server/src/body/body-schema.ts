@@ -4,13 +4,14 @@
  */
 
 import type { FastifySchemaValidationError } from "fastify";
-import { Ajv } from "ajv";
+import { Ajv, type SchemaValidateFunction } from "ajv";
 
 /** As far as schemas are looked into here. */
 interface Schema {
   readonly type?: string;
   readonly items?: Schema;
   readonly maxItems?: number;
+  readonly deprecated?: boolean;
   readonly anyOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
@@ -22,8 +23,27 @@ export interface ArrayRule {
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
-// Types are never converted: `"5"` is not 5. Unknown properties pass.
-const ajv = new Ajv({ strict: false, verbose: true });
+// Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
+const ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
+// As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
+ajv.removeKeyword("additionalProperties");
+ajv.addKeyword({
+  keyword: "additionalProperties",
+  type: "object",
+  schemaType: "boolean",
+  compile: (isOpen: boolean, parent) => (isOpen ? () => true : closedTo((parent as Schema).properties ?? {})),
+});
+
+function closedTo(properties: Readonly<Record<string, Schema>>): SchemaValidateFunction {
+  const known = Object.keys(properties).filter((name) => properties[name].deprecated !== true);
+  const validate: SchemaValidateFunction = (data: Readonly<Record<string, unknown>>) => {
+    const unknown = Object.keys(data).find((name) => !Object.hasOwn(properties, name) && data[name] !== null);
+    if (unknown === undefined) return true;
+    validate.errors = [{ keyword: "additionalProperties", params: { unknown, known } }];
+    return false;
+  };
+  return validate;
+}
 
 /** The rules of the arrays directly below the top, by name. */
 export function arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
@@ -49,7 +69,11 @@ export function arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
 export function compileRest(body: unknown) {
   const schema = body as Schema;
   const properties = Object.entries(schema.properties ?? {}).map(
-    ([name, property]) => [name, { anyOf: alternatives(property).map(withoutElements) }] as const,
+    ([name, property]) =>
+      [
+        name,
+        { deprecated: property.deprecated === true, anyOf: alternatives(property).map(withoutElements) },
+      ] as const,
   );
   return ajv.compile({ ...schema, properties: Object.fromEntries(properties) });
 }

@@ -12,7 +12,8 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 export async function serve(version: string): Promise<void> {
   const settings = readSettings(process.env);
   requireKeys(settings);
-  const { host, port, apiKeys, rootKey, trustProxy, auditFolder, indexKey, ...clientOptions } = settings;
+  const { host, port, apiKeys, rootKey, trustProxy, limits, auditFolder, indexKey, ...clientOptions } =
+    settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
   const metrics = new Metrics();
   // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
@@ -48,6 +49,7 @@ export async function serve(version: string): Promise<void> {
     apiKeys,
     version,
     trustProxy: [...trustProxy],
+    limits,
     log: process.stdout,
     metrics,
     ...(audit && { audit }),

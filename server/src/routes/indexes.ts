@@ -1,5 +1,6 @@
 /** `/v1/indexes/*`: creating, describing, training, listing and deleting indexes. */
 
+import type { FastifyReply } from "fastify";
 import type { Client } from "sealdex/core";
 import {
   decodeAddress,
@@ -8,13 +9,30 @@ import {
   decodeRotateKey,
   decodeTrain,
   encodeDescription,
+  nameTexts,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import { mayUseIndex } from "../keys/caller.js";
+import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
+import { type ReadLimits, sendJson } from "../results.js";
+import { Semaphore } from "../semaphore.js";
 import * as schemas from "../schemas.js";
 
-export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes): void {
+interface Services {
+  readonly client: Client;
+  readonly indexes: OpenIndexes;
+  readonly limits: Limits;
+  readonly reading: (reply: FastifyReply) => ReadLimits;
+}
+
+/** What a name takes in memory, at most: 128 characters of two bytes, and the string. */
+const nameBytes = 300;
+
+export function addIndexRoutes(app: Server, { client, indexes, limits, reading }: Services): void {
+  // The names of all indexes are in memory for one request at a time.
+  const listing = new Semaphore(1, limits.waitingMax);
+
   app.post("/v1/indexes/create", { schema: schemas.createIndex }, async ({ body }) => {
     const options = decodeCreateIndex(body);
     await client.createIndex(options);
@@ -65,8 +83,18 @@ export function addIndexRoutes(app: Server, client: Client, indexes: OpenIndexes
     return { status: "success", message: `Index '${address.indexName}' deleted successfully` };
   });
 
-  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller }) => {
-    const names = await client.listIndexes();
-    return { indexes: caller === undefined ? [] : names.filter((name) => mayUseIndex(caller, name)) };
+  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller, query }, reply) => {
+    const { signal, reserveBytes } = reading(reply);
+    const leave = await listing.acquire(1, signal);
+    try {
+      const { limit = Infinity, after = "" } = query;
+      const all = await client.listIndexes({ signal });
+      const names = all.filter((name) => name > after && caller !== undefined && mayUseIndex(caller, name));
+      const page = names.slice(0, Number(limit));
+      await reserveBytes(page.length * nameBytes);
+      return sendJson(reply, nameTexts(page));
+    } finally {
+      leave();
+    }
   });
 }

@@ -16,22 +16,21 @@ import {
   matchTexts,
   pageTexts,
 } from "sealdex/wire";
-import { Semaphore } from "../semaphore.js";
 import type { Server } from "../http-server.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import { untilDisconnected, untilTooLong } from "../request-end.js";
-import { resultBudget, sendJson } from "../results.js";
+import { type ReadLimits, sendJson } from "../results.js";
 import * as schemas from "../schemas.js";
 
-export function addVectorRoutes(app: Server, indexes: OpenIndexes, limits: Limits): void {
+interface Services {
+  readonly indexes: OpenIndexes;
+  readonly limits: Limits;
+  readonly reading: (reply: FastifyReply) => ReadLimits;
+}
+
+export function addVectorRoutes(app: Server, { indexes, limits, reading }: Services): void {
   const bodyLimit = limits.queryBytesMax;
-  const large = new Semaphore(limits.resultsBytesMax, limits.waitingMax);
-  /** What limits a request that reads. */
-  const reading = (reply: FastifyReply) => ({
-    signal: untilTooLong(reply, limits.workMsMax),
-    reserveBytes: resultBudget(reply, large, limits.resultBytesMax),
-  });
 
   app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, ({ body }, reply) => {
     const query = decodeQuery(body);

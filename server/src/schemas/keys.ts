@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
 import { scopes } from "../keys/caller.js";
-import { answers, done, indexKey, oneOf, optional } from "../schemas.js";
+import { answers, closed, done, indexKey, oneOf, optional } from "../schemas.js";
 
 const indexesMax = 1000;
 const permission = oneOf("read", "write");
@@ -21,7 +21,7 @@ const keyFields = {
 export const createKey = {
   tags: ["keys"],
   summary: "Issues an API key.",
-  body: Type.Object({
+  body: closed({
     name: Type.String({ minLength: 1, maxLength: keyNameLengthMax }),
     scopes: Type.Array(oneOf(...scopes), { maxItems: scopes.length }),
     indexes: optional(
@@ -53,7 +53,7 @@ export const createUser = {
   tags: ["users"],
   summary: "Issues an API key for one index.",
   params: userParams,
-  body: Type.Object({
+  body: closed({
     permissions: Type.Array(permission, { maxItems: 2 }),
     index_key: optional(indexKey, "If given, it must open the index."),
   }),

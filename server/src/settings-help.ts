@@ -1,0 +1,87 @@
+/** What `serve --help` says of the environment. The README has the same table. */
+
+import { limitSettings } from "./limit-settings.js";
+import { defaultLimits, type Limits } from "./limits.js";
+
+interface Variable {
+  readonly name: string;
+  readonly byDefault: string;
+  /** In Markdown. */
+  readonly meaning: string;
+}
+
+const variable = (name: string, byDefault: string, meaning: string): Variable => ({
+  name,
+  byDefault,
+  meaning,
+});
+
+/** All variables, in the order of the README. */
+export const variables: readonly Variable[] = [
+  variable(
+    "SEALDEX_ROOT_KEY",
+    "none, required unless `SEALDEX_API_KEYS` is set",
+    "Issues API keys and authenticates their records; clients may send it in `X-API-Key` for everything. At least 32 characters.",
+  ),
+  variable(
+    "SEALDEX_API_KEYS",
+    "none",
+    "Further keys that clients may send for everything, separated by commas, each of at least 16 characters.",
+  ),
+  variable("SEALDEX_AUDIT_FOLDER", "none", "Where an audit log is written; needs `SEALDEX_ROOT_KEY`."),
+  variable(
+    "SEALDEX_TRUST_PROXY",
+    "none",
+    "Addresses or networks of the proxies whose `X-Forwarded-For` names the client, separated by commas.",
+  ),
+  variable("SEALDEX_INDEX_LOCATION", "none, required", "Where vectors are stored."),
+  variable(
+    "SEALDEX_CONFIG_LOCATION",
+    "the index location",
+    "Where names, sealed keys and manifests are stored.",
+  ),
+  variable(
+    "SEALDEX_ANCHOR_LOCATION",
+    "none",
+    "Where the newest state of each index is anchored, so that a rollback of the other locations is detected: one that their operators do not control.",
+  ),
+  variable(
+    "SEALDEX_INDEX_KEY",
+    "none: every request carries a key",
+    "Which key provider keeps the keys of indexes, so that requests need no `index_key`: `file:./index.key`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`. Everyone with an API key for such an index then opens it.",
+  ),
+  variable(
+    "SEALDEX_AUTOMATIC_TRAINING",
+    "`on`",
+    "`off`: indexes are trained only when a request asks for it.",
+  ),
+  variable(
+    "SEALDEX_MODELS",
+    "none",
+    "Embedding models that indexes may use besides the built-in ones, separated by commas, such as `all-MiniLM-L6-v2`. Needs `npm install @huggingface/transformers`.",
+  ),
+  variable("SEALDEX_MODEL_FOLDER", "none", "A folder that holds models, each in a folder of its name."),
+  variable("SEALDEX_MODEL_CACHE", "`~/.cache/sealdex/models`", "Where downloaded models are kept."),
+  variable("SEALDEX_MODEL_DOWNLOADS", "`on`", "`off`: no model is downloaded."),
+  variable(
+    "SEALDEX_HOST",
+    "`127.0.0.1`",
+    "Address to listen on. Put a proxy with TLS before any other, since keys travel in requests; the service logs a warning.",
+  ),
+  variable("SEALDEX_PORT", "`8000`", "0 lets the system choose."),
+  ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
+    variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),
+  ),
+];
+
+function defaultText(value: number): string {
+  return value === Infinity ? "none" : `\`${value}\``;
+}
+
+/** One paragraph per variable. */
+export function settingsHelp(): string {
+  const paragraphs = variables.map(({ name, byDefault, meaning }) =>
+    `  ${name} (default: ${byDefault})\n      ${meaning}`.replaceAll("`", ""),
+  );
+  return ["Environment variables:", ...paragraphs].join("\n");
+}

@@ -1,0 +1,8 @@
+/**
+ * `sealdex/wire`, for Sealdex's own service: internal, and changed without notice. The JSON of the HTTP interface, and what
+ * the service shares with the library.
+ */
+
+export * from "./wire.js";
+export { unknownName } from "./option-names.js";
+export { yieldIfDue } from "./threads/yield-to-event-loop.js";

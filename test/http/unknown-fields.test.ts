@@ -1,0 +1,72 @@
+/** Fields that a request may not have: refused with the nearest that it may, never ignored. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningService, startService } from "./service.js";
+
+let service: RunningService;
+let index: { index_name: string; index_key: string };
+beforeAll(async () => {
+  service = await startService();
+  index = await service.newIndex();
+});
+afterAll(() => service.close());
+
+const vectors = { query_vectors: [1, 2] };
+const item = { id: "a", vector: [1, 2] };
+
+test.each<[string, object, string, string]>([
+  [
+    "indexes/create",
+    { index_config: { type: "ivf", pqdim: 4 } },
+    "index_config",
+    '"pqdim"; did you mean "pq_dim"',
+  ],
+  ["indexes/create", { kms_name: "a" }, "body", '"kms_name"; did you mean'],
+  ["indexes/describe", { verbose: true }, "body", '"verbose"; did you mean'],
+  ["indexes/train", { nlists: 4 }, "body", '"nlists"; did you mean "n_lists"'],
+  ["vectors/query", { ...vectors, filterz: { a: 1 } }, "body", '"filterz"; did you mean "filters"'],
+  ["vectors/query", { ...vectors, topK: 1 }, "body", '"topK"; did you mean "top_k"'],
+  ["vectors/query", { ...vectors, ids: ["a"] }, "body", '"ids"; did you mean'],
+  ["vectors/query", { ...vectors, constructor: 1 }, "body", '"constructor"; did you mean'],
+  [
+    "vectors/upsert",
+    { items: [item, { ...item, metadat: {} }] },
+    "items[1]",
+    '"metadat"; did you mean "metadata"',
+  ],
+  ["vectors/get", { ids: [], filter: {} }, "body", '"filter"; did you mean'],
+  ["vectors/delete", { ids: ["a"], delete_al: true }, "body", '"delete_al"; did you mean "delete_all"'],
+  ["vectors/list_ids", { lim: 1 }, "body", '"lim"; did you mean "limit"'],
+  ["vectors/num_vectors", { ["0123456789abcdef".repeat(4)]: 1 }, "body", "another name; did you mean"],
+])("%s %j", async (path, more, place, what) => {
+  const { status, body } = await service.post(`/v1/${path}`, { ...index, ...more });
+  expect([status, body.code]).toEqual([422, "invalid_request"]);
+  expect(body.detail).toContain(`${place}: unknown property ${what}`);
+  // What is ignored is not recommended.
+  expect(body.detail).not.toMatch(/batch_size|rerank_mult|storage_precision/);
+});
+
+test("__proto__ is a name like any other", async () => {
+  const text = `${JSON.stringify({ ...index, ...vectors }).slice(0, -1)},"__proto__":{"top_k":1}}`;
+  expect(await service.post("/v1/vectors/query", text)).toMatchObject({ status: 422 });
+});
+
+test("unknown fields that are null count as left out", async () => {
+  const answer = await service.post("/v1/vectors/query", { ...index, ...vectors, text: null, alpha: null });
+  expect(answer).toMatchObject({ status: 200 });
+});
+
+test.each([
+  ["indexes/train", { batch_size: 2048, max_iters: 100, tolerance: 1e-6, max_memory: 0 }],
+  ["vectors/query", { ...vectors, rerank_mult: 50 }],
+])("what published clients send to %s without effect is accepted: %j", async (path, more) => {
+  const { body } = await service.post(`/v1/${path}`, { ...index, ...more });
+  expect(JSON.stringify(body)).not.toContain("unknown property");
+});
+
+test("a query string has no unknown fields either", async () => {
+  expect(await service.get("/v1/indexes/list?page=2")).toMatchObject({
+    status: 422,
+    body: { detail: expect.stringContaining('unknown property "page"; did you mean "after"') },
+  });
+});
