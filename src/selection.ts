@@ -20,21 +20,25 @@ export function filterOf({ filter, filters }: FilterOption, where: string): Filt
 }
 
 /**
- * The one part of a selection that is present. Throws `invalid_request` unless it is exactly one, and if a filter would
- * delete everything, since an empty filter is more often a mistake than a wish.
+ * The parts of a selection that are present. Throws `invalid_request` unless it is one of them, or ids and a filter; and if
+ * a filter would match everything, since an empty filter is more often a mistake than a wish.
  */
 export function checkSelection(selection: Selection): Selection {
   checkOptions(selection, selectionOptions);
   const { ids, filter, deleteAll } = selection;
+  const hasAll = deleteAll !== undefined && deleteAll !== null;
+  if (filter !== undefined && filter !== null) {
+    refuseEverything(filter, "filter", "to delete all items, use deleteAll: true (over HTTP delete_all)");
+    if (ids !== undefined && ids !== null && !hasAll) return { ids, filter };
+  }
   onlyOneOf(
     selection,
     ["ids", "filter", "deleteAll"],
     "delete: expected either ids, or a filter, or all items",
   );
   if (ids !== undefined && ids !== null) return { ids };
-  if (deleteAll !== undefined && deleteAll !== null) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
-  refuseEverything(filter, "filter", "to delete all items, use deleteAll: true (over HTTP delete_all)");
-  return { filter: filter };
+  if (hasAll) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
+  return { filter: filter as Filter };
 }
 
 /** As `checkSelection`, of items to update. */

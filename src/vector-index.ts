@@ -101,10 +101,10 @@ export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[
 
 /**
  * What to delete: the items with these ids; those whose metadata match a filter, which must not be one that matches
- * everything; or all items.
+ * everything; those of the ids that match as of the moment of the deletion; or all items.
  */
 export type Selection =
-  | { readonly ids: readonly string[]; readonly filter?: never; readonly deleteAll?: never }
+  | { readonly ids: readonly string[]; readonly filter?: Filter | undefined; readonly deleteAll?: never }
   | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
   | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
 

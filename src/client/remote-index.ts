@@ -214,14 +214,14 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
-    const { ids } = selection;
+    const { ids, filter } = selection;
     const send = async (part: Selection) => {
       await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part), signal);
       return [];
     };
     if (ids === undefined) await send(selection);
     else if (!isArray(ids)) throw invalid("ids: expected an array of ids");
-    else await inBatches(ids, idsTogether, (part) => send({ ids: part }));
+    else await inBatches(ids, idsTogether, (part) => send({ ids: part, filter }));
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {

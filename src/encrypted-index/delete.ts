@@ -3,17 +3,31 @@
 import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { fingerprint } from "../crypto/keys.js";
-import type { CompiledFilter } from "../filter.js";
+import { compileFilter, type CompiledFilter } from "../filter.js";
+import { readItems } from "../search/read-items.js";
 import { vectorRows } from "../segment/row-source.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import type { Selection } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { noteCommit } from "./compact.js";
 import { withEncoding } from "./encoding.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 
+/** Deletes the items of a checked selection. */
+export async function deleteSelected(
+  index: OpenIndex,
+  { ids, filter }: Selection,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // All items match the empty filter.
+  if (ids === undefined) await deleteMatching(index, compileFilter(filter ?? {}), signal);
+  else if (filter === undefined) await deleteIds(index, ids, signal);
+  else await deleteIdsMatching(index, ids, compileFilter(filter), signal);
+}
+
 /** Deletes those of the ids that exist. */
-export async function deleteIds(
+async function deleteIds(
   index: OpenIndex,
   ids: readonly string[],
   signal: AbortSignal | undefined,
@@ -45,7 +59,7 @@ export async function deleteIds(
 }
 
 /** Deletes every item whose metadata match, as of one moment. */
-export async function deleteMatching(
+async function deleteMatching(
   index: OpenIndex,
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
@@ -54,6 +68,26 @@ export async function deleteMatching(
   await commitAsOf(index, signal, async (snapshot) => ({
     segments: await storeTombstones(index, snapshot.manifest, await matching.in(snapshot), signal),
   }));
+}
+
+/** Deletes those of the ids whose metadata match, as of one moment. */
+async function deleteIdsMatching(
+  index: OpenIndex,
+  ids: readonly string[],
+  filter: CompiledFilter,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const fingerprints = await fingerprintsOf(index, new Set(ids));
+  await commitAsOf(index, signal, async (snapshot) => {
+    const refs = await snapshot.find(fingerprints);
+    const found = refs.filter((ref) => ref !== null);
+    const items = await readItems(found, new Set(["metadata"] as const), {});
+    const matching = await fingerprintsOf(
+      index,
+      new Set(items.filter(({ metadata = {} }) => filter.matches(metadata)).map(({ id }) => id)),
+    );
+    return { segments: await storeTombstones(index, snapshot.manifest, matching, signal) };
+  });
 }
 
 /** A segment that deletes items; none if there are none. */

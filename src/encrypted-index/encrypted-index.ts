@@ -64,7 +64,7 @@ import {
   defaultItemFields,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
-import { deleteIds, deleteMatching } from "./delete.js";
+import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
@@ -193,17 +193,15 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
-    const { ids, filter } = checkSelection(selection);
+    const selected = checkSelection(selection);
     checkOptions(options, methodOptions.delete);
     const { signal } = options;
-    if (ids !== undefined) checkIds(ids, "ids");
-    const compiled = ids === undefined ? compileFilter(filter ?? {}) : undefined;
+    if (selected.ids !== undefined) checkIds(selected.ids, "ids");
     const index = this.#index;
     await this.#write(signal, async () => {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      if (compiled !== undefined) await deleteMatching(index, compiled, signal);
-      else await deleteIds(index, ids ?? [], signal);
+      await deleteSelected(index, selected, signal);
       return null;
     });
   }

@@ -19,7 +19,7 @@ import { compileFilter, type Filter, matchesEverything, type Predicate } from ".
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
-import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
+import type { Match, MatchField, Selection } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
@@ -240,12 +240,10 @@ export class EncryptedVectorStore extends VectorStore {
   override async delete(params?: DeleteParams): Promise<void> {
     const { ids, filter } = checkSelection(params ?? ({} as DeleteParams));
     const { index } = await this.#index.open();
-    if (ids !== undefined) {
-      await index.delete({ ids: this.#matches ? await this.#matching(index, ids, this.#matches) : ids });
-    } else {
-      const both = this.#both(filter);
-      await index.delete(both === undefined ? { deleteAll: true } : { filter: both });
-    }
+    const both = this.#both(filter);
+    // The index decides at the moment of the deletion: what is read before may be replaced by then.
+    if (ids !== undefined) await index.delete({ ids, filter: both });
+    else await index.delete(both === undefined ? { deleteAll: true } : { filter: both });
   }
 
   /** As of any vector store. Throws `invalid_request` for a field that retrievers do not take. */
@@ -332,11 +330,6 @@ export class EncryptedVectorStore extends VectorStore {
     const own = this.#filter;
     if (own === undefined || filter === undefined || filter === null) return own ?? filter;
     return { $and: [own, filter] };
-  }
-
-  async #matching(index: VectorIndex, ids: readonly string[], matches: Predicate): Promise<string[]> {
-    const items = await index.get(ids, { include: ["metadata"] });
-    return items.filter(({ metadata = {} }) => matches(metadata)).map(({ id }) => id);
   }
 }
 

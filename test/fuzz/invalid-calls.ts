@@ -62,7 +62,7 @@ export function invalidCall(
     (index) => index.get(["a"], { include: ["distance"] as never }),
     (index) =>
       index.delete(
-        choice.of<never>([{} as never, { ids: ["a"], filter: { a: 1 } } as never, { filter: {} } as never]),
+        choice.of<never>([{} as never, { ids: ["a"], deleteAll: true } as never, { filter: {} } as never]),
       ),
     (index) => index.delete({ ids: choice.of<never>([[1] as never, "a" as never, [, "a"] as never]) }), // oxlint-disable-line no-sparse-arrays
     (index) => index.listIds({ limit: choice.of([-1, 0.5, NaN]) }),

@@ -15,6 +15,8 @@ import {
   generateKey,
   LexicalEmbeddings,
 } from "../../src/index.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
 
 const embeddings = new LexicalEmbeddings({ dimension: 256 });
 const opened: EncryptedVectorStore[] = [];
@@ -123,6 +125,35 @@ test("deletes by id, by filter and all; anything else is an error", async () => 
   }
   await store.delete({ deleteAll: true });
   expect(await left()).toEqual([]);
+});
+
+test("a store with a filter deletes by id what it shows at the moment of the deletion", async () => {
+  const store = createMemoryStore();
+  let disturb: (() => Promise<unknown>) | undefined;
+  const disturbed: BlobStore = {
+    ...store,
+    async create(key, bytes) {
+      const work = key.includes("/manifest/") ? disturb : undefined;
+      disturb = key.includes("/manifest/") ? undefined : disturb;
+      await work?.();
+      return store.create(key, bytes);
+    },
+  };
+  const options = { indexName: "limited", indexKey: generateKey(), metric: "cosine" } as const;
+  const everything = new EncryptedVectorStore("sealdex/lexical-512", { ...options, indexLocation: store });
+  const limited = new EncryptedVectorStore("sealdex/lexical-512", {
+    ...options,
+    indexLocation: disturbed,
+    filter: { classified: { $ne: true } },
+  });
+  const ids = ["a", "b"];
+  await everything.addTexts(["one", "two"], [{}, {}], { ids });
+  expect(await limited.getByIds(ids)).toHaveLength(2);
+  // Between what the deletion reads and its commit, "a" is put out of the store's reach.
+  disturb = () => everything.addTexts(["one"], [{ classified: true }], { ids: ["a"] });
+  await limited.delete({ ids });
+  expect((await everything.getByIds(ids)).map(({ id }) => id)).toEqual(["a"]);
+  await Promise.all([everything.close(), limited.close()]);
 });
 
 test("k defaults to 4, gives all where there are fewer, and none for 0", async () => {

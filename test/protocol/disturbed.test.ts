@@ -211,3 +211,15 @@ test("compaction, training and deletes by filter finish while four processes wri
   await client.close();
   await empty();
 }, 120_000);
+
+test("ids are deleted under a filter as of one moment: an item that another process replaces meanwhile is looked at again", async () => {
+  const { own, other, expected, disturbNext } = await disturbedIndex();
+  disturbNext(2, async (n) => {
+    // Out of the filter's reach, and into it.
+    await other.index.upsert([item(`${n}`, "classified"), item(`new ${n}`, "first")]);
+    expected.set(`${n}`, "classified");
+  });
+  await own.index.delete({ ids: ["0", "1", "2", "new 0", "new 1", "unknown"], filter: { stamp: "first" } });
+  expected.delete("2");
+  expect(sorted(await stateOf(other.index))).toEqual(sorted(expected));
+});

@@ -184,8 +184,9 @@ export async function metadata(index: VectorIndex): Promise<void> {
 }
 
 export const selections: Selection[] = [{ ids: ["a"] }, { filter: { year: 1 } }, { deleteAll: true }];
-// @ts-expect-error one of the two
 selections.push({ ids: ["a"], filter: { year: 1 } });
+// @ts-expect-error one of the two
+selections.push({ ids: ["a"], deleteAll: true });
 // @ts-expect-error false deletes nothing
 selections.push({ deleteAll: false });
 // @ts-expect-error the name is filter
