@@ -73,8 +73,10 @@ async function changeAndRead(
   const expected = ids(answers[version]);
   if (which === 0) await index.upsert([added]);
   else if (which === 1) await index.compact();
-  else if (which === 2) await index.train({ nLists: 2 });
-  else await index.delete({ ids: ["i9"] });
+  else if (which === 2) {
+    // The state after the creation has nothing to train on.
+    if (expected.size > 0) await index.train({ nLists: 2 });
+  } else await index.delete({ ids: ["i9"] });
   if (which === 0) expected.add(added.id);
   if (which === 3) expected.delete("i9");
   const found = ids(await answerOf(index));
