@@ -48,7 +48,7 @@ async function timed(name, work) {
   const started = performance.now();
   await work();
   const seconds = (performance.now() - started) / 1000;
-  console.log(`${name.padEnd(56)} ${count} items in ${seconds.toFixed(1)} s`);
+  process.stdout.write(`${name.padEnd(56)} ${count} items in ${seconds.toFixed(1)} s\n`);
 }
 
 async function serviceIsUp() {
