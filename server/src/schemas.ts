@@ -74,20 +74,9 @@ const indexConfig = closed({
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
 });
 
+const image = closed({ base64: Type.String({ description: "Of a PNG, JPEG, WebP or GIF file." }) });
 const contents = (description: string, limits: { readonly maxLength?: number } = {}) =>
-  Type.Optional(
-    Type.Union(
-      [
-        Type.String(limits),
-        Type.Object(
-          { base64: Type.String() },
-          { description: "A PNG, JPEG, WebP or GIF file.", additionalProperties: false },
-        ),
-        Type.Null(),
-      ],
-      { description },
-    ),
-  );
+  Type.Optional(Type.Union([Type.String(limits), image, Type.Null()], { description }));
 
 const item = closed({
   id: Type.String({ description: "1 to 512 bytes of UTF-8." }),

@@ -19,7 +19,7 @@ import { compileFilter, type Filter, matchesEverything, type Predicate } from ".
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
-import type { Match, MatchField, Selection } from "../vector-index.js";
+import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";

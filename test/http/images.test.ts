@@ -69,9 +69,8 @@ test("no request makes the service read a path or a URL, or take pixels", async 
     const query = { ...address, query_contents: contents };
     expect((await service.post("/v1/vectors/query", query)).status, JSON.stringify(contents)).toBe(422);
   }
-  // What comes beside the image is not looked at.
   const both = { ...address, items: [{ id: "a", contents: { base64: red, path } }] };
-  expect((await service.post("/v1/vectors/upsert", both)).status).toBe(200);
+  expect((await service.post("/v1/vectors/upsert", both)).status).toBe(422);
   const kept = { ...address, items: [{ id: "b", contents: { base64: red }, keep: { path } }] };
   expect((await service.post("/v1/vectors/upsert", kept)).status).toBe(422);
 });
