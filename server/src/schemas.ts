@@ -298,18 +298,13 @@ export const listItems = post(
   },
 );
 
-export const deleteItems = post(
-  "vectors",
-  "Deletes items by id, by filter, those of the ids that match a filter, or all of them.",
-  done,
-  {
-    ...address,
-    ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
-    filters,
-    filter,
-    delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
-  },
-);
+export const deleteItems = post("vectors", "Deletes items by id, by filter, by both, or all of them.", done, {
+  ...address,
+  ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
+  filters,
+  filter,
+  delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
+});
 
 export const listIds = post(
   "vectors",
