@@ -40,7 +40,8 @@ export interface QueryOptions<I extends readonly MatchField[] = readonly MatchFi
   readonly topK?: number;
   /**
    * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. Default 1, as in
-   * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 % recall.
+   * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
+   * recall, for this `topK` and filter.
    */
   readonly nProbes?: number;
   /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */

@@ -99,7 +99,7 @@ export function syntheticVectors(n, dimension, queryCount) {
   return { base, clusterOf, clusters, queries: draw(queryCount).vectors };
 }
 
-function seeded(seed) {
+export function seeded(seed) {
   let state = seed;
   return () => {
     state = (state + 0x9e3779b9) | 0;

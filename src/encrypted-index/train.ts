@@ -66,7 +66,7 @@ async function trainOn(
   const { rows } = size;
   const onRows = (phase: TrainingProgress["phase"]) => (done: number) => report(phase)(done, rows);
   const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: onRows("sample") });
-  const learning = trainModel(sample, size.dimension, size.lists, seed, report("cluster"));
+  const learning = trainModel({ points: sample, ...size }, size.lists, seed, report("cluster"));
   const learned = await run(learning, signal);
   const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
 

@@ -38,6 +38,14 @@ interface Group {
   readonly lists: number;
 }
 
+/** What `kmeans` finds. */
+export interface Clusters {
+  /** Layout (k, dimension). */
+  readonly centroids: Float32Array;
+  /** The cluster of each row, before the centroids moved for the last time. */
+  readonly lists: Uint32Array;
+}
+
 /** Called with the number of comparisons of a row and a centroid since the last call. */
 export type OnCompared = (comparisons: number) => void;
 
@@ -52,15 +60,13 @@ function coarseLists(k: number): number {
   return Math.round(Math.sqrt(k));
 }
 
-/**
- * The centroids of k <= n clusters, layout (k, dimension). The same rows, k and random sequence give the same centroids.
- */
+/** k <= n clusters. The same rows, k and random sequence give the same clusters. */
 export function* kmeans(
   rows: Rows,
   k: number,
   random: () => number,
   onCompared: OnCompared = () => undefined,
-): Work<Float32Array> {
+): Work<Clusters> {
   const { n, dimension } = rows;
   const rowBytes = 4 * dimension;
   const all = { firstRow: 0, rows: n, firstList: 0 };
@@ -69,8 +75,8 @@ export function* kmeans(
     if (k < twoLevelsMin) {
       const groups = [{ ...all, lists: k }];
       yield* startFrom(rows, samplePositions(random, n, k), centroids);
-      yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
-      return floatsAt(centroids, k * dimension).slice();
+      const lists = yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
+      return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
     }
     const m = coarseLists(k);
     yield* startFrom(rows, samplePositions(random, n, m), centroids);
@@ -87,8 +93,8 @@ export function* kmeans(
     } finally {
       free(sorted.at);
     }
-    yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
-    return floatsAt(centroids, k * dimension).slice();
+    const lists = yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
+    return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
   } finally {
     free(centroids);
   }

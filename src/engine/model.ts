@@ -1,5 +1,7 @@
 /** What training learns, as plain data. */
 
+import type { RecallCurves } from "./recall-curves.js";
+
 /** Codebooks of a product quantizer. */
 export interface Codebooks {
   /** The component at each position after ordering; positions from p * width on are part p. */
@@ -32,9 +34,11 @@ export interface Model {
   readonly centroids: Float32Array;
   /** Seed of the random rotation of RaBitQ codes. */
   readonly rotationSeed: number;
-  /** Lists to probe for recall@10 >= 0.95 if the caller leaves the choice to the index. */
-  readonly autoProbes: number;
-  /** See probe-limits.ts. */
+  /** Per list, the mean squared distance of its rows from the centroid. */
+  readonly spreads: Float32Array;
+  /** What to scan if the caller leaves the number of probes to the index. */
+  readonly curves: RecallCurves;
+  /** What to scan of an explicit number of probes: see probe-limits.ts. */
   readonly probeLimits: Float32Array;
   /** If rows are codes without vectors. Its reference centroids are the same array as `centroids` until lists are trained again. */
   readonly quantizer?: QuantizerModel;

@@ -7,6 +7,8 @@
  * as long as enough rows are found without them.
  */
 
+import type { ObservedNeighbours } from "./recall-curves.js";
+
 /** Neighbours lost by pruning, relative to those lost by the number of probes. */
 const lossShare = 1 / 2;
 
@@ -16,19 +18,13 @@ export function distanceRatio(rank: number, square: number, nearest: number): nu
   return Math.sqrt(Math.sqrt(rank + 1)) * (square > nearest ? square / nearest : 1);
 }
 
-/** The list of one neighbour of a held-out query: its rank and its distance ratio. */
-export interface Reach {
-  readonly rank: number;
-  readonly ratio: number;
-}
-
 /** The largest distance ratio that is scanned if 2^(i/2) lists are asked for, up to `nLists`. Infinity: nothing is pruned. */
-export function learnProbeLimits(reaches: readonly Reach[], nLists: number): Float32Array {
-  const ratios = Float64Array.from(reaches, (reach) => reach.ratio).sort();
+export function learnProbeLimits({ ranks, ratios }: ObservedNeighbours, nLists: number): Float32Array {
+  const sorted = Float64Array.from(ratios).sort();
   return Float32Array.from({ length: stepOf(nLists) + 1 }, (_, step) => {
-    const missed = reaches.filter(({ rank }) => rank >= 2 ** (step / 2)).length;
+    const missed = ranks.filter((rank) => rank >= 2 ** (step / 2)).length;
     const lost = Math.floor(missed * lossShare);
-    return lost === 0 ? Infinity : ratios[ratios.length - lost - 1];
+    return lost === 0 ? Infinity : sorted[sorted.length - lost - 1];
   });
 }
 

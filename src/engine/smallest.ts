@@ -1,17 +1,36 @@
-/** Selection among a few hundred values, for small k. */
+/** Selection of the smallest of many values. */
 
-/** Positions of the k smallest values, smallest first; of equal values the first ones. O(n + k^2 log n) if the order is random. */
-export function smallest(values: Float32Array, k: number): number[] {
-  const kept: number[] = [];
-  let worst = Infinity;
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (kept.length === k && !(value < worst)) continue;
-    let place = kept.length;
-    while (place > 0 && values[kept[place - 1]] > value) place--;
-    kept.splice(place, 0, i);
-    if (kept.length > k) kept.pop();
-    worst = values[kept[kept.length - 1]];
-  }
-  return kept;
+/** A sample of so much fewer values shows which bound many others are below. */
+const coarsening = 48;
+
+/**
+ * Positions of the `count` smallest finite ones of every `stride`-th value, smallest first; of equal values the first ones. Fewer if there
+ * are fewer.
+ */
+export function nearestPositions(values: Float32Array, stride: number, count: number): Uint32Array {
+  const bounded = positionsUpTo(values, stride, likelyBound(values, stride, count));
+  const found = bounded.length < count ? positionsUpTo(values, stride, Number.MAX_VALUE) : bounded;
+  const own = new Float32Array(found.length);
+  for (let i = 0; i < found.length; i++) own[i] = values[found[i]];
+  // Sorting numbers is much faster than sorting positions, so few positions are sorted.
+  const bound = found.length > count ? own.slice().sort()[count - 1] : Infinity;
+  const order: number[] = [];
+  for (let i = 0; i < own.length; i++) if (own[i] <= bound) order.push(i);
+  order.sort((a, b) => own[a] - own[b] || a - b);
+  return Uint32Array.from(order.slice(0, count), (i) => found[i]);
+}
+
+/** A value that `count` others are probably below. */
+function likelyBound(values: Float32Array, stride: number, count: number): number {
+  const apart = stride * coarsening;
+  const some = new Float32Array(Math.ceil(values.length / apart));
+  for (let i = 0; i < some.length; i++) some[i] = values[i * apart];
+  const rank = Math.ceil((1.5 * count) / coarsening) + 4;
+  return rank < some.length ? Math.min(Number.MAX_VALUE, some.sort()[rank]) : Number.MAX_VALUE;
+}
+
+function positionsUpTo(values: Float32Array, stride: number, bound: number): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < values.length; i += stride) if (values[i] <= bound) found.push(i);
+  return found;
 }

@@ -1,19 +1,87 @@
 /**
  * Which lists a filtered query should probe, so that its recall holds up against what the filter removes.
  *
- * Lists without a matching row are skipped. A filter that keeps a share s of the rows leaves the k-th match as far
- * away as the (k / s)-th row was; measured, 1 / sqrt(s) times the lists make up for that if matches are spread evenly
- * (bench/filters.mjs). If they are not, two more conditions keep a query from stopping early: it has seen as many
- * matches as an evenly spread filter would have given it, and the lists probed reach as far beyond the nearest one with
- * a match as those of an unfiltered query reach beyond the nearest of all. For a query whose own cluster the filter
- * removes that can be most lists: with a bound of four times the unfiltered number, recall fell from 0.966 to 0.948.
+ * Lists without a matching row are skipped. A filter that keeps a share s of the rows around the query leaves the k-th match as far
+ * away as the (k / s)-th row is, so automatic probing asks the curves of training for that depth. A query outside the clusters that a filter
+ * accepts, or of the whole index, has its matches about equally far away in many lists: those are scanned as far as the matches found allow.
  */
 
 import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
+import type { ScanLimits } from "../engine/recall-curves.js";
 
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
 const spareShare = 1.25;
+/** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
+const amongShare = 0.7;
+
+/** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
+const unlikeRows = 4;
+
+/** How many rows a list has, and how many of them match. */
+type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };
+
+export interface MatchingProbing {
+  /** What an unfiltered query probes. */
+  readonly lists: number;
+  readonly topK: number;
+  /** Per list, the mean squared distance of its rows from the centroid. */
+  readonly spreads: Float32Array;
+  /** The share of matches among the rows around a match. */
+  readonly concentration: number;
+  /** What a search of some depth scans, in rows of the index. */
+  limitsFor(depth: number): ScanLimits;
+  readonly countsOf: CountsOf;
+}
+
+export interface MatchingProbes {
+  /** Lists that have a match. */
+  readonly probes: Probes;
+  /** The largest distance ratio of a likely one. */
+  readonly ratio: number;
+  /** The largest cosine needed (see `cosineNeeded`), if the query lies outside of what the filter accepts. */
+  readonly outlying?: number;
+}
+
+/** The lists of automatic probing. */
+export function probeMatching(
+  quantizer: CoarseQuantizer,
+  query: QueryVector,
+  { lists, topK, spreads, concentration, limitsFor, countsOf }: MatchingProbing,
+): MatchingProbes {
+  const nearest = quantizer.probe(query, lists);
+  const around = shareOf(nearest, countsOf);
+  const isUnlike = nearest.distances[0] ** 2 > unlikeRows * spreads[nearest.lists[0]];
+  if (isUnlike || around < amongShare * concentration) {
+    const all = withMatches(quantizer.probe(query, quantizer.nLists), countsOf);
+    return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
+  }
+  const { probes, ratio } = limitsFor(topK / Math.min(around, concentration));
+  let found = withMatches(quantizer.probe(query, Math.ceil(spareShare * probes) + 1), countsOf);
+  if (found.lists.length < probes) found = withMatches(quantizer.probe(query, quantizer.nLists), countsOf);
+  return {
+    probes: { lists: found.lists.slice(0, probes), distances: found.distances.slice(0, probes) },
+    ratio,
+  };
+}
+
+/** The share of the rows of these lists that match. */
+function shareOf({ lists }: Probes, countsOf: CountsOf): number {
+  let all = 0;
+  let matching = 0;
+  for (const list of lists) {
+    const { rows, matches } = countsOf(list);
+    all += rows;
+    matching += matches;
+  }
+  return all === 0 ? 0 : matching / all;
+}
+
+/** Those of the lists that have a match. */
+function withMatches({ lists, distances }: Probes, countsOf: CountsOf): Probes {
+  const has = lists.map((list) => countsOf(list).matches > 0);
+  return { lists: lists.filter((_, i) => has[i]), distances: distances.filter((_, i) => has[i]) };
+}
 
 export interface FilteredProbing {
   /** What an unfiltered query probes. */
@@ -22,10 +90,15 @@ export interface FilteredProbing {
   readonly topK: number;
   /** Share of all rows that match, above 0. */
   readonly share: number;
-  /** How many rows a list has, and how many of them match. */
-  countsOf(list: number): { readonly rows: number; readonly matches: number };
+  readonly countsOf: CountsOf;
 }
 
+/**
+ * The lists of an explicit number of probes: measured, 1 / sqrt(s) times as many make up for an evenly spread filter. If matches are not,
+ * two more conditions keep a query from stopping early: it has seen as many matches as an evenly spread filter would have given it, and
+ * the lists probed reach as far beyond the nearest one with a match as those of an unfiltered query reach beyond the nearest of all. For a
+ * query whose own cluster the filter removes that can be most lists.
+ */
 export function probeFiltered(
   quantizer: CoarseQuantizer,
   query: QueryVector,

@@ -22,6 +22,8 @@ export interface Matches {
   readonly selected: readonly SelectedSegment[];
   /** Filled by `listMatches`. */
   readonly byList: (ListMatches | undefined)[];
+  /** Set by `concentrationOf`. */
+  concentration?: number;
 }
 
 export interface SelectedSegment {
@@ -114,6 +116,21 @@ export function listBlocksIn(
 /** How many rows of a list match, and in which blocks. */
 export function listMatches(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
+}
+
+/** The share of matches among the rows that share a list with a match: the filter's share if matches are spread evenly. */
+export function concentrationOf(snapshot: Snapshot, matches: Matches): number {
+  if (matches.concentration !== undefined) return matches.concentration;
+  let count = 0;
+  let sum = 0;
+  for (let list = 0; list < snapshot.listBlocks.firsts.length - 2; list++) {
+    const { rows, matches: own } = listMatches(snapshot, matches, list);
+    count += own;
+    // Of the others in the list, as the match itself says nothing.
+    if (rows > 1) sum += (own * (own - 1)) / (rows - 1);
+  }
+  matches.concentration = Math.max(matches.share, count === 0 ? 0 : sum / count);
+  return matches.concentration;
 }
 
 function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): ListMatches {

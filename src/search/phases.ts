@@ -4,10 +4,19 @@
  */
 
 import type { Metric } from "../engine/config.js";
-import { scoreLowerBound } from "../engine/metric.js";
+import { scoreLowerBound, squareInListSpace } from "../engine/metric.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { withMatches } from "./matches.js";
-import { furtherListBlocks, plan, type Probed, type Probing, type TrainedScope } from "./plan.js";
+import { cosineNeeded } from "../engine/recall-curves.js";
+import { listMatches, withMatches } from "./matches.js";
+import {
+  blocksOf,
+  furtherListBlocks,
+  type OutlyingProbes,
+  plan,
+  type Probed,
+  type Probing,
+  type TrainedScope,
+} from "./plan.js";
 import type { ScanPhase } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 
@@ -34,7 +43,11 @@ function* phasesOfLists(
   options: Probing,
   progress: Progress,
 ): Generator<ScanPhase> {
-  const { likely, unlikely, rest, pruned } = plan(scope, query, options);
+  const { likely, unlikely, rest, pruned, outlying } = plan(scope, query, options);
+  if (outlying !== undefined) {
+    yield* outlyingPhases(scope, outlying, options.topK, progress);
+    return;
+  }
   const isShort = () => progress.threshold === Infinity;
   yield { ...likely, pruned };
   // What the index chose, lists or their number, must not cost rows that were asked for.
@@ -50,6 +63,37 @@ function* phasesOfLists(
     // Nor can any block after this one hold a nearer row.
     if (lowerBound > progress.threshold) return;
     yield { blocks: [block], distances: [distance], pruned: false };
+  }
+}
+
+/** Lists of the first phase after it. */
+const outlyingTogether = 8;
+
+/** The nearest lists that hold enough matches, then those of the others that may have a nearer one, more and more at a time. */
+function* outlyingPhases(
+  scope: TrainedScope,
+  { probes, cosine }: OutlyingProbes,
+  topK: number,
+  progress: Progress,
+): Generator<ScanPhase> {
+  const { snapshot, matches, searcher, trained } = scope;
+  const { lists, distances } = probes;
+  const { spreads } = trained.model;
+  let rank = 0;
+  for (let seen = 0; rank < lists.length && seen < topK; rank++) {
+    seen += matches === undefined ? 0 : listMatches(snapshot, matches, lists[rank]).matches;
+  }
+  yield { ...blocksOf(scope, probes, 0, rank), pruned: true };
+  for (let together = outlyingTogether; rank < lists.length; together *= 2) {
+    const reach = squareInListSpace(searcher.config.metric, progress.threshold);
+    const chosen: { lists: number[]; distances: number[] } = { lists: [], distances: [] };
+    for (; rank < lists.length && chosen.lists.length < together; rank++) {
+      const list = lists[rank];
+      if (cosineNeeded(distances[rank] ** 2, spreads[list], reach) > cosine) continue;
+      chosen.lists.push(list);
+      chosen.distances.push(distances[rank]);
+    }
+    yield { ...blocksOf(scope, chosen, 0, chosen.lists.length), pruned: true };
   }
 }
 

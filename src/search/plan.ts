@@ -5,8 +5,9 @@ import type { Probes } from "../engine/coarse-quantizer.js";
 import { listCount, type Model } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { probeFiltered } from "./filtered-probes.js";
-import { listBlocksIn, listMatches } from "./matches.js";
+import { limitsFor, type ScanLimits } from "../engine/recall-curves.js";
+import { probeFiltered, probeMatching } from "./filtered-probes.js";
+import { concentrationOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -26,7 +27,19 @@ export interface Plan {
   readonly pruned: boolean;
   /** To scan as long as it can help. */
   readonly rest: Probed;
+  /** To scan instead of all of these, as far as the rows found allow. */
+  readonly outlying?: OutlyingProbes;
 }
+
+/** Lists that match around a query that lies outside of what its filter accepts, nearest first. */
+export interface OutlyingProbes {
+  readonly probes: Probes;
+  /** See `ScanLimits`. */
+  readonly cosine: number;
+}
+
+const noBlocks: Probed = { blocks: [], distances: [] };
+const nothing = { likely: noBlocks, unlikely: noBlocks, rest: noBlocks };
 
 /** How a query asks; see CheckedQuery. */
 export interface Probing {
@@ -38,39 +51,85 @@ export interface Probing {
 /** A scope with a model. */
 export type TrainedScope = SearchScope & { readonly trained: Trained };
 
-/** How many lists a query asks for: all at most. */
-export function probesOf(model: Model, nProbes: number): number {
-  return nProbes === 0 ? model.autoProbes : Math.min(nProbes, listCount(model));
+/** What a query scans of the lists if it has no filter. `topK` rows are `depth` rows deep if a filter accepts few of those around. */
+export function scanLimits(model: Model, { topK, nProbes }: Probing, depth = topK): ScanLimits {
+  const limits = limitsFor(model.curves, depth, undefined);
+  if (nProbes === 0) return limits;
+  const probes = Math.min(nProbes, listCount(model));
+  return { ...limits, probes, ratio: probeLimit(model.probeLimits, probes) };
 }
 
-export function plan(scope: TrainedScope, query: QueryVector, { topK, nProbes, greedy }: Probing): Plan {
-  const { snapshot, matches } = scope;
-  const { model, quantizer } = scope.trained;
+export function plan(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
+  const { matches, trained } = scope;
+  const { model, quantizer } = trained;
   const { nLists } = quantizer;
-  // Few matches are worth looking for in every list.
-  const wanted = matches?.isSelective === true ? nLists : probesOf(model, nProbes);
-  // A query for all lists gets the exact answer.
-  const all = greedy || wanted === nLists;
-  const probes =
-    matches && !all
-      ? probeFiltered(quantizer, query, {
-          lists: wanted,
-          topK,
-          share: matches.share,
-          countsOf: (list) => listMatches(snapshot, matches, list),
-        })
-      : quantizer.probe(query, all ? nLists : wanted);
-  const probed = all ? Math.min(wanted, probes.lists.length) : probes.lists.length;
-  // If a filtered query needs more lists than it would with evenly spread matches, the distance ratios of those say little.
-  const even = matches ? wanted / Math.sqrt(matches.share) : wanted;
-  const limit = probed <= even + 1 ? probeLimit(model.probeLimits, probed) : Infinity;
-  const likely = all ? probed : likelyLists(probes.distances, limit);
+  // A query for all lists gets the exact answer; few matches are worth looking for in every list.
+  if (probing.greedy || matches?.isSelective === true || probing.nProbes >= nLists) {
+    return everyList(scope, query, probing);
+  }
+  if (matches === undefined) return byLimits(scope, query, scanLimits(model, probing));
+  if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
+  return planProbes(scope, matches, query, probing);
+}
+
+function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
+  const { matches, trained } = scope;
+  const { nLists } = trained.quantizer;
+  const probes = trained.quantizer.probe(query, nLists);
+  const wanted = matches?.isSelective === true ? nLists : scanLimits(trained.model, probing).probes;
   return {
-    likely: blocksOf(scope, probes, 0, likely),
-    unlikely: blocksOf(scope, probes, likely, probed),
-    rest: blocksOf(scope, probes, probed, probes.lists.length),
-    pruned: !all,
+    ...nothing,
+    likely: blocksOf(scope, probes, 0, wanted),
+    rest: blocksOf(scope, probes, wanted, nLists),
+    pruned: false,
   };
+}
+
+function byLimits(scope: TrainedScope, query: QueryVector, { probes, ratio }: ScanLimits): Plan {
+  return splitByRatio(scope, scope.trained.quantizer.probe(query, probes), ratio);
+}
+
+/** Probes of which those within the distance ratio are likely. */
+function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number): Plan {
+  const likely = likelyLists(probes.distances, ratio);
+  return {
+    ...nothing,
+    likely: blocksOf(scope, probes, 0, likely),
+    unlikely: blocksOf(scope, probes, likely, probes.lists.length),
+    pruned: true,
+  };
+}
+
+/** A filtered query of an explicit number of lists probes more of them, but no less likely ones. */
+function planProbes(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
+  const { model, quantizer } = scope.trained;
+  const { topK, nProbes } = probing;
+  const probes = probeFiltered(quantizer, query, {
+    lists: nProbes,
+    topK,
+    share: matches.share,
+    countsOf: (list) => listMatches(scope.snapshot, matches, list),
+  });
+  const probed = probes.lists.length;
+  // If it needs more lists than it would with evenly spread matches, the distance ratios of those say little.
+  const isEven = probed <= nProbes / Math.sqrt(matches.share) + 1;
+  return splitByRatio(scope, probes, isEven ? probeLimit(model.probeLimits, probed) : Infinity);
+}
+
+function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
+  const { snapshot, trained } = scope;
+  const { model, quantizer } = trained;
+  const { probes, ratio, outlying } = probeMatching(quantizer, query, {
+    lists: scanLimits(model, probing).probes,
+    topK: probing.topK,
+    spreads: model.spreads,
+    concentration: concentrationOf(snapshot, matches),
+    limitsFor: (depth) => scanLimits(model, probing, depth),
+    countsOf: (list) => listMatches(snapshot, matches, list),
+  });
+  return outlying === undefined
+    ? splitByRatio(scope, probes, ratio)
+    : { ...nothing, outlying: { probes, cosine: outlying }, pruned: true };
 }
 
 /** The blocks of all lists except those that were scanned. */
@@ -90,7 +149,12 @@ export function furtherListBlocks(
 }
 
 /** The blocks of the probes from rank `start` to `end`. */
-function blocksOf({ snapshot, matches }: SearchScope, probes: Probes, start: number, end: number): Probed {
+export function blocksOf(
+  { snapshot, matches }: SearchScope,
+  probes: Probes,
+  start: number,
+  end: number,
+): Probed {
   const blocks: ListBlock[] = [];
   const distances: number[] = [];
   for (let rank = start; rank < end; rank++) {

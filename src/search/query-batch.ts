@@ -28,13 +28,13 @@ interface Planned {
   /** Per block, from the query to the centroid of its list; undefined if that is none of the query's lists. */
   readonly distances: readonly (number | undefined)[];
   readonly pruned: boolean;
-  /** Whether there are lists left that may have more. */
-  readonly mayGoOn: boolean;
+  /** When the query has to be searched by itself: never, if it found too little, or always. */
+  readonly alone: "never" | "if short" | "always";
 }
 
-/** What one of the queries found, and whether there are lists left for it that may have more. */
+/** What one of the queries found, and when that does not count. */
 export interface FoundTogether extends Found {
-  readonly mayGoOn: boolean;
+  readonly alone: Planned["alone"];
 }
 
 /** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for greedy queries. */
@@ -69,7 +69,7 @@ export async function searchTogether(
     }
     return search.finish().map((candidates, i) => ({
       ...foundIn(blocks, candidates),
-      mayGoOn: planned[i].mayGoOn,
+      alone: planned[i].alone,
     }));
   } finally {
     for (const each of release.reverse()) each();
@@ -80,13 +80,14 @@ function planOne(scope: SearchScope, query: QueryVector, options: Probing): Plan
   const { snapshot, trained, matches } = scope;
   const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
   const unknown = ungrouped.map(() => undefined);
-  if (trained === undefined) return { blocks: ungrouped, distances: unknown, pruned: false, mayGoOn: false };
-  const { likely, unlikely, pruned } = plan({ ...scope, trained }, query, options);
+  if (trained === undefined) return { blocks: ungrouped, distances: unknown, pruned: false, alone: "never" };
+  const { likely, unlikely, pruned, outlying } = plan({ ...scope, trained }, query, options);
+  if (outlying !== undefined) return { blocks: [], distances: [], pruned, alone: "always" };
   return {
     blocks: [...ungrouped, ...likely.blocks],
     distances: [...unknown, ...likely.distances],
     pruned,
-    mayGoOn: unlikely.blocks.length > 0 || (options.nProbes === 0 && pruned),
+    alone: unlikely.blocks.length > 0 || (options.nProbes === 0 && pruned) ? "if short" : "never",
   };
 }
 

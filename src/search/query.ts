@@ -101,8 +101,10 @@ async function searchGroup(
   const together = await searchTogether(scope, vectors, options, options.signal);
   for (const [i, found] of together.entries()) {
     // A query that did not find enough continues by itself.
-    const isShort = found.mayGoOn && found.candidates.length < options.topK;
-    results.push(isShort ? await searchByLists(scope, vectors[i], options) : found);
+    const isShort = found.alone === "if short" && found.candidates.length < options.topK;
+    results.push(
+      found.alone === "always" || isShort ? await searchByLists(scope, vectors[i], options) : found,
+    );
   }
   return results;
 }

@@ -4,10 +4,9 @@
  */
 
 import { searchLists } from "../engine/list-search.js";
-import { probeLimit } from "../engine/probe-limits.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
-import { probesOf, type Probing } from "./plan.js";
+import { type Probing, scanLimits } from "./plan.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
@@ -17,12 +16,12 @@ import type { SearchScope } from "./search-scope.js";
 export function searchWarm(
   { searcher, snapshot, trained, matches }: SearchScope,
   vector: Float32Array,
-  { topK, nProbes, greedy }: Probing,
+  probing: Probing,
 ): Found | undefined {
+  const { topK, nProbes, greedy } = probing;
   if (trained === undefined || matches !== undefined || greedy) return undefined;
   const { model, quantizer } = trained;
-  const probes = probesOf(model, nProbes);
-  if (probes === quantizer.nLists) return undefined;
+  if (nProbes >= quantizer.nLists) return undefined;
   const { config, residency } = searcher;
   const table = residency.ensureTable(snapshot);
   if (table === undefined) return undefined;
@@ -31,8 +30,8 @@ export function searchWarm(
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
   const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
-  const limit = probeLimit(model.probeLimits, probes);
-  const searched = searchLists(among, { vector, nProbes: probes, limit, topK });
+  const { probes, ratio } = scanLimits(model, probing);
+  const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK });
   if (searched === undefined) return undefined;
   const { candidates, lists } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.

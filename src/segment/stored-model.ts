@@ -5,19 +5,21 @@ import { SealdexError } from "../errors.js";
 
 /** What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, or one with reference centroids of its own. */
 const kinds = { plain: 1, coded: 2, regrouped: 3 } as const;
-const headWords = 6;
+const headWords = 7;
 const quantizerWords = 4;
 
 export function encodeModel(model: Model): Uint8Array {
-  const { dimension, autoProbes, probeLimits, rotationSeed, centroids, quantizer } = model;
+  const { dimension, spreads, curves, probeLimits, rotationSeed, centroids, quantizer } = model;
   const ownReferences = quantizer !== undefined && quantizer.references !== centroids;
   const kind = quantizer === undefined ? kinds.plain : ownReferences ? kinds.regrouped : kinds.coded;
-  const head = words(kind, dimension, listCount(model), autoProbes, probeLimits.length, rotationSeed);
-  const parts = [head, bytesOf(probeLimits), bytesOf(centroids)];
+  const { depths, values } = curves;
+  const counts = [probeLimits.length, depths.length, values.length];
+  const head = words(kind, dimension, listCount(model), ...counts, rotationSeed);
+  const parts = [head, ...[probeLimits, depths, values, spreads, centroids].map(bytesOf)];
   if (quantizer !== undefined) {
     const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
-    const counts = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
-    parts.push(words(rows, quantizerSeed, ...counts), bytesOf(origin));
+    const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
+    parts.push(words(rows, quantizerSeed, ...lengths), bytesOf(origin));
     if (ownReferences) parts.push(bytesOf(references));
     if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
@@ -38,7 +40,10 @@ export function decodeModel(bytes: Uint8Array): Model {
     at += 4 * length;
     return values;
   };
-  const [kind, dimension, lists, autoProbes, limits, rotationSeed] = Array.from({ length: headWords }, word);
+  const [kind, dimension, lists, limits, depths, values, rotationSeed] = Array.from(
+    { length: headWords },
+    word,
+  );
   if (kind < kinds.plain || kind > kinds.regrouped) {
     throw new SealdexError(
       "not_supported",
@@ -46,8 +51,10 @@ export function decodeModel(bytes: Uint8Array): Model {
     );
   }
   const probeLimits = floats(limits);
+  const curves = { depths: floats(depths), values: floats(values) };
+  const spreads = floats(lists);
   const centroids = floats(lists * dimension);
-  const model = { dimension, centroids, autoProbes, probeLimits, rotationSeed };
+  const model = { dimension, centroids, spreads, curves, probeLimits, rotationSeed };
   if (kind === kinds.plain) return model;
   const [rows, quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
   const origin = floats(dimension);

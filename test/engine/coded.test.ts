@@ -11,7 +11,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
 import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
-import { clustered } from "./data.js";
+import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
@@ -26,7 +26,7 @@ function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): Ind
 /** A model with a quantizer, learned from vectors, in kernel memory. */
 function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
   const points = toListSpace(config.metric, vectors, d);
-  const lists = finish(trainModel(points, d, nLists, 3));
+  const lists = finish(trainModel(sampleOf(points, d), nLists, 3));
   const quantizer = finish(trainQuantizer(config, points, lists, vectors.length / d));
   return loaded(config, { ...lists, quantizer });
 }
@@ -254,7 +254,7 @@ test("rows keep their code, and their estimates, under lists that were learned a
     const old = trained(config, vectors, d, 5);
     const quantizer = old.quantizer.assign(vectors);
     const rows = old.codec.encodeRows(vectors, quantizer);
-    const lists = finish(trainModel(vectors, d, 9, 8));
+    const lists = finish(trainModel(sampleOf(vectors, d), 9, 8));
     const grown = finish(extendQuantizer(config, old.model.quantizer, vectors, lists, 2000));
     const now = loaded(config, { ...lists, quantizer: grown });
     expect(grown.references.length).toBe((5 + 9) * d);
@@ -281,7 +281,7 @@ test("a quantizer that is extended gets the words that more rows support, and ke
   const d = 16;
   const vectors = clustered(1600, d, 8, 4);
   const config = ivfpq(4, 8);
-  const lists = finish(trainModel(vectors.subarray(0, 160 * d), d, 3, 1));
+  const lists = finish(trainModel(sampleOf(vectors.subarray(0, 160 * d), d), 3, 1));
   const small = finish(trainQuantizer(config, vectors.subarray(0, 160 * d), lists, 160));
   expect(small.codebooks?.codewords.length).toBe(20 * d);
   const large = finish(extendQuantizer(config, small, vectors, lists, 1600));

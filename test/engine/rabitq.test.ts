@@ -66,7 +66,8 @@ function encoded(n: number, d: number, seed: number) {
     CoarseQuantizer.open({
       dimension: d,
       centroids: centroid,
-      autoProbes: 1,
+      spreads: new Float32Array(1),
+      curves: { depths: new Float32Array(0), values: new Float32Array(0) },
       probeLimits: new Float32Array(0),
       rotationSeed: seed,
     }),
@@ -247,7 +248,8 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
     CoarseQuantizer.open({
       dimension: d,
       centroids,
-      autoProbes: 1,
+      spreads: new Float32Array(1),
+      curves: { depths: new Float32Array(0), values: new Float32Array(0) },
       probeLimits: new Float32Array(0),
       rotationSeed: 1,
     }),

@@ -6,13 +6,14 @@ import { scoreLowerBound, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
+import { limitsFor } from "../../src/engine/recall-curves.js";
 import { trainModel } from "../../src/engine/train.js";
-import { clustered } from "./data.js";
+import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
 function train(sample: Float32Array, d: number, nLists: number, seed = 1): Model {
-  return finish(trainModel(sample, d, nLists, seed));
+  return finish(trainModel(sampleOf(sample, d), nLists, seed));
 }
 
 /** Mean squared distance of each vector from its list's centroid. */
@@ -102,8 +103,13 @@ describe("training keeps every row reachable on data with", () => {
   test.each(Object.entries(shapes))("%s", (_, sample) => {
     const model = train(sample, d, 16);
     expect(listCount(model)).toBe(16);
-    expect(model.autoProbes).toBeGreaterThanOrEqual(1);
-    expect(model.autoProbes).toBeLessThanOrEqual(16);
+    for (const depth of [1, 10, 100, 300]) {
+      const { probes, ratio, cosine } = limitsFor(model.curves, depth, undefined);
+      expect(probes).toBeGreaterThanOrEqual(1);
+      expect(probes).toBeLessThanOrEqual(16);
+      expect(ratio).toBeGreaterThanOrEqual(1);
+      expect(cosine).not.toBeNaN();
+    }
     const quantizer = finish(CoarseQuantizer.open(model));
     for (const list of quantizer.assign(sample)) expect(list).toBeLessThan(16);
     quantizer.free();
@@ -115,19 +121,20 @@ test("automatic probes find 95 % of the nearest neighbours of queries from the s
   const n = 6000;
   const sample = clustered(n, d, 40, 11);
   const model = train(sample, d, 64);
+  const { probes } = limitsFor(model.curves, 10, undefined);
   const quantizer = finish(CoarseQuantizer.open(model));
   const lists = quantizer.assign(sample);
   const rows = rowsOf(sample, d);
   let found = 0;
   const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
   for (const query of queries) {
-    const probed = new Set(probe(quantizer, query, model.autoProbes).lists);
+    const probed = new Set(probe(quantizer, query, probes).lists);
     const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
     for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
   }
   quantizer.free();
   expect(found / (10 * queries.length)).toBeGreaterThanOrEqual(0.95);
-  expect(model.autoProbes).toBeLessThan(32);
+  expect(probes).toBeLessThan(32);
 });
 
 test.each(metrics)("no row of a list scores below the list's floor under %s", (metric) => {

@@ -293,8 +293,8 @@ function countValues(
 function readModel(bytes: Uint8Array, ref: ObjectRef, { indexId, data }: Keys): ReadModel {
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the model");
   const plaintext = openObject(data, "model", indexId, ref.name, bytes)(0, bytes.subarray(76));
-  const [kind, dimension, lists, , limits] = times(6, words(plaintext));
-  const at = 4 * (6 + limits);
+  const [kind, dimension, lists, limits, depths, values] = times(7, words(plaintext));
+  const at = 4 * (7 + limits + depths + values + lists);
   return { kind, dimension, lists, centroids: floats(plaintext.subarray(at, at + 4 * lists * dimension)) };
 }
 

@@ -11,7 +11,7 @@ import { allocate, allocatedBytes, bytesAt, floatsAt, free } from "../../src/eng
 import { trainModel } from "../../src/engine/train.js";
 import type { Model } from "../../src/engine/model.js";
 import { KernelThreads } from "../../src/threads/kernel-threads.js";
-import { clustered } from "../engine/data.js";
+import { clustered, sampleOf } from "../engine/data.js";
 
 const opened: KernelThreads[] = [];
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 async function trainOn(threads: KernelThreads, sample: Float32Array, d: number, k: number): Promise<Model> {
-  const work = trainModel(sample, d, k, 7);
+  const work = trainModel(sampleOf(sample, d), k, 7);
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;

@@ -1,0 +1,157 @@
+/**
+ * How much a search has to scan for a recall, as training measured it.
+ *
+ * What decides is the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
+ * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbours that
+ * may be lost, training measured three limits. The first two suit a query among rows like itself, as held-out rows are; the last one
+ * also a query far from all rows that a filter accepts (see `cosineNeeded`).
+ */
+
+/** What a search scans. */
+export interface ScanLimits {
+  /** The number of lists. */
+  readonly probes: number;
+  /** The largest distance ratio of a list (see probe-limits.ts). */
+  readonly ratio: number;
+  /** The largest cosine that a list's rows may need to be neighbours (see `cosineNeeded`). */
+  readonly cosine: number;
+}
+
+export interface RecallCurves {
+  /** Ascending, in rows of the index. */
+  readonly depths: Float32Array;
+  /** Layout (depths, limits, 4): recall, probes, ratio, cosine. First the limits of automatic probing, then others by ascending recall. */
+  readonly values: Float32Array;
+}
+
+/** Lists of neighbours of held-out rows: per neighbour the rank and the distance ratio of its list, and the cosine it needed. */
+export interface ObservedNeighbours {
+  readonly ranks: readonly number[];
+  readonly ratios: readonly number[];
+  readonly cosines: readonly number[];
+}
+
+/** Shares of neighbours lost for which limits are learned. */
+const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001];
+/**
+ * The loss of automatic probing, which promises a recall of 0.95: codes lose a little more, and queries are not always like rows. For deep
+ * searches that costs more, so they aim higher.
+ */
+const automaticLoss = { shallow: 0.03, deep: 0.02 };
+/** Rows of the sample to which a search counts as shallow. */
+const shallowDepth = 10;
+const width = 4;
+/** Of a depth: the limits of automatic probing, then those for each loss. */
+const stepLength = width * (1 + losses.length);
+/** Of the neighbours that are lost: two thirds by the number of probes, the others by the distance ratio, which also counts those beyond them. */
+const lostByProbes = 2 / 3;
+const lostByRatio = 1 / 4;
+
+/**
+ * Per depth, in rows of a sample, what was observed. A row of the sample stands for `weight` rows of the index. Throws unless
+ * there is an observation for each depth.
+ */
+export function learnRecallCurves(
+  depths: readonly number[],
+  observed: readonly ObservedNeighbours[],
+  weight: number,
+): RecallCurves {
+  const steps = observed.map((each, i) => {
+    const automatic = depths[i] <= shallowDepth ? automaticLoss.shallow : automaticLoss.deep;
+    return learnLimits(each, [automatic, ...losses]);
+  });
+  const scaled = depths.map((depth) => depth * weight);
+  if (weight > 1) {
+    scaled.unshift(1);
+    steps.unshift(nearerThanSampled(steps, scaled));
+  }
+  return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
+}
+
+function learnLimits({ ranks, ratios, cosines }: ObservedNeighbours, lost: readonly number[]): number[] {
+  // A single row has no neighbours; a single list cannot be outlying.
+  if (ranks.length === 0 || cosines.length === 0) return lost.flatMap(() => [1, 1, Infinity, Infinity]);
+  const sortedRanks = Float64Array.from(ranks).sort();
+  const sortedRatios = Float64Array.from(ratios).sort();
+  const sortedCosines = Float64Array.from(cosines).sort();
+  return lost.flatMap((loss) => {
+    const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
+    const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
+    let kept = 0;
+    for (let i = 0; i < ranks.length; i++) if (ranks[i] < probes && ratios[i] <= ratio) kept++;
+    return [kept / ranks.length, probes, ratio, keeping(sortedCosines, 1 - loss)];
+  });
+}
+
+/**
+ * The limits for the nearest neighbour in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
+ * depth, so it goes on as it does between the first two depths, 1 and `scaled[1]` being the depths.
+ */
+function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
+  const cosines = width - 1;
+  return steps[0].map((value, i) => {
+    if (i % width !== cosines || steps.length === 1) return value;
+    const fall = (value - steps[1][i]) / Math.log(second / first);
+    return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(first) : value;
+  });
+}
+
+/** The smallest of ascending values that keeps this share of them. */
+function keeping(sorted: Float64Array, share: number): number {
+  return sorted[Math.ceil(share * sorted.length) - 1];
+}
+
+/**
+ * The limits for a depth. `recall` 0.7 to 0.999, or undefined for automatic probing, which is promised 0.95. Between measured depths and
+ * recalls limits are interpolated; beyond them, the nearest apply.
+ */
+export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
+  const { depths } = curves;
+  const last = depths.length - 1;
+  let above = 0;
+  while (above < last && depths[above] < depth) above++;
+  const upper = limitsAt(curves, above, recall);
+  if (above === 0 || depth >= depths[above]) return upper;
+  const lower = limitsAt(curves, above - 1, recall);
+  return between(
+    lower,
+    upper,
+    Math.log(depth / depths[above - 1]) / Math.log(depths[above] / depths[above - 1]),
+  );
+}
+
+/** The limits for a measured depth. */
+function limitsAt({ values }: RecallCurves, step: number, recall: number | undefined): ScanLimits {
+  const first = stepLength * step;
+  const measured = (row: number) => values[first + width * row];
+  const at = (row: number): ScanLimits => {
+    const from = first + width * row;
+    return { probes: values[from + 1], ratio: values[from + 2], cosine: values[from + 3] };
+  };
+  if (recall === undefined) return at(0);
+  let above = 1;
+  while (above < losses.length && measured(above) < recall) above++;
+  if (above === 1 || measured(above) <= recall) return at(above);
+  const part = (recall - measured(above - 1)) / (measured(above) - measured(above - 1));
+  return between(at(above - 1), at(above), part);
+}
+
+function between(a: ScanLimits, b: ScanLimits, part: number): ScanLimits {
+  const geometric = (x: number, y: number) => (x === y ? x : x ** (1 - part) * y ** part);
+  return {
+    probes: Math.round(geometric(a.probes, b.probes)),
+    ratio: geometric(a.ratio, b.ratio),
+    cosine: a.cosine === b.cosine ? a.cosine : (1 - part) * a.cosine + part * b.cosine,
+  };
+}
+
+/**
+ * The cosine between the direction from a list's centroid to a row and that to the query, from which on the row is within `reach`
+ * of the query, if its distance from the centroid is usual for the list (law of cosines). In many dimensions few rows have a large cosine. All
+ * three are squared distances in list space: `square` of the centroid from the query, `spread` the mean of the list's rows from the centroid.
+ */
+export function cosineNeeded(square: number, spread: number, reach: number): number {
+  const excess = square + spread - reach;
+  // Not a number beyond float32: nothing is known then.
+  return excess > 0 ? excess / (2 * Math.sqrt(square * spread)) || -1 : -1;
+}

@@ -1,0 +1,115 @@
+/** Data sets, filters and exact answers to measure recall with. */
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { Metric } from "sealdex/core";
+import { seededRandom } from "../../src/engine/random.js";
+import { clustered, gaussian } from "../engine/data.js";
+import { rowsOf, squaredL2 } from "../engine/oracle.js";
+
+export interface RecallSet {
+  readonly metric: Metric;
+  readonly rows: readonly Float32Array[];
+  readonly queries: readonly Float32Array[];
+}
+
+/** `uniform`, `clustered` and `skewed` have n rows of their own; others are read from the folder that SEALDEX_BENCH_DATA names. */
+export function loadSet(name: string, n: number, queryCount: number): RecallSet {
+  const folder = process.env.SEALDEX_BENCH_DATA ?? "";
+  if (name === "uniform") return split("euclidean", uniform(n + queryCount, 12), 12, queryCount);
+  if (name === "clustered") return split("cosine", clustered(n + queryCount, 32, 60, 5), 32, queryCount);
+  if (name === "skewed") return split("euclidean", skewed(n + queryCount, 24), 24, queryCount);
+  if (name === "clip") {
+    return split("cosine", floats(join(folder, "clip-met-1500x512/vectors.f32")), 512, queryCount);
+  }
+  if (name === "text") {
+    const [rows, queries] = ["docs", "queries"].map((file) => floats(join(folder, `ir-lsa256/${file}.f32`)));
+    // A vector of zeros, that of a text without a known word, is equally far from everything.
+    const directed = (vectors: Float32Array) =>
+      rowsOf(vectors, 256).filter((row) => row.some((x) => x !== 0));
+    return { metric: "cosine", rows: directed(rows), queries: directed(queries).slice(0, queryCount) };
+  }
+  const [rows, queries] = ["train", "test"].map((file) =>
+    Float32Array.from(gunzipSync(readFileSync(join(folder, `mnist-784/${file}.u8.gz`)))),
+  );
+  return { metric: "euclidean", rows: rowsOf(rows, 784), queries: rowsOf(queries, 784).slice(0, queryCount) };
+}
+
+/** The sets on disk, as far as they are there. */
+export function setsOnDisk(): string[] {
+  const folder = process.env.SEALDEX_BENCH_DATA;
+  if (folder === undefined) return [];
+  const folders = { mnist: "mnist-784", text: "ir-lsa256", clip: "clip-met-1500x512" };
+  return Object.entries(folders).flatMap(([name, path]) => (existsSync(join(folder, path)) ? [name] : []));
+}
+
+function floats(path: string): Float32Array {
+  const bytes = readFileSync(path);
+  return new Float32Array(new Uint8Array(bytes).buffer);
+}
+
+function uniform(n: number, d: number): Float32Array {
+  return Float32Array.from({ length: n * d }, seededRandom(7));
+}
+
+/** Clusters whose sizes fall off as 1 / rank, and whose spreads differ by component. */
+function skewed(n: number, d: number): Float32Array {
+  const random = seededRandom(8);
+  const clusters = Array.from({ length: 200 }, () => ({
+    centre: Array.from({ length: d }, () => 2 * gaussian(random)),
+    spreads: Array.from({ length: d }, () => (random() < 0.3 ? 2 * random() : 0.05)),
+  }));
+  const vectors = new Float32Array(n * d);
+  for (let row = 0; row < n; row++) {
+    const { centre, spreads } = clusters[Math.floor(clusters.length ** random()) - 1];
+    for (let i = 0; i < d; i++) vectors[row * d + i] = centre[i] + spreads[i] * gaussian(random);
+  }
+  return vectors;
+}
+
+function split(metric: Metric, all: Float32Array, d: number, queryCount: number): RecallSet {
+  const rows = rowsOf(all, d);
+  return { metric, rows: rows.slice(0, -queryCount), queries: rows.slice(-queryCount) };
+}
+
+export interface Filter {
+  readonly name: string;
+  /** Per row. */
+  readonly accepts: readonly boolean[];
+}
+
+/** No filter, and filters that accept a share of the rows: spread evenly, or whole cells of space, with a part of the last one. */
+export function filtersOf({ rows }: RecallSet): Filter[] {
+  const random = seededRandom(3);
+  const pivots = Array.from({ length: 60 }, () => rows[Math.floor(random() * rows.length)]);
+  const places = rows.map((row, number) => {
+    const distances = pivots.map((pivot) => squaredL2(row, pivot));
+    const distance = Math.min(...distances);
+    return { number, cell: distances.indexOf(distance), distance };
+  });
+  places.sort((a, b) => a.cell - b.cell || a.distance - b.distance);
+  const filters = [0.5, 0.25, 0.1, 0.05, 0.01, 0.001].flatMap((share) => {
+    const bound = new Set(places.slice(0, Math.ceil(share * rows.length)).map(({ number }) => number));
+    return [
+      { name: `${100 * share} % spread evenly`, accepts: rows.map(() => random() < share) },
+      { name: `${100 * share} % bound to clusters`, accepts: rows.map((_, row) => bound.has(row)) },
+    ];
+  });
+  return [{ name: "all rows", accepts: rows.map(() => true) }, ...filters];
+}
+
+/** Squared distances of a query from all rows, under cosine those of the directions. */
+export function squaresTo({ metric, rows }: RecallSet, query: Float32Array): Float64Array {
+  if (metric !== "cosine") return Float64Array.from(rows, (row) => squaredL2(query, row));
+  const norm = (vector: Float32Array) => Math.hypot(...vector);
+  const direction = query.map((x) => x / norm(query));
+  return Float64Array.from(rows, (row) => {
+    let [dot, square] = [0, 0];
+    for (let i = 0; i < row.length; i++) {
+      dot += row[i] * direction[i];
+      square += row[i] * row[i];
+    }
+    return 2 - (2 * dot) / Math.sqrt(square);
+  });
+}
