@@ -172,11 +172,21 @@ async function unlessClosedToUs(operation: Promise<void>): Promise<void> {
   }
 }
 
+/** What is usually wrong with a path of which the file system says this. */
+const hints: Readonly<Record<string, string>> = {
+  ENOTDIR: "; the path, or a part of it, is a file and not a folder",
+  EACCES: "; this process may not read and write there",
+  EPERM: "; this process may not read and write there",
+  EROFS: "; the file system is read-only",
+  ENOENT: "; a folder could not be made there",
+};
+
 function translate(operation: string, cause: unknown): SealdexError {
   if (cause instanceof SealdexError) return cause;
   // The messages of the file system hold paths of this machine; they stay in the cause.
   const reason = cause instanceof Error && "code" in cause ? cause.code : String(cause);
-  return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}`, {
+  const hint = hints[String(reason)] ?? "";
+  return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}${hint}`, {
     cause,
   });
 }

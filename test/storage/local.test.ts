@@ -168,7 +168,7 @@ test("a path that is a file makes every operation fail, named with its key", asy
   for (const [name, operation] of Object.entries(operations)) {
     const error = await failure(operation());
     expect(error.code).toBe("storage_unavailable");
-    expect(error.message).toMatch(new RegExp(`^local storage: ${name} failed with E[A-Z]+$`));
+    expect(error.message).toMatch(new RegExp(`^local storage: ${name} failed with E[A-Z]+(; .*)?$`));
     expect(error.cause).toBeInstanceOf(Error);
   }
 });
@@ -240,4 +240,22 @@ test("keys and prefixes that could leave the folder are refused", async () => {
   for (const prefix of ["/", "../", "a/../", "a//", "."]) {
     expect((await failure(store.list(prefix))).code).toBe("internal");
   }
+});
+
+test("a location that cannot be a folder is refused by the first call, which says why", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sealdex-unusable-"));
+  const file = join(folder, "file");
+  await writeFile(file, "x");
+  for (const path of [file, join(file, "below")]) {
+    const store = createLocalStore({ path });
+    const attempts = [store.list(""), store.create("a/b", new Uint8Array(1)), store.read("a/b")];
+    for (const [i, attempt] of (await Promise.allSettled(attempts)).entries()) {
+      expect(attempt.status, `${path} ${i}`).toBe("rejected");
+      expect((attempt as PromiseRejectedResult).reason).toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("is a file and not a folder"),
+      });
+    }
+  }
+  await rm(folder, { recursive: true });
 });
