@@ -5,7 +5,6 @@
 
 import type { FastifyInstance } from "fastify";
 import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core";
-import { encodeHealth } from "sealdex/wire";
 import { measure } from "./measure.js";
 import { limitRequests } from "./admission.js";
 import { auditRequests } from "./audit-requests.js";
@@ -24,13 +23,13 @@ import type { Metrics } from "./metrics.js";
 import { OpenIndexes } from "./open-indexes.js";
 import { refuseUnderPressure } from "./pressure.js";
 import { readLimits } from "./results.js";
+import { addHealthRoutes } from "./routes/health.js";
 import { addIndexRoutes } from "./routes/indexes.js";
 import { addMetricsRoute } from "./routes/metrics.js";
 import { addKeyRoutes } from "./routes/keys.js";
 import { addTrainingStatusRoute } from "./routes/training-status.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
-import * as schemas from "./schemas.js";
 import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
 import { Trainings } from "./trainings.js";
@@ -51,6 +50,8 @@ export interface AppOptions {
   readonly audit?: AuditLog;
   /** Default: nothing is measured, and there is no `/metrics`. */
   readonly metrics?: Metrics;
+  /** Rejects if requests could not be served now, for `/v1/health/ready`. Default: they always can. */
+  readonly checkStorage?: () => Promise<unknown>;
   /** Default: no log. */
   readonly log?: Log;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
@@ -83,7 +84,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   closeSilentConnections(app);
 
   await addDocumentation(app, version);
-  app.get("/v1/health", { schema: schemas.health }, async () => encodeHealth(version));
+  addHealthRoutes(app, version, options.checkStorage);
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const indexes = new OpenIndexes(client);

@@ -325,12 +325,3 @@ export const countItems = post(
   Type.Object({ status: Type.String(), message: Type.String(), result: Type.Integer() }),
   { ...address, filters, filter },
 );
-
-export const health = {
-  tags: ["service"],
-  summary: "Whether the service is up. Needs no key.",
-  security: [],
-  response: {
-    200: Type.Object({ status: Type.String(), api_version: Type.String(), version: Type.String() }),
-  },
-};

@@ -51,6 +51,11 @@ export const variables: readonly Variable[] = [
     "Which key provider keeps the keys of indexes, so that requests need no `index_key`: `file:./index.key`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`. Everyone with an API key for such an index then opens it.",
   ),
   variable(
+    "SEALDEX_MAX_STALENESS_MS",
+    "0",
+    "How old what is read may be: within that time after a look, no read asks the storage whether other processes have written. What a process itself wrote is always seen.",
+  ),
+  variable(
     "SEALDEX_AUTOMATIC_TRAINING",
     "`on`",
     "`off`: indexes are trained only when a request asks for it.",

@@ -24,6 +24,8 @@ export interface Settings {
   /** Where the audit log is written. Undefined: there is none. */
   readonly auditFolder?: string;
   readonly automaticTraining: boolean;
+  /** How old what is read may be, in milliseconds. */
+  readonly maxStalenessMs: number;
   readonly models: ModelOptions;
   /** Those that are set; the others have their defaults. */
   readonly limits: Partial<Limits>;
@@ -40,6 +42,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
+  const { SEALDEX_MAX_STALENESS_MS } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
@@ -62,6 +65,7 @@ export function readSettings(environment: Environment): Settings {
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
     ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
+    maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
     models: readModels(environment),
     limits: readLimitSettings(environment),
   };
@@ -93,6 +97,11 @@ function parsePort(text: string): number {
     throw invalid("SEALDEX_PORT: expected a number from 0 to 65535");
   }
   return port;
+}
+
+function parseMilliseconds(text: string, name: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw invalid(`${name}: expected a whole number of milliseconds`);
+  return Number(text);
 }
 
 function parseSwitch(text: string, name: string): boolean {

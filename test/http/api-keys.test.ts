@@ -106,7 +106,12 @@ test("every endpoint of the service is in the list of scopes, but those that nee
       ),
   );
   const open = routes.filter(([, security]) => security?.length === 0).map(([route]) => route);
-  expect(open.sort()).toEqual(["GET /v1/health", "GET /v1/indexes/training-status"]);
+  expect(open.sort()).toEqual([
+    "GET /v1/health",
+    "GET /v1/health/live",
+    "GET /v1/health/ready",
+    "GET /v1/indexes/training-status",
+  ]);
   for (const [route] of routes.filter(([, security]) => security === undefined)) {
     const [method, path] = route.split(" ");
     const answer = await send(method, path.replace(/\{\w+\}/g, "x"), {}, method === "POST" ? {} : undefined);

@@ -280,7 +280,15 @@ describe("all endpoints", () => {
     };
     expect(document.openapi).toMatch(/^3\.1/);
     expect(Object.keys(document.paths).sort()).toEqual(
-      [...paths, ...keyPaths, "/v1/health", "/v1/indexes/list", "/v1/indexes/training-status"].sort(),
+      [
+        ...paths,
+        ...keyPaths,
+        "/v1/health",
+        "/v1/health/live",
+        "/v1/health/ready",
+        "/v1/indexes/list",
+        "/v1/indexes/training-status",
+      ].sort(),
     );
     expect(document.paths["/v1/vectors/query"].post).toMatchObject({
       requestBody: { content: { "application/json": { schema: { required: ["index_name", "index_key"] } } } },

@@ -196,3 +196,23 @@ test("a request keeps the id that it brings, if that is fit for a log", async ()
     expect(await idOf(odd)).toMatch(/^[0-9a-f-]{36}$/);
   }
 });
+
+test("the service is live whatever its storage does, and ready as long as the storage responds", async () => {
+  let asked = 0;
+  const failing = await startService({
+    checkStorage: () => {
+      asked++;
+      return Promise.reject(new DOMException("canary", "TimeoutError"));
+    },
+  });
+  const answers = [await failing.get("/v1/health/ready"), await failing.get("/v1/health/ready")];
+  for (const { status, body } of answers) {
+    expect([status, body.code]).toEqual([503, "storage_unavailable"]);
+    expect(JSON.stringify(body)).not.toContain("canary");
+  }
+  expect(asked).toBeLessThanOrEqual(2);
+  for (const path of ["/v1/health", "/v1/health/live"]) expect((await failing.get(path)).status).toBe(200);
+  await failing.close();
+  const healthy = { status: "healthy", api_version: "v1", version: "1.2.3" };
+  expect(await service.get("/v1/health/ready", {})).toEqual({ status: 200, body: healthy });
+});

@@ -19,6 +19,7 @@ test("two settings are needed, the others have defaults", () => {
     apiKeys: ["one-of-16-letters"],
     trustProxy: [],
     automaticTraining: true,
+    maxStalenessMs: 0,
     models: { allowed: [], offline: false, failWhileLoading: true },
     limits: {},
   });
@@ -30,6 +31,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_API_KEYS: " one-of-16-letters, two-of-16-letters,,three-of-16-letters ",
     SEALDEX_ANCHOR_LOCATION: "file:./anchors",
     SEALDEX_AUTOMATIC_TRAINING: "off",
+    SEALDEX_MAX_STALENESS_MS: "250",
     SEALDEX_MODELS: "all-MiniLM-L6-v2, default",
     SEALDEX_MODEL_DOWNLOADS: "off",
   };
@@ -42,6 +44,7 @@ test("two settings are needed, the others have defaults", () => {
     trustProxy: [],
     anchorLocation: { location: "local", path: "./anchors" },
     automaticTraining: false,
+    maxStalenessMs: 250,
     models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },
     limits: {},
   });
@@ -145,6 +148,9 @@ test.each([
   ["SEALDEX_API_KEYS", "saffronsaffrons"],
   ["SEALDEX_API_KEYS", "one-of-16-letters,saffron"],
   ["SEALDEX_PORT", "65536"],
+  ["SEALDEX_MAX_STALENESS_MS", "-1"],
+  ["SEALDEX_MAX_STALENESS_MS", "1.5"],
+  ["SEALDEX_MAX_STALENESS_MS", "1s"],
   ["SEALDEX_PORT", "-1"],
   ["SEALDEX_PORT", "80.5"],
   ["SEALDEX_PORT", "http"],

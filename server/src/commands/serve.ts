@@ -6,6 +6,8 @@ import { AuditLog } from "../audit/audit-log.js";
 import { Metrics } from "../metrics.js";
 import { readSettings, requireKeys } from "../settings.js";
 
+/** How long the storage may take to respond for the service to count as ready. */
+const readyMsMax = 5000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
 /** `version`: what `/v1/health` reports. */
@@ -52,6 +54,8 @@ export async function serve(version: string): Promise<void> {
     limits,
     log: process.stdout,
     metrics,
+    // Nothing has this name: whether the storage answers is all that is asked.
+    checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),

@@ -42,3 +42,31 @@ export function encodeTrainingStatus(names: string[]) {
     global_training: {},
   };
 }
+
+const healthy = Type.Object({
+  status: Type.String(),
+  api_version: Type.String(),
+  version: Type.String(),
+});
+
+export const live = {
+  tags: ["service"],
+  summary: "Whether the process responds. Needs no key.",
+  security: [],
+  response: { 200: healthy },
+};
+
+export const ready = {
+  tags: ["service"],
+  summary:
+    "Whether the service can serve requests now: 503 if its storage does not respond, or it stops. Needs no key.",
+  security: [],
+  response: answers(healthy),
+};
+
+export const health = {
+  tags: ["service"],
+  summary: "Whether the service is up. Needs no key.",
+  security: [],
+  response: { 200: healthy },
+};

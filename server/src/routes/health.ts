@@ -1,0 +1,40 @@
+/** `/v1/health`, `/v1/health/live` and `/v1/health/ready`. They need no API key. */
+
+import { SealdexError } from "sealdex/core";
+import { encodeHealth } from "sealdex/wire";
+import type { Server } from "../http-server.js";
+import * as schemas from "../schemas/operations.js";
+
+/** How often the storage is asked at most, however many ask whether the service is ready. */
+const checkMs = 1000;
+
+/** `checkStorage`: rejects if the service could not serve requests now. */
+export function addHealthRoutes(
+  app: Server,
+  version: string,
+  checkStorage: () => Promise<unknown> = async () => undefined,
+): void {
+  let isStopping = false;
+  let checkedAt = -Infinity;
+  let checked: Promise<unknown> = Promise.resolve();
+  app.addHook("preClose", async () => {
+    isStopping = true;
+  });
+  const isHealthy = async () => encodeHealth(version);
+  app.get("/v1/health", { schema: schemas.health }, isHealthy);
+  app.get("/v1/health/live", { schema: schemas.live }, isHealthy);
+  app.get("/v1/health/ready", { schema: schemas.ready }, async () => {
+    if (isStopping) throw new SealdexError("overloaded", "the service is stopping");
+    if (performance.now() - checkedAt >= checkMs) {
+      checkedAt = performance.now();
+      checked = checkStorage();
+    }
+    try {
+      await checked;
+    } catch (cause) {
+      // A time-out among others.
+      throw new SealdexError("storage_unavailable", "the storage did not respond", { cause });
+    }
+    return encodeHealth(version);
+  });
+}
