@@ -19,7 +19,5 @@ export default defineConfig({
     include: suites[process.env.SEALDEX_MUTATE ?? ""].map((name) => `test/${name}.test.ts`),
     env: { SEALDEX_SEEDS: "4" },
     provide: { tier: "fast", servers: {} },
-    // One load of the modules per mutant, not one per file: it takes longer than the tests.
-    isolate: false,
   },
 });
