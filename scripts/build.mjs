@@ -1,7 +1,7 @@
 // Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,25 +21,16 @@ for (const folder of ["dist", "model/dist", "server/dist"]) {
 run(tsc, "-p", "model/tsconfig.json");
 run(tsc, "-p", "tsconfig.json");
 run(tsc, "-p", "tsconfig.cjs.json");
-// Threads run the ES module, from either build, or its text inside a bundle.
-const worker = readFileSync(join(root, "dist", "esm", "embedding", "inference-worker.js"), "utf8");
-const script = worker
-  .replace(/^import \{(.*?)\} from (".*?");$/gm, "const {$1} = require($2);")
-  .replace(/^export \{\};$/gm, "");
-if (/^(import|export) /m.test(script)) throw new Error("the worker's module does not fit into a script");
-const text = JSON.stringify(script);
+// Threads run the ES module, from either build.
 writeFileSync(
-  join(root, "dist", "esm", "embedding", "worker-module.js"),
+  join(root, "dist", "esm", "embedding", "worker-url.js"),
   // Computed when it is needed: a bundle in CommonJS has no import.meta.url.
-  `export const workerUrl = () => new URL("./inference-worker.js", import.meta.url);
-export const workerText = () => ${text};
-`,
+  'export const workerUrl = () => new URL("./inference-worker.js", import.meta.url);\n',
 );
 writeFileSync(
-  join(root, "dist", "cjs", "embedding", "worker-module.js"),
+  join(root, "dist", "cjs", "embedding", "worker-url.js"),
   `const worker = require("node:path").join(__dirname, "../../esm/embedding/inference-worker.js");
 exports.workerUrl = () => require("node:url").pathToFileURL(worker);
-exports.workerText = () => ${text};
 `,
 );
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');

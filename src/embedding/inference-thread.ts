@@ -4,8 +4,6 @@
  * keeps no process alive.
  */
 
-import { existsSync } from "node:fs";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import type {
   InferenceFailure,
@@ -13,7 +11,7 @@ import type {
   InferenceRequest,
   InferenceResult,
 } from "./inference-protocol.js";
-import { workerText, workerUrl } from "./worker-module.js";
+import { workerUrl } from "./worker-url.js";
 
 interface PendingTask {
   readonly request: InferenceRequest;
@@ -64,7 +62,15 @@ class InferenceThread {
       this.#worker?.unref();
       return;
     }
-    this.#worker ??= this.#start();
+    try {
+      this.#worker ??= this.#start();
+    } catch (cause) {
+      // A bundle in CommonJS has no URL of its own.
+      this.#end(
+        `its module was not found next to the bundle (${cause instanceof Error ? cause.message : cause})`,
+      );
+      return;
+    }
     this.#worker.ref();
     this.#worker.postMessage(this.#running.request, []);
   }
@@ -73,12 +79,7 @@ class InferenceThread {
     // Of the process's environment only what downloads need is handed on.
     const names = ["HF_TOKEN", "HF_ACCESS_TOKEN"];
     const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-    const options = { env, execArgv: [], name: "sealdex-inference" };
-    const file = workerFile();
-    const worker =
-      file === undefined
-        ? new Worker(workerText(), { ...options, eval: true, workerData: { startedFrom: startedFrom() } })
-        : new Worker(file, options);
+    const worker = new Worker(workerUrl(), { env, execArgv: [], name: "sealdex-inference" });
     worker.on("message", (reply: InferenceReply) => this.#take(reply));
     let cause: unknown;
     worker.on("error", (error) => {
@@ -116,21 +117,6 @@ class InferenceThread {
       job.reject(new InferenceError({ stage: "run", message: `the thread for inference: ${reason}` }));
     }
   }
-}
-
-/** The worker's module, or undefined inside a bundle, which lacks the file or, in CommonJS, a URL of its own. */
-function workerFile(): URL | undefined {
-  try {
-    const url = workerUrl();
-    return existsSync(fileURLToPath(url)) ? url : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The program's own file, next to which its packages are; a thread that runs a text looks in the working directory alone. */
-function startedFrom(): string {
-  return pathToFileURL(process.argv[1] ?? "").href;
 }
 
 const shared = new InferenceThread();

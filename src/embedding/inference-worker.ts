@@ -3,9 +3,7 @@
  * answers one request at a time. Names with underscores are transformers.js's.
  */
 
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import type {
   InferenceFailure,
   InferenceReply,
@@ -235,34 +233,13 @@ interface Progress {
 async function importTransformers(): Promise<Transformers> {
   for (const name of packages) {
     try {
-      const module = (await importPackage(name)) as Transformers & { default?: Transformers };
+      const module = (await import(name)) as Transformers & { default?: Transformers };
       return module.env === undefined && module.default !== undefined ? module.default : module;
     } catch (error) {
       if (!isMissing(error, name)) throw new Failure("package", error);
     }
   }
   throw new Failure("package", `neither ${packages.join(" nor ")} is installed`);
-}
-
-/** Inside a bundle this is a text without a place of its own: packages are then looked for next to the program. */
-async function importPackage(name: string): Promise<unknown> {
-  try {
-    return await import(name);
-  } catch (error) {
-    const { startedFrom } = (workerData ?? {}) as { readonly startedFrom?: string };
-    if (startedFrom === undefined || !isMissing(error, name)) throw error;
-    const found = resolveFrom(startedFrom, name);
-    if (found === undefined) throw error;
-    return import(pathToFileURL(found).href);
-  }
-}
-
-function resolveFrom(place: string, name: string): string | undefined {
-  try {
-    return createRequire(place).resolve(name);
-  } catch {
-    return undefined;
-  }
 }
 
 function isMissing(error: unknown, name: string): boolean {

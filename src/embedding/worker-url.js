@@ -2,7 +2,3 @@
 export function workerUrl() {
   return new URL("../../dist/esm/embedding/inference-worker.js", import.meta.url);
 }
-
-export function workerText() {
-  throw new Error("the sources are not bundled");
-}

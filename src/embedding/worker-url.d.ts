@@ -1,5 +1,2 @@
 /** The built module that a thread for inference runs. The build writes one file per module format. Throws without `import.meta.url`. */
 export function workerUrl(): URL;
-
-/** The same as a CommonJS script, for bundles, which do not have the file. */
-export function workerText(): string;
