@@ -23,16 +23,21 @@ export interface ArrayRule {
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
-// Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
-const ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
-// As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
-ajv.removeKeyword("additionalProperties");
-ajv.addKeyword({
-  keyword: "additionalProperties",
-  type: "object",
-  schemaType: "boolean",
-  compile: (isOpen: boolean, parent) => (isOpen ? () => true : closedTo((parent as Schema).properties ?? {})),
-});
+/** With a compiler of its own, whose cache would otherwise hold the schemas of every service of the process. */
+function compile(schema: object) {
+  // Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
+  const ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
+  // As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
+  ajv.removeKeyword("additionalProperties");
+  ajv.addKeyword({
+    keyword: "additionalProperties",
+    type: "object",
+    schemaType: "boolean",
+    compile: (isOpen: boolean, parent) =>
+      isOpen ? () => true : closedTo((parent as Schema).properties ?? {}),
+  });
+  return ajv.compile(schema);
+}
 
 function closedTo(properties: Readonly<Record<string, Schema>>): SchemaValidateFunction {
   const known = Object.keys(properties).filter((name) => properties[name].deprecated !== true);
@@ -52,7 +57,7 @@ export function arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
     Object.entries(properties).flatMap(([name, schema]) => {
       const arrays = alternatives(schema).filter(({ type }) => type === "array");
       if (arrays.length === 0) return [];
-      const validate = ajv.compile({ anyOf: arrays.map(({ items = {} }) => items) });
+      const validate = compile({ anyOf: arrays.map(({ items = {} }) => items) });
       const maxItems = Math.max(...arrays.map((array) => array.maxItems ?? 0));
       const faultsOf = (element: unknown) => {
         if (validate(element)) return undefined;
@@ -75,7 +80,7 @@ export function compileRest(body: unknown) {
         { deprecated: property.deprecated === true, anyOf: alternatives(property).map(withoutElements) },
       ] as const,
   );
-  return ajv.compile({ ...schema, properties: Object.fromEntries(properties) });
+  return compile({ ...schema, properties: Object.fromEntries(properties) });
 }
 
 function alternatives(schema: Schema): readonly Schema[] {
