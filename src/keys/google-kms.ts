@@ -1,7 +1,7 @@
 /** A key of Google Cloud KMS, through its REST interface. */
 
 import { SealdexError } from "../errors.js";
-import { postKeyRequest, textAt } from "./http-provider.js";
+import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 export interface GoogleKmsKeyOptions {
@@ -9,7 +9,7 @@ export interface GoogleKmsKeyOptions {
   readonly name: string;
   /** Returns a present OAuth access token with the scope `cloudkms`, as `GoogleAuth.getAccessToken` does. */
   readonly accessToken: () => string | Promise<string>;
-  /** Default `https://cloudkms.googleapis.com`. */
+  /** An https URL. Default `https://cloudkms.googleapis.com`. */
   readonly endpoint?: string;
 }
 
@@ -24,7 +24,7 @@ export function googleKmsKey({ name, accessToken, endpoint }: GoogleKmsKeyOption
       "name: expected projects/…/locations/…/keyRings/…/cryptoKeys/…",
     );
   }
-  const base = endpoint ?? "https://cloudkms.googleapis.com";
+  const base = checkServiceUrl(endpoint ?? "https://cloudkms.googleapis.com", "endpoint");
   const call = async (verb: string, { indexId }: KeyContext, body: object) =>
     postKeyRequest({
       service,

@@ -45,6 +45,19 @@ function refusal(service: string, status: number): SealdexError {
   return new SealdexError("storage_unavailable", `${service}: it answered ${status}`);
 }
 
+/**
+ * The address of a service, without a "/" at its end. Throws `invalid_request` unless it is https: a token must not travel in clear,
+ * except to this machine. `where`: names the address in messages.
+ */
+export function checkServiceUrl(address: unknown, where: string): string {
+  const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
+  const isLocal = url !== undefined && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) {
+    return url.origin + url.pathname.replace(/\/$/, "");
+  }
+  throw new SealdexError("invalid_request", `${where}: expected an https URL`);
+}
+
 /** A text of an answer. Throws `storage_unavailable` if it is not there: then something else answered. */
 export function textAt(answer: unknown, path: readonly string[], service: string): string {
   let value = answer;

@@ -1,7 +1,6 @@
 /** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
 
-import { SealdexError } from "../errors.js";
-import { postKeyRequest, textAt } from "./http-provider.js";
+import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 export interface VaultKeyOptions {
@@ -27,11 +26,10 @@ export function vaultKey({
   mount = "transit",
   namespace,
 }: VaultKeyOptions): KeyProvider {
-  const base = new URL(checkAddress(address));
-  const path = [...mount.split("/"), "", key].map(encodeURIComponent);
+  const base = checkServiceUrl(address, "address");
   const urlOf = (verb: string) => {
-    path[path.length - 2] = verb;
-    return `${base.origin}${base.pathname.replace(/\/$/, "")}/v1/${path.join("/")}`;
+    const path = [...mount.split("/"), verb, key].map(encodeURIComponent);
+    return `${base}/v1/${path.join("/")}`;
   };
   const call = async (verb: string, { indexId }: KeyContext, body: object) =>
     postKeyRequest({
@@ -45,7 +43,7 @@ export function vaultKey({
       body: { ...body, associated_data: Buffer.from(indexId, "hex").toString("base64") },
     });
   return {
-    name: `vault:${base.host}/${mount}/${key}`,
+    name: `vault:${new URL(base).host}/${mount}/${key}`,
     async wrap(plain, context) {
       const plaintext = Buffer.from(plain).toString("base64");
       return Buffer.from(
@@ -58,12 +56,4 @@ export function vaultKey({
       return Buffer.from(textAt(answer, ["data", "plaintext"], service), "base64");
     },
   };
-}
-
-/** A token must not travel in clear, except to this machine. */
-function checkAddress(address: unknown): string {
-  const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
-  const isLocal = url !== undefined && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLocal)) return url.href;
-  throw new SealdexError("invalid_request", "address: expected an https URL");
 }

@@ -283,6 +283,13 @@ test("Vault is asked as its interface says, and its token goes nowhere without T
   }
 });
 
+test("Google's access token goes nowhere without TLS", () => {
+  const options = { name: resource, accessToken: () => token };
+  for (const endpoint of ["http://kms.example.com", "ftp://127.0.0.1", "kms", ""]) {
+    expect(() => googleKmsKey({ ...options, endpoint })).toThrow("endpoint: expected an https URL");
+  }
+});
+
 test("what cannot be a provider is refused", async () => {
   expect(() => passphraseKey("short")).toThrow("at least 12 characters");
   expect(() => fileKey("")).toThrow("expected its path");
