@@ -3,7 +3,7 @@
 import type * as Sdk from "@aws-sdk/client-kms";
 import { SealdexError } from "../errors.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
-import type { KeyContext, KeyProvider } from "./key-provider.js";
+import { type KeyContext, type KeyProvider, refusal } from "./key-provider.js";
 
 /** A `KMSClient` of `@aws-sdk/client-kms`: the members that distinguish it from other values. */
 export interface KmsClientLike {
@@ -64,13 +64,11 @@ function failure(cause: unknown): unknown {
   switch (cause instanceof Error ? cause.name : "") {
     case "InvalidCiphertextException":
     case "IncorrectKeyException":
-      return new SealdexError("wrong_index_key", `${service}: the key was wrapped by another`, { cause });
+      return refusal(service, "wrong_index_key", cause);
     case "AccessDeniedException":
-      return new SealdexError("forbidden", `${service}: its credentials do not permit to use the key`, {
-        cause,
-      });
+      return refusal(service, "forbidden", cause);
     case "NotFoundException":
-      return new SealdexError("not_found", `${service}: there is no such key`, { cause });
+      return refusal(service, "not_found", cause);
     default:
       return new SealdexError("storage_unavailable", `${service}: the call failed`, { cause });
   }

@@ -1,6 +1,7 @@
 /** Requests to key management services over HTTP. Neither keys nor tokens nor answers get into messages. */
 
 import { SealdexError } from "../errors.js";
+import { refusal } from "./key-provider.js";
 
 const timeoutMs = 10_000;
 
@@ -32,16 +33,13 @@ export async function postKeyRequest({ service, url, headers, body }: KeyRequest
     throw new SealdexError("storage_unavailable", `${service}: it did not respond`, { cause });
   }
   await response.body?.cancel();
-  throw refusal(service, response.status);
+  throw failure(service, response.status);
 }
 
-function refusal(service: string, status: number): SealdexError {
-  if (status === 400)
-    return new SealdexError("wrong_index_key", `${service}: the key was wrapped by another`);
-  if (status === 401 || status === 403) {
-    return new SealdexError("forbidden", `${service}: its credentials do not permit to use the key`);
-  }
-  if (status === 404) return new SealdexError("not_found", `${service}: there is no such key`);
+function failure(service: string, status: number): SealdexError {
+  if (status === 400) return refusal(service, "wrong_index_key");
+  if (status === 401 || status === 403) return refusal(service, "forbidden");
+  if (status === 404) return refusal(service, "not_found");
   return new SealdexError("storage_unavailable", `${service}: it answered ${status}`);
 }
 

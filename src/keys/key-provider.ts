@@ -2,6 +2,7 @@
 
 import type { KeyObject } from "node:crypto";
 import { parseIndexKey } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
 
 /** What a key is wrapped for. Providers that can bind the wrapped key to it should. */
 export interface KeyContext {
@@ -35,4 +36,17 @@ export function isKeyProvider(input: unknown): input is KeyProvider {
   if (typeof input !== "object" || input === null || input instanceof Uint8Array) return false;
   const { name, wrap, unwrap } = input as Partial<Record<keyof KeyProvider, unknown>>;
   return typeof name === "string" && typeof wrap === "function" && typeof unwrap === "function";
+}
+
+type RefusalCode = "wrong_index_key" | "forbidden" | "not_found";
+
+const meanings: ReadonlyMap<RefusalCode, string> = new Map([
+  ["wrong_index_key", "the key was wrapped by another"],
+  ["forbidden", "its credentials do not permit to use the key"],
+  ["not_found", "there is no such key"],
+]);
+
+/** The error for a request that a key management service refused. */
+export function refusal(service: string, code: RefusalCode, cause?: unknown): SealdexError {
+  return new SealdexError(code, `${service}: ${meanings.get(code)}`, { cause });
 }
