@@ -1,8 +1,8 @@
 /** Key providers of secrets that people or machines keep: a passphrase, a file. */
 
-import { randomBytes, scrypt } from "node:crypto";
+import { type KeyObject, randomBytes, scrypt } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { parseIndexKey, secretKey } from "../crypto/keys.js";
+import { keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
@@ -49,7 +49,7 @@ export function fileKey(path: string): KeyProvider {
     const text = await readFile(path, "utf8").catch((cause: unknown) => {
       throw new SealdexError("not_found", "key file: it cannot be read", { cause });
     });
-    return Uint8Array.from(parseIndexKey(text.trim()).export());
+    return parseIndexKey(text.trim());
   };
   return {
     name: keyFileName,
@@ -58,21 +58,22 @@ export function fileKey(path: string): KeyProvider {
   };
 }
 
-function stretch(passphrase: string, salt: Uint8Array): Promise<Uint8Array> {
+function stretch(passphrase: string, salt: Uint8Array): Promise<KeyObject> {
   return new Promise((resolve, reject) => {
-    scrypt(passphrase, salt, 32, scryptCost, (error, key) => (error === null ? resolve(key) : reject(error)));
+    scrypt(passphrase, salt, keyBytes, scryptCost, (error, bytes) =>
+      error === null ? resolve(secretKey(bytes)) : reject(error),
+    );
   });
 }
 
-/** Zeroes `secret`. */
-function sealUnder(secret: Uint8Array, name: string, context: KeyContext, key: Uint8Array): Uint8Array {
-  return sealObject(onlyKey(secretKey(secret)), contextOf(name, context), key);
+function sealUnder(secret: KeyObject, name: string, context: KeyContext, key: Uint8Array): Uint8Array {
+  return sealObject(onlyKey(secret), contextOf(name, context), key);
 }
 
-/** Zeroes `secret`. Throws `wrong_index_key` if the key was wrapped by another secret, or for another index. */
-function openUnder(secret: Uint8Array, name: string, context: KeyContext, wrapped: Uint8Array): Uint8Array {
+/** Throws `wrong_index_key` if the key was wrapped by another secret, or for another index. */
+function openUnder(secret: KeyObject, name: string, context: KeyContext, wrapped: Uint8Array): Uint8Array {
   try {
-    return openObject(onlyKey(secretKey(secret)), contextOf(name, context), wrapped);
+    return openObject(onlyKey(secret), contextOf(name, context), wrapped);
   } catch (cause) {
     throw new SealdexError("wrong_index_key", `${name}: it is not the one of this index`, { cause });
   }
