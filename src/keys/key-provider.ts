@@ -20,6 +20,7 @@ export interface KeyProvider {
    * same name. Stored sealed, and as a digest. Not secret.
    */
   readonly name: string;
+  /** `key` is zeroed once the call has resolved. */
   wrap(key: Uint8Array, context: KeyContext): Promise<Uint8Array>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }

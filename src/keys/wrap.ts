@@ -34,12 +34,14 @@ export async function newWrap(
 ): Promise<Pick<Member, "keyCheck" | "keyEncryption" | "provider">> {
   if (source instanceof KeyObject) return memberKeys(derive(source, scope));
   const key = randomBytes(keyBytes);
-  const wrapped = await source.wrap(Uint8Array.from(key), contextOf(scope));
+  const copy = Uint8Array.from(key);
+  const wrapped = await source.wrap(copy, contextOf(scope));
   if (!(wrapped instanceof Uint8Array)) {
     throw new SealdexError("invalid_request", `key provider ${source.name}: expected wrap to return bytes`);
   }
-  const keys = memberKeys(derive(secretKey(key), scope));
-  return { ...keys, provider: { name: source.name, wrapped: Uint8Array.from(wrapped) } };
+  const provider = { name: source.name, wrapped: Uint8Array.from(wrapped) };
+  copy.fill(0);
+  return { ...memberKeys(derive(secretKey(key), scope)), provider };
 }
 
 /** The keys of the wrap that `source` opens; undefined if there is none. Throws what a key provider throws. */

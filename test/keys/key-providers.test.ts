@@ -237,6 +237,23 @@ describe.each(Object.keys(providers))("%s", (kind) => {
   });
 });
 
+test("what a provider was given to wrap is zeroed once it is wrapped", async () => {
+  const [key] = await providers.Vault();
+  const received: Uint8Array[] = [];
+  const indexKey: KeyProvider = {
+    ...key,
+    async wrap(plain, context) {
+      received.push(plain);
+      expect([...plain].some((byte) => byte !== 0)).toBe(true);
+      return key.wrap(plain, context);
+    },
+  };
+  const client = open(createMemoryStore());
+  await client.createIndex({ indexName, indexKey });
+  expect(received).toEqual([new Uint8Array(32)]);
+  expect(await codeOf(client.loadIndex({ indexName, indexKey: key }))).toBe("done");
+});
+
 test("two wraps of one provider both open the index", async () => {
   const [key] = await providers.Vault();
   const store = createMemoryStore();
