@@ -48,8 +48,8 @@ const lostByProbes = 2 / 3;
 const lostByRatio = 1 / 4;
 
 /**
- * Per depth, in rows of a sample, what was observed. A row of the sample stands for `weight` rows of the index. Throws unless
- * there is an observation for each depth.
+ * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
+ * the index.
  */
 export function learnRecallCurves(
   depths: readonly number[],
@@ -85,7 +85,7 @@ function learnLimits({ ranks, ratios, cosines }: ObservedNeighbours, lost: reado
 
 /**
  * The limits for the nearest neighbour in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
- * depth, so it goes on as it does between the first two depths, 1 and `scaled[1]` being the depths.
+ * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
  */
 function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
   const cosines = width - 1;
