@@ -11,7 +11,7 @@ import { verifySegment } from "../segment/verify.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
-import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
+import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import type { OpenIndex, ClientStores } from "./open-index.js";
 
@@ -80,10 +80,7 @@ async function copyAll(
 ): Promise<void> {
   const prefix = indexPrefix(index.indexId);
   const there = new Set(await to.indexStore.list(prefix, { signal: options.signal }));
-  const objects: readonly (ObjectRef | SegmentRef)[] = [
-    ...(manifest.model ? [manifest.model] : []),
-    ...manifest.segments,
-  ];
+  const objects: readonly (ObjectRef | SegmentRef)[] = [...modelRefs(manifest), ...manifest.segments];
   await eachObject(objects, "copy", options, async (ref, signal) => {
     if (there.has(ref.name)) return;
     const bytes = await readVerified(index, from.indexStore, ref, signal);

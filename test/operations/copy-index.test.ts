@@ -88,6 +88,30 @@ test("an index goes from memory to disk and back, whole, under another name if w
   await client.close();
 });
 
+test("codes that were stored during a training are copied with the older model that they need", async () => {
+  const store = createMemoryStore();
+  const from = { indexLocation: store };
+  const coded = { ...options, indexConfig: { type: "ivf" } as const };
+  const index = await createClient(from).createIndex(coded);
+  await index.upsert(items(300));
+  await index.train({ nLists: 4 });
+  const other = await createClient(from).loadIndex(options);
+  const { create } = store;
+  store.create = async (key, ...rest) => {
+    if (key.includes("/model/")) await other.upsert(items(20, 300));
+    return create(key, ...rest);
+  };
+  await index.train({ nLists: 5 });
+  store.create = create;
+  const to = { indexLocation: createMemoryStore() };
+  await copyIndex({ from, to, ...options });
+  const copied = await createClient(to).loadIndex(options);
+  const near = { queryVector: [301, 3, 1], topK: 320, nProbes: 5 };
+  expect(await copied.query(near)).toEqual(await index.query(near));
+  await copied.train({ nLists: 6 });
+  expect(await copied.count()).toBe(320);
+});
+
 test("nothing is overwritten, and a complete copy may be asked for again", async () => {
   const store = createMemoryStore();
   const index = await makeIndex(store);
