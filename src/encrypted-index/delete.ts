@@ -1,6 +1,6 @@
 /** Deletes items: a segment of tombstones, and the commit that makes it count. */
 
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { fingerprint } from "../crypto/keys.js";
 import { compileFilter, type CompiledFilter } from "../filter.js";
@@ -8,8 +8,8 @@ import { readItems } from "../search/read-items.js";
 import { vectorRows } from "../segment/row-source.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Selection } from "../vector-index.js";
+import { commitAddition } from "./commit-addition.js";
 import { commitAsOf } from "./commit-as-of.js";
-import { noteCommit } from "./compact.js";
 import { withEncoding } from "./encoding.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -40,21 +40,8 @@ async function deleteIds(
   if (refs.every((ref) => ref === null)) return;
   // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
   for (;;) {
-    const stored = await storeTombstones(index, manifest, fingerprints, signal);
-    let before = manifest;
-    const committed = await index.log.commit((latest) => {
-      before = latest;
-      if (signal?.aborted || !areCommittable(latest, stored)) return null;
-      const sequence = nextSequence(latest);
-      const added = stored.map((segment) => ({ ...segment, sequence }));
-      return { ...latest, segments: [...latest.segments, ...added] };
-    });
-    if (committed !== null) {
-      noteCommit(index, before, committed);
-      return;
-    }
-    await index.store.delete(stored.map(({ name }) => name));
-    signal?.throwIfAborted();
+    const segments = await storeTombstones(index, manifest, fingerprints, signal);
+    if (await commitAddition(index, { segments }, () => true, { signal })) return;
   }
 }
 
