@@ -2,15 +2,14 @@
 
 import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
-import { fingerprint } from "../crypto/keys.js";
 import { compileFilter, type CompiledFilter } from "../filter.js";
 import { readItems } from "../search/read-items.js";
 import { vectorRows } from "../segment/row-source.js";
-import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Selection } from "../vector-index.js";
 import { commitAddition } from "./commit-addition.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { withEncoding } from "./encoding.js";
+import { fingerprintsOf } from "./fingerprints.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 
@@ -91,12 +90,4 @@ export async function storeTombstones(
     index.writer.storeSegment(batch, encoding, undefined, signal),
   );
   return [stored];
-}
-
-/** In the order of the set. */
-export async function fingerprintsOf(index: OpenIndex, ids: ReadonlySet<string>): Promise<Uint8Array[]> {
-  const distinct = [...ids];
-  const fingerprints: Uint8Array[] = [];
-  await forEachYielding(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
-  return fingerprints;
 }

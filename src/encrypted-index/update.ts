@@ -10,8 +10,8 @@ import { encodeRecord, recordId, recordMetadata, recordMetadataJson } from "../s
 import type { UpdateResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { planFor } from "./compact.js";
-import { fingerprintsOf } from "./delete.js";
 import { withEncoding } from "./encoding.js";
+import { fingerprintsOf } from "./fingerprints.js";
 import type { RowSets } from "./live-blocks.js";
 import { liveRowBatches, type RowChange } from "./live-row-batches.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
