@@ -13,6 +13,9 @@ import { fingerprintsOf } from "./fingerprints.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 
+/** Items whose metadata are in memory at a time. */
+const testedTogether = 1000;
+
 /** Deletes the items of a checked selection. */
 export async function deleteSelected(
   index: OpenIndex,
@@ -66,12 +69,17 @@ async function deleteIdsMatching(
   const fingerprints = await fingerprintsOf(index, new Set(ids));
   await commitAsOf(index, signal, async (snapshot) => {
     const refs = await snapshot.find(fingerprints);
-    const found = refs.filter((ref) => ref !== null);
-    const items = await readItems(found, new Set(["metadata"] as const), {});
-    const matching = await fingerprintsOf(
-      index,
-      new Set(items.filter(({ metadata = {} }) => filter.matches(metadata)).map(({ id }) => id)),
-    );
+    const found = refs.flatMap((ref, i) => (ref === null ? [] : [{ ref, fingerprint: fingerprints[i] }]));
+    const matching: Uint8Array[] = [];
+    for (let start = 0; start < found.length; start += testedTogether) {
+      signal?.throwIfAborted();
+      const some = found.slice(start, start + testedTogether);
+      const refsOfSome = some.map(({ ref }) => ref);
+      const items = await readItems(refsOfSome, new Set(["metadata"] as const), {});
+      some.forEach(({ fingerprint }, i) => {
+        if (filter.matches(items[i].metadata ?? {})) matching.push(fingerprint);
+      });
+    }
     return { segments: await storeTombstones(index, snapshot.manifest, matching, signal) };
   });
 }
