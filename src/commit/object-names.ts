@@ -5,7 +5,6 @@
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
  * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
  *
- *
  * Versions and numbers count down, so that the newest is the first of a list.
  *
  * An object is born at the newest version that its writer knew. This distinguishes, without a clock, what a crashed writer left

@@ -6,11 +6,10 @@ import { type Image, isImageUrl } from "../embedding/image.js";
 import type { Models } from "../embedding/models.js";
 import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
-import { SealdexError } from "../errors.js";
 import { type CheckedQuery, query } from "../search/query.js";
-import type { Snapshot } from "../search/snapshot.js";
-import type { Match, MatchField, RankedMatch, Vector } from "../vector-index.js";
+import type { Match, RankedMatch, Vector } from "../vector-index.js";
 import { type QuerySubject, topKMax } from "./check-request.js";
+import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { copyVector } from "./pack-items.js";
 
@@ -104,18 +103,4 @@ async function search(
     if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
     return query(index.searcher, snapshot, packed, dimension, options);
   });
-}
-
-/** Whether the vectors of items are stored and can be returned. */
-export function keepsVectors({ model }: Snapshot): boolean {
-  return model?.quantizer === undefined;
-}
-
-/** Throws `not_supported` if `include` names vectors. */
-export function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
-  if (!include.has("vector")) return;
-  throw new SealdexError(
-    "not_supported",
-    `include: a trained index of type ${config.type} keeps codes and no vectors`,
-  );
 }

@@ -10,6 +10,7 @@ import type { CheckedResults } from "../search/read-items.js";
 import { filterOf } from "../selection.js";
 import type {
   BatchQuery,
+  GetOptions,
   ItemField,
   ListItemsOptions,
   MatchField,
@@ -23,8 +24,8 @@ import { checkIdText } from "./pack-items.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
-export const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-export const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
+const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
+const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
 const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
@@ -84,7 +85,7 @@ export function checkRanked(subject: QuerySubject): string {
   throw invalid("rerank: expected a query by queryContents that are a text");
 }
 
-export function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
+function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
   if (!isArray(include)) throw invalid("include: expected an array");
   for (const field of include) {
     if (!allowed.includes(field)) {
@@ -106,15 +107,28 @@ export function checkResults({ reserveBytes, rawMetadata = false }: ResultOption
   return { rawMetadata, ...(reserveBytes && { reserveBytes }) };
 }
 
-export interface CheckedListing {
-  readonly filter?: CompiledFilter | undefined;
+/** The fields of items to return, and how. */
+export interface CheckedFields {
   readonly include: ReadonlySet<ItemField>;
   /** Whether the caller named the fields: then vectors must be there. */
   readonly isIncludeGiven: boolean;
+  readonly results: CheckedResults;
+}
+
+export function checkFields(options: GetOptions): CheckedFields {
+  const { include } = options;
+  return {
+    include: checkInclude(include ?? defaultItemFields, allItemFields),
+    isIncludeGiven: include !== undefined,
+    results: checkResults(options),
+  };
+}
+
+export interface CheckedListing extends CheckedFields {
+  readonly filter?: CompiledFilter | undefined;
   readonly limit: number;
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly results: CheckedResults;
 }
 
 const pageItemsMax = 10_000;
@@ -126,17 +140,15 @@ export function checkListing(
   limit: number = pageItems,
   limitName = "limit",
 ): CheckedListing {
-  const { filter, include, after, signal } = options;
+  const { filter, after, signal } = options;
   checkInteger(limit, 1, pageItemsMax, limitName);
   if (after !== undefined) checkIdText(after, "after");
   return {
     filter: compiledFilter(filter),
-    include: checkInclude(include ?? defaultItemFields, allItemFields),
-    isIncludeGiven: include !== undefined,
     limit,
     after,
     signal,
-    results: checkResults(options),
+    ...checkFields(options),
   };
 }
 

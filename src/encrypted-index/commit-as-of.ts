@@ -3,22 +3,15 @@
  * meanwhile makes such a change begin again. That takes longer than a write, so after a lost race the others are asked to wait.
  */
 
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import { type Manifest, nextSequence } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Snapshot } from "../search/snapshot.js";
-import { noteCommit } from "./compact.js";
+import { type Addition, commitAddition } from "./commit-addition.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** How long other writers wait for a change that lost a race, at least and at most, in milliseconds. */
 const turnMsMin = 250;
 const turnMsMax = 10_000;
-
-/** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
-export interface Addition {
-  readonly segments: readonly StoredSegment[];
-  /** Of the vectors in them, if they have any. */
-  readonly dimension?: number | undefined;
-}
 
 /**
  * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
@@ -33,25 +26,15 @@ export async function commitAsOf(
   try {
     for (;;) {
       const began = index.clock.steady();
-      const { manifest, segments, dimension } = await index.snapshots.readNewest(async (snapshot) => ({
+      const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
         manifest: snapshot.manifest,
         ...(await prepare(snapshot)),
       }));
+      const { segments } = addition;
       if (segments.length === 0) return null;
-      let before = manifest;
-      const committed = await index.log.commit((latest) => {
-        before = latest;
-        if (signal?.aborted || !hasSameItems(latest, manifest) || !fits(latest, segments)) return null;
-        const sequence = nextSequence(latest);
-        const added = segments.map((segment) => ({ ...segment, sequence }));
-        return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
-      }, turn);
-      if (committed !== null) {
-        noteCommit(index, before, committed);
-        return committed;
-      }
-      await index.store.delete(segments.map(({ name }) => name));
-      signal?.throwIfAborted();
+      const fits = (latest: Manifest) => hasSameItems(latest, manifest) && areGrouped(segments, latest);
+      const committed = await commitAddition(index, addition, fits, { signal, turn });
+      if (committed !== null) return committed;
       const tookMs = index.clock.steady() - began;
       turn = await index.log.claimTurn(Math.max(turnMsMin, Math.min(turnMsMax, 2 * tookMs)));
     }
@@ -60,10 +43,9 @@ export async function commitAsOf(
   }
 }
 
-/** Whether the segments may still be committed, and their rows are grouped by the lists of the index. */
-function fits(latest: Manifest, segments: readonly StoredSegment[]): boolean {
-  const isGrouped = ({ rows, model }: StoredSegment) => rows === 0 || model === latest.model?.name;
-  return areCommittable(latest, segments) && segments.every(isGrouped);
+/** Whether the rows of the segments are grouped by the lists of the index. */
+function areGrouped(segments: readonly StoredSegment[], latest: Manifest): boolean {
+  return segments.every(({ rows, model }) => rows === 0 || model === latest.model?.name);
 }
 
 /**

@@ -50,9 +50,10 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 });
 
 /**
- * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`; `already_exists` if the name
- * is taken at `to`, or if `to` has the index under another name; `corrupt` or `missing_object` if the source is
- * damaged. After a failure or an interruption, the same call continues the copy.
+ * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`;
+ * `already_exists` if the name is taken at `to`, or if `to` has the index under another name; `corrupt` or `missing_object` if
+ * the source is damaged; `forbidden` for another name without the owner's key. After a failure or an interruption, the same
+ * call continues the copy.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   checkOptions(options, copyOptions);

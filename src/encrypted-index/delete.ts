@@ -1,18 +1,20 @@
 /** Deletes items: a segment of tombstones, and the commit that makes it count. */
 
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
-import { fingerprint } from "../crypto/keys.js";
 import { compileFilter, type CompiledFilter } from "../filter.js";
 import { readItems } from "../search/read-items.js";
 import { vectorRows } from "../segment/row-source.js";
-import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { Selection } from "../vector-index.js";
+import { commitAddition } from "./commit-addition.js";
 import { commitAsOf } from "./commit-as-of.js";
-import { noteCommit } from "./compact.js";
 import { withEncoding } from "./encoding.js";
+import { fingerprintsOf } from "./fingerprints.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
+
+/** Items whose metadata are in memory at a time. */
+const testedTogether = 1000;
 
 /** Deletes the items of a checked selection. */
 export async function deleteSelected(
@@ -40,21 +42,8 @@ async function deleteIds(
   if (refs.every((ref) => ref === null)) return;
   // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
   for (;;) {
-    const stored = await storeTombstones(index, manifest, fingerprints, signal);
-    let before = manifest;
-    const committed = await index.log.commit((latest) => {
-      before = latest;
-      if (signal?.aborted || !areCommittable(latest, stored)) return null;
-      const sequence = nextSequence(latest);
-      const added = stored.map((segment) => ({ ...segment, sequence }));
-      return { ...latest, segments: [...latest.segments, ...added] };
-    });
-    if (committed !== null) {
-      noteCommit(index, before, committed);
-      return;
-    }
-    await index.store.delete(stored.map(({ name }) => name));
-    signal?.throwIfAborted();
+    const segments = await storeTombstones(index, manifest, fingerprints, signal);
+    if (await commitAddition(index, { segments }, () => true, { signal })) return;
   }
 }
 
@@ -80,12 +69,17 @@ async function deleteIdsMatching(
   const fingerprints = await fingerprintsOf(index, new Set(ids));
   await commitAsOf(index, signal, async (snapshot) => {
     const refs = await snapshot.find(fingerprints);
-    const found = refs.filter((ref) => ref !== null);
-    const items = await readItems(found, new Set(["metadata"] as const), {});
-    const matching = await fingerprintsOf(
-      index,
-      new Set(items.filter(({ metadata = {} }) => filter.matches(metadata)).map(({ id }) => id)),
-    );
+    const found = refs.flatMap((ref, i) => (ref === null ? [] : [{ ref, fingerprint: fingerprints[i] }]));
+    const matching: Uint8Array[] = [];
+    for (let start = 0; start < found.length; start += testedTogether) {
+      signal?.throwIfAborted();
+      const some = found.slice(start, start + testedTogether);
+      const refsOfSome = some.map(({ ref }) => ref);
+      const items = await readItems(refsOfSome, new Set(["metadata"] as const), {});
+      some.forEach(({ fingerprint }, i) => {
+        if (filter.matches(items[i].metadata ?? {})) matching.push(fingerprint);
+      });
+    }
     return { segments: await storeTombstones(index, snapshot.manifest, matching, signal) };
   });
 }
@@ -104,12 +98,4 @@ export async function storeTombstones(
     index.writer.storeSegment(batch, encoding, undefined, signal),
   );
   return [stored];
-}
-
-/** In the order of the set. */
-export async function fingerprintsOf(index: OpenIndex, ids: ReadonlySet<string>): Promise<Uint8Array[]> {
-  const distinct = [...ids];
-  const fingerprints: Uint8Array[] = [];
-  await forEachYielding(distinct.length, (i) => fingerprints.push(fingerprint(index.keys.id, distinct[i])));
-  return fingerprints;
 }

@@ -2,7 +2,6 @@
 
 import { inspect } from "node:util";
 import { encodeAnchor } from "../commit/anchor.js";
-import { fingerprint } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
@@ -46,33 +45,30 @@ import type {
   Wraps,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
-import { answerQuery, answerRanked, checkWithoutVectors, keepsVectors, type Texts } from "./answer-query.js";
+import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { compactLarge, owesLargeMerge } from "./compact-large.js";
 import {
-  allItemFields,
+  checkFields,
   checkIds,
-  checkInclude,
   checkListing,
   checkQuery,
   checkRanked,
   checkResults,
   compiledFilter,
-  defaultItemFields,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
+import { getItems } from "./get-items.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import type { OpenIndex } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
-import { readItems } from "../search/read-items.js";
-import type { Snapshot } from "../search/snapshot.js";
 import { countMatches } from "./rows-by-id.js";
 import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
@@ -175,21 +171,9 @@ export class EncryptedIndex implements VectorIndex {
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     checkOptions(options, methodOptions.get);
     checkIds(ids, "ids");
-    const { include: requested, signal } = options;
-    const results = checkResults(options);
-    const asked = checkInclude(requested ?? defaultItemFields, allItemFields);
-    const distinct = [...new Set(ids)];
-    const fingerprints = distinct.map((id) => fingerprint(this.#index.keys.id, id));
-    const work = async (snapshot: Snapshot) => {
-      const vectors = keepsVectors(snapshot);
-      if (requested !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
-      const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
-      const refs = await snapshot.find(fingerprints);
-      const refOf = new Map(distinct.map((id, i) => [id, refs[i] ?? undefined]));
-      const found = ids.map((id) => refOf.get(id)).filter((ref) => ref !== undefined);
-      return readItems(found, include, results);
-    };
-    return this.#calls.look(signal, () => this.#index.snapshots.read(work));
+    const fields = checkFields(options);
+    const own = [...ids];
+    return this.#calls.look(options.signal, () => getItems(this.#index, own, fields));
   }
 
   async delete(selection: Selection, options: CallOptions = {}): Promise<void> {

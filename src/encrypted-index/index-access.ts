@@ -14,7 +14,7 @@ import type { RecordAccess } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
 
-export const wrapsMax = 256;
+const wrapsMax = 256;
 /** As much of an object as says under which key it was sealed. */
 const headerStart = { offset: 0, length: 12 };
 

@@ -3,7 +3,7 @@
 import type { CompiledFilter } from "../filter.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { ListIdsOptions } from "../vector-index.js";
-import { LiveIds } from "./live-ids.js";
+import { liveIds } from "./live-ids.js";
 import type { OpenIndex } from "./open-index.js";
 import { rowsById } from "./rows-by-id.js";
 
@@ -36,23 +36,5 @@ function pieces(
   { after, filter, signal }: CheckedListIds,
 ): AsyncGenerator<readonly { readonly id: string }[]> {
   if (filter !== undefined) return rowsById(snapshot, { filter, after, wanted, signal });
-  return allIds(snapshot, wanted, { after, signal });
-}
-
-async function* allIds(
-  snapshot: Snapshot,
-  wanted: number,
-  { after, signal }: CheckedListIds,
-): AsyncGenerator<readonly { readonly id: string }[]> {
-  const ids = await LiveIds.open(snapshot, after);
-  try {
-    for (;;) {
-      signal?.throwIfAborted();
-      const next = await ids.next(wanted);
-      if (next.length === 0) return;
-      yield next;
-    }
-  } finally {
-    ids.close();
-  }
+  return liveIds(snapshot, { after, wanted, signal });
 }

@@ -8,8 +8,8 @@ import { readSome } from "../search/read-items.js";
 import type { HeldSnapshot } from "../search/snapshots.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { ItemPage, StoredItem } from "../vector-index.js";
-import { checkWithoutVectors, keepsVectors } from "./answer-query.js";
 import type { CheckedListing } from "./check-request.js";
+import { keptFields } from "./kept-fields.js";
 import type { OpenIndex } from "./open-index.js";
 import { rowsById } from "./rows-by-id.js";
 
@@ -73,7 +73,7 @@ export async function* listPages(
   }
 }
 
-export function encodeCursor({ version, state, after }: Cursor): string {
+function encodeCursor({ version, state, after }: Cursor): string {
   return `${version}.${state}.${Buffer.from(after, "utf8").toString("base64url")}`;
 }
 
@@ -99,11 +99,10 @@ async function readPage(index: OpenIndex, snapshot: Snapshot, listing: CheckedLi
 async function readItemsOfPage(
   index: OpenIndex,
   snapshot: Snapshot,
-  { filter, include: asked, isIncludeGiven, limit, after, signal, results }: CheckedListing,
+  listing: CheckedListing,
 ): Promise<{ readonly items: StoredItem[]; readonly isLast: boolean }> {
-  const vectors = keepsVectors(snapshot);
-  if (isIncludeGiven && !vectors) checkWithoutVectors(index, asked);
-  const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
+  const { filter, limit, after, signal, results } = listing;
+  const include = keptFields(index, snapshot, listing);
   const items: StoredItem[] = [];
   let bytes = 0;
   const reserveBytes = async (more: number) => {

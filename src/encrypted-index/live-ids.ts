@@ -22,55 +22,40 @@ interface Source {
   readonly mayBeShadowed: boolean;
 }
 
-/** Call `close` when done. */
-export class LiveIds {
-  readonly #sources: readonly Source[];
-  readonly #after: string | undefined;
-  #left: readonly Source[];
+export interface IdRange {
+  /** Only ids greater than this one. */
+  readonly after?: string | undefined;
+  /** How many items are probably taken. */
+  readonly wanted: number;
+  readonly signal?: AbortSignal | undefined;
+}
 
-  private constructor(sources: readonly Source[], after: string | undefined) {
-    this.#sources = sources;
-    this.#after = after;
-    this.#left = sources;
-  }
-
-  /** Stands before the first id greater than `after`. */
-  static async open(snapshot: Snapshot, after: string | undefined): Promise<LiveIds> {
-    const sources: Source[] = [];
-    const newest = snapshot.segments.at(-1)?.ref.sequence;
-    const open = async (segment: OpenSegment) => {
+/** The items in pieces. Reads as much of each segment as they take, and the id tables of newer segments once. */
+export async function* liveIds(
+  snapshot: Snapshot,
+  { after, wanted, signal }: IdRange,
+): AsyncGenerator<LiveId[]> {
+  // Each segment's share, and some more, so that usually one read is enough.
+  const together = Math.min(mergedTogether, 2 * wanted);
+  const sources: Source[] = [];
+  const newest = snapshot.segments.at(-1)?.ref.sequence;
+  try {
+    for (const segment of snapshot.segments) {
+      if (segment.ref.rows === 0) continue;
       const shadow = await snapshot.pinShadow(segment);
       const mayBeShadowed = segment.ref.sequence !== newest;
       sources.push({ segment, cursor: new IdCursor(segment.reader, after), shadow, mayBeShadowed });
-    };
-    try {
-      for (const segment of snapshot.segments) if (segment.ref.rows > 0) await open(segment);
-      return new LiveIds(sources, after);
-    } catch (error) {
-      for (const { shadow } of sources) shadow.release();
-      throw error;
     }
-  }
-
-  close(): void {
-    for (const { shadow } of this.#sources) shadow.release();
-  }
-
-  /**
-   * The next of them: some, of which `count` is an estimate; none if there are no more. Reads as much of each segment as that
-   * takes, and the id tables of newer segments once.
-   */
-  async next(count: number): Promise<LiveId[]> {
-    // Each segment's share, and some more, so that usually one read is enough.
-    const wanted = Math.min(mergedTogether, 2 * count);
-    while (this.#left.length > 0) {
-      const share = Math.max(1, Math.floor(wanted / this.#left.length));
-      await fill(this.#left, share, this.#after);
-      this.#left = this.#left.filter(({ cursor }) => cursor.ready > 0);
-      const live = await take(this.#left, share);
-      if (live.length > 0) return live.sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (let left = sources; left.length > 0;) {
+      signal?.throwIfAborted();
+      const share = Math.max(1, Math.floor(together / left.length));
+      await fill(left, share, after);
+      left = left.filter(({ cursor }) => cursor.ready > 0);
+      const live = await take(left, share);
+      if (live.length > 0) yield live.sort((a, b) => (a.id < b.id ? -1 : 1));
     }
-    return [];
+  } finally {
+    for (const { shadow } of sources) shadow.release();
   }
 }
 

@@ -36,12 +36,9 @@ export class ObjectWriter {
     const { indexId, keys } = this.#record;
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const writing = writeSegment(keys.data, { kind: "segment", indexId, name }, batch, encoding);
-    const { bytes, header, rows, blocks, footerLength } = await run(writing, signal);
-    await this.#create(name, bytes, signal);
+    const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
-      name,
-      header: Buffer.from(header).toString("base64"),
-      length: bytes.length,
+      ...(await this.create(name, bytes, signal)),
       rows,
       deleted: batch.deleted.length,
       blocks,
@@ -54,17 +51,15 @@ export class ObjectWriter {
     const { indexId, keys } = this.#record;
     const name = newObjectName(indexId, "model", this.#log.knownVersion);
     const bytes = sealObject(keys.data, { kind: "model", indexId, name }, encodeModel(model));
-    await this.#create(name, bytes, signal);
-    return {
-      name,
-      header: Buffer.from(bytes.subarray(0, headerBytes)).toString("base64"),
-      length: bytes.length,
-    };
+    return this.create(name, bytes, signal);
   }
 
-  async #create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+  /** Stores a sealed object under its new name. */
+  async create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<ObjectRef> {
     if (!(await this.#store.create(name, bytes, { signal }))) {
       throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
     }
+    const header = Buffer.from(bytes.subarray(0, headerBytes)).toString("base64");
+    return { name, header, length: bytes.length };
   }
 }

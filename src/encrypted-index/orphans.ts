@@ -1,7 +1,7 @@
 /**
- * Orphans: the remaining objects of indexes that were deleted, or whose creation or deletion was interrupted. The manifests are stored next to the
- * records, so an index id with manifests and without a record is an orphan, unless it is being created at this moment. So it
- * is marked when it is first seen, and deleted by a process that sees it a day later.
+ * Orphans: the remaining objects of indexes that were deleted, or whose creation or deletion was interrupted. The manifests
+ * are stored next to the records, so an index id with manifests and without a record is an orphan, unless it is being created
+ * at this moment. So it is marked when it is first seen, and deleted by a process that sees it a day later.
  */
 
 import type { BlobStore } from "../storage/blob-store.js";

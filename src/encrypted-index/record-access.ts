@@ -70,7 +70,7 @@ export class RecordAccess {
         const next = change(checkOwners(keyset, this.indexName));
         if (next === null) return null;
         const sealed = sealRecord(next, scope, name);
-        // Drawn anew, they are no part of the keyset that is zeroed.
+        // New ones are no part of the keyset that is zeroed.
         for (const { secret } of next.generations) secret.fill(0);
         next.signingSeed.fill(0);
         return sealed;

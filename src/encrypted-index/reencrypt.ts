@@ -49,10 +49,7 @@ async function renew(
   const name = newObjectName(index.indexId, kind, index.log.knownVersion);
   const bytes = await reseal(index, ref, name, signal);
   if (bytes === undefined) return;
-  if (!(await index.store.create(name, bytes, { signal }))) {
-    throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
-  }
-  const renewed = { name, header: Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") };
+  const renewed = await index.writer.create(name, bytes, signal);
   const committed = await index.log.commit((latest) => {
     if (signal?.aborted || !areCommittable(latest, [renewed])) return null;
     return replaceObject(latest, ref.name, renewed);
@@ -92,11 +89,7 @@ function isNamed(manifest: Manifest, name: string): boolean {
 }
 
 /** The manifest with one object in the place of another that has the same content; null if it does not name that. */
-function replaceObject(
-  latest: Manifest,
-  name: string,
-  renewed: Pick<ObjectRef, "name" | "header">,
-): Manifest | null {
+function replaceObject(latest: Manifest, name: string, renewed: ObjectRef): Manifest | null {
   if (!isNamed(latest, name)) return null;
   const replace = <T extends ObjectRef>(ref: T): T => (ref.name === name ? { ...ref, ...renewed } : ref);
   const { model, olderModels, segments, droppedObjects } = latest;

@@ -7,7 +7,7 @@ import { type MatchingRows, pinMatching, unpinMatching } from "../search/row-fil
 import { bySegment, type OpenSegment, type RowRef, type Snapshot } from "../search/snapshot.js";
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { hasRow } from "../segment/row-bits.js";
-import { type LiveId, LiveIds } from "./live-ids.js";
+import { type IdRange, type LiveId, liveIds } from "./live-ids.js";
 
 /** A live row and the id of its item. */
 export interface RowWithId extends RowRef {
@@ -66,13 +66,8 @@ export async function countMatches(
   return count;
 }
 
-export interface RowRange {
+export interface RowRange extends IdRange {
   readonly filter?: CompiledFilter | undefined;
-  /** Only ids greater than this one. */
-  readonly after?: string | undefined;
-  /** How many rows are probably taken. */
-  readonly wanted: number;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** The rows in pieces. */
@@ -88,17 +83,8 @@ export async function* rowsById(
       return;
     }
   }
-  const ids = await LiveIds.open(snapshot, after);
-  try {
-    for (;;) {
-      signal?.throwIfAborted();
-      const next = await ids.next(filter === undefined ? wanted : idsTogether);
-      if (next.length === 0) return;
-      yield await locate(next, matching);
-    }
-  } finally {
-    ids.close();
-  }
+  const range = { after, wanted: filter === undefined ? wanted : idsTogether, signal };
+  for await (const ids of liveIds(snapshot, range)) yield await locate(ids, matching);
 }
 
 interface SortedRows extends CachedValue {

@@ -2,7 +2,6 @@
 
 import { invalid } from "../check-input.js";
 import type { CheckedChange } from "../item-change.js";
-import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { CompiledFilter } from "../filter.js";
 import type { OpenSegment, RowRef, Snapshot } from "../search/snapshot.js";
@@ -10,10 +9,11 @@ import { addRow, countRows, noRows } from "../segment/row-bits.js";
 import { encodeRecord, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import type { UpdateResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
-import { fingerprintsOf } from "./delete.js";
+import { planFor } from "./compact.js";
 import { withEncoding } from "./encoding.js";
+import { fingerprintsOf } from "./fingerprints.js";
 import type { RowSets } from "./live-blocks.js";
-import { liveRowBatches, type RewritePlan } from "./live-row-batches.js";
+import { liveRowBatches, type RowChange } from "./live-row-batches.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { metadataBytesMax } from "./pack-items.js";
 import { forEachMatch, matchingSegments } from "./rows-by-id.js";
@@ -74,21 +74,15 @@ async function selectRows(
 async function storeRevised(
   index: OpenIndex,
   snapshot: Snapshot,
-  change: NonNullable<RewritePlan["change"]>,
+  change: RowChange,
   signal: AbortSignal | undefined,
 ): Promise<StoredSegment[]> {
   const { manifest, model } = snapshot;
   const dimension = dimensionOf(index, manifest);
   const stored: StoredSegment[] = [];
   if (dimension === undefined || change.rows.size === 0) return stored;
-  const plan: RewritePlan = {
-    snapshot,
-    segments: snapshot.segments.filter((segment) => change.rows.has(segment)),
-    target: { ...(model && { model }), ...nameOf(manifest) },
-    order: "by segment",
-    segmentBytes,
-    change,
-  };
+  const segments = snapshot.segments.filter((segment) => change.rows.has(segment));
+  const plan = { ...planFor(snapshot, segmentBytes), segments, change };
   try {
     for await (const { batch } of liveRowBatches(index, plan, dimension, [])) {
       signal?.throwIfAborted();
@@ -102,10 +96,6 @@ async function storeRevised(
     await index.store.delete(stored.map(({ name }) => name));
     throw error;
   }
-}
-
-function nameOf({ model }: Manifest) {
-  return model === undefined ? {} : { name: model.name };
 }
 
 /** Null if the change leaves the record as it is. Throws `invalid_request` if there is too much metadata afterwards. */

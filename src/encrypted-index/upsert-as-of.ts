@@ -3,18 +3,19 @@
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Manifest } from "../commit/manifest.js";
 import type { Embedder } from "../embedding/embedder.js";
+import type { Metric } from "../engine/config.js";
 import type { CompiledFilter } from "../filter.js";
 import { readItems } from "../search/read-items.js";
-import type { RowRef, Snapshot } from "../search/snapshot.js";
+import type { Snapshot } from "../search/snapshot.js";
 import { decodeContents, recordMetadataJson } from "../segment/row.js";
 import type { ItemField, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
-import { keepsVectors } from "./answer-query.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { storeTombstones } from "./delete.js";
 import { withEncoding } from "./encoding.js";
+import { keepsVectors } from "./kept-fields.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { type CheckedItem, type PackedItems, packItems } from "./pack-items.js";
+import { type CheckedItem, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, storePacked } from "./upsert.js";
 
 /** Stored items that are compared at a time. */
@@ -39,12 +40,12 @@ export async function upsertAsOf(
   { deleteFilter, skipUnchanged, embedder, signal }: UpsertConditions,
 ): Promise<UpsertOutcome> {
   const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
-  const own = new Set(items.map(({ row }) => keyOf(row.fingerprint)));
+  const own = new Set(matching && items.map(({ row }) => keyOf(row.fingerprint)));
   let changed: readonly CheckedItem[] = [];
   let packed: PackedItems | undefined;
   let deleted: readonly Uint8Array[] = [];
   const committed = await commitAsOf(index, signal, async (snapshot) => {
-    const now = skipUnchanged ? await changedItems(snapshot, items) : items;
+    const now = skipUnchanged ? await changedItems(index, snapshot, items) : items;
     if (packed === undefined || now.length !== changed.length || now.some((item, i) => item !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
       packed = await packItems(now, { metric: index.config.metric, dimension, embedder });
@@ -90,8 +91,12 @@ async function store(
   return { segments, ...(packed.rows.length > 0 && { dimension }) };
 }
 
-/** The items that are not stored as they are. */
-async function changedItems(snapshot: Snapshot, items: readonly CheckedItem[]): Promise<CheckedItem[]> {
+/** The items that are not stored as they are. Throws as `copyVector`. */
+async function changedItems(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  items: readonly CheckedItem[],
+): Promise<CheckedItem[]> {
   const refs = await snapshot.find(items.map(({ row }) => row.fingerprint));
   const hasVectors = keepsVectors(snapshot);
   const include = new Set<ItemField>(["contents", "metadata"]);
@@ -104,25 +109,29 @@ async function changedItems(snapshot: Snapshot, items: readonly CheckedItem[]): 
   });
   for (let start = 0; start < known.length; start += comparedTogether) {
     const some = known.slice(start, start + comparedTogether);
-    const stored = await readItems(some.map(refOf), include, { rawMetadata: true });
+    const refsOfSome = some.map(({ ref }) => ref);
+    const stored = await readItems(refsOfSome, include, { rawMetadata: true });
     some.forEach(({ item }, i) => {
-      if (isEqual(item, stored[i])) unchanged.add(item);
+      if (isEqual(item, stored[i], index.config.metric)) unchanged.add(item);
     });
   }
   return items.filter((item) => !unchanged.has(item));
 }
 
-function refOf({ ref }: { readonly ref: RowRef }): RowRef {
-  return ref;
-}
-
 /** Whether an item is stored as it is; one that is yet to be embedded if its text and metadata are. */
-function isEqual({ row, vector }: CheckedItem, stored: StoredItem & RawMetadata): boolean {
+function isEqual(
+  { row, vector, position }: CheckedItem,
+  stored: StoredItem & RawMetadata,
+  metric: Metric,
+): boolean {
   const contents = row.contents === null ? undefined : decodeContents(row.contents);
   if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
   if (vector === undefined) return true;
-  const bytes = new Uint8Array(Float32Array.from(vector).buffer);
-  return stored.vector !== undefined && Buffer.compare(bytes, new Uint8Array(stored.vector.buffer)) === 0;
+  const kept = stored.vector;
+  if (kept === undefined) return false;
+  const own = new Float32Array(kept.length);
+  copyVector(vector, own, metric, `items[${position}].vector`);
+  return own.every((component, i) => Object.is(component, kept[i]));
 }
 
 function keyOf(fingerprint: Uint8Array): string {

@@ -4,9 +4,9 @@ import { SealdexError } from "../errors.js";
 import { type Encoding, vectorRows } from "../segment/row-source.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { createSemaphore } from "../storage/semaphore.js";
-import { noteCommit } from "./compact.js";
+import { commitAddition } from "./commit-addition.js";
 import { checkDimensionFits } from "./definition.js";
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import type { Manifest } from "../commit/manifest.js";
 import { withEncoding } from "./encoding.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -26,32 +26,23 @@ export async function upsert(
   packed: PackedItems,
   signal: AbortSignal | undefined,
 ): Promise<Manifest | null> {
-  if (packed.rows.length === 0) return null;
+  const { rows, dimension } = packed;
+  if (rows.length === 0) return null;
   for (;;) {
     // What is known here will do: the commit finds out whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
     const modelName = manifest.model?.name;
-    checkDimension(index, manifest, packed.dimension);
-    const stored = await withEncoding(index.searcher, packed.dimension, model, (encoding) =>
+    checkDimension(index, manifest, dimension);
+    const segments = await withEncoding(index.searcher, dimension, model, (encoding) =>
       storePacked(index, packed, encoding, modelName, signal),
     );
-    let before = manifest;
-    const committed = await index.log.commit((latest) => {
-      before = latest;
-      checkDimension(index, latest, packed.dimension);
-      if (signal?.aborted) return null;
-      // Trained in the meantime: the rows are grouped by lists that are no longer the index's.
-      if (latest.model?.name !== modelName || !areCommittable(latest, stored)) return null;
-      const sequence = nextSequence(latest);
-      const segments = [...latest.segments, ...stored.map((segment) => ({ ...segment, sequence }))];
-      return { ...latest, dimension: packed.dimension, segments };
-    });
-    if (committed !== null) {
-      noteCommit(index, before, committed);
-      return committed;
-    }
-    await index.store.delete(stored.map(({ name }) => name));
-    signal?.throwIfAborted();
+    const fits = (latest: Manifest) => {
+      checkDimension(index, latest, dimension);
+      // If it was trained in the meantime, the rows are grouped by lists that are no longer the index's.
+      return latest.model?.name === modelName;
+    };
+    const committed = await commitAddition(index, { segments, dimension }, fits, { signal });
+    if (committed !== null) return committed;
   }
 }
 

@@ -51,12 +51,11 @@ export interface Probing {
 /** A scope with a model. */
 export type TrainedScope = SearchScope & { readonly trained: Trained };
 
-/** What a query scans of the lists if it has no filter. `topK` rows are `depth` rows deep if a filter accepts few of those around. */
-export function scanLimits(model: Model, { topK, nProbes }: Probing, depth = topK): ScanLimits {
-  const limits = limitsFor(model.curves, depth, undefined);
-  if (nProbes === 0) return limits;
+/** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
+export function scanLimits(model: Model, { topK, nProbes }: Probing): Pick<ScanLimits, "probes" | "ratio"> {
+  if (nProbes === 0) return limitsFor(model.curves, topK, undefined);
   const probes = Math.min(nProbes, listCount(model));
-  return { ...limits, probes, ratio: probeLimit(model.probeLimits, probes) };
+  return { probes, ratio: probeLimit(model.probeLimits, probes) };
 }
 
 export function plan(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
@@ -67,7 +66,10 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
   if (probing.greedy || matches?.isSelective === true || probing.nProbes >= nLists) {
     return everyList(scope, query, probing);
   }
-  if (matches === undefined) return byLimits(scope, query, scanLimits(model, probing));
+  if (matches === undefined) {
+    const { probes, ratio } = scanLimits(model, probing);
+    return splitByRatio(scope, quantizer.probe(query, probes), ratio);
+  }
   if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
   return planProbes(scope, matches, query, probing);
 }
@@ -83,10 +85,6 @@ function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): P
     rest: blocksOf(scope, probes, wanted, nLists),
     pruned: false,
   };
-}
-
-function byLimits(scope: TrainedScope, query: QueryVector, { probes, ratio }: ScanLimits): Plan {
-  return splitByRatio(scope, scope.trained.quantizer.probe(query, probes), ratio);
 }
 
 /** Probes of which those within the distance ratio are likely. */
@@ -116,6 +114,7 @@ function planProbes(scope: TrainedScope, matches: Matches, query: QueryVector, p
   return splitByRatio(scope, probes, isEven ? probeLimit(model.probeLimits, probed) : Infinity);
 }
 
+/** Automatic probing of a filtered query. */
 function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
@@ -124,7 +123,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     topK: probing.topK,
     spreads: model.spreads,
     concentration: concentrationOf(snapshot, matches),
-    limitsFor: (depth) => scanLimits(model, probing, depth),
+    limitsFor: (depth) => limitsFor(model.curves, depth, undefined),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined

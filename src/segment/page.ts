@@ -37,7 +37,7 @@ export class Page implements CachedValue {
     this.bytes = page.buffer.byteLength + this.#ends.byteLength;
   }
 
-  /** Part `i` as a view of the page; null if it is absent. */
+  /** Entry `i` as a view of the page; null if it is absent. */
   entry(i: number): Uint8Array | null {
     const start = i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
     const end = this.#ends[i];

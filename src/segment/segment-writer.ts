@@ -207,7 +207,8 @@ function* sealColumns(
   return sealed;
 }
 
-function* join(parts: readonly Uint8Array[]): Work<Uint8Array> {
+/** The parts as one object. */
+export function* join(parts: readonly Uint8Array[]): Work<Uint8Array> {
   const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const [i, part] of parts.entries()) {

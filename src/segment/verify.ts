@@ -11,6 +11,7 @@ import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import { type Block, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
+import { join } from "./segment-writer.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
 export function* verifySegment(keys: ParentKeys, location: SegmentLocation, bytes: Uint8Array): Work<void> {
@@ -34,7 +35,7 @@ export function* resealSegment(
     plaintext.fill(0);
     yield;
   }
-  return Buffer.concat(parts);
+  return yield* join(parts);
 }
 
 /** The plaintexts of all blocks, in their order. */

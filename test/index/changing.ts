@@ -249,6 +249,15 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
       expect(await index.listIds()).toEqual(["b", "c", "d"]);
     });
 
+    test("a vector that is none is refused, also if it would be equal as numbers", async () => {
+      const index = await newIndex(three);
+      const vector = ["1", "0"] as unknown as number[];
+      await expect(index.upsert([{ ...three[0], vector }], { skipUnchanged: true })).rejects.toMatchObject({
+        code: "invalid_request",
+        message: expect.stringContaining("items[0].vector[0]") as string,
+      });
+    });
+
     test("writers at the same time: no update brings back what others replaced or deleted", async () => {
       const ids = Array.from({ length: 12 }, (_, i) => `${i}`);
       const item = (id: string, round: number) => ({

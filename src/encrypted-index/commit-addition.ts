@@ -1,0 +1,46 @@
+/** The commit that adds stored segments to an index. What upserts, deletes and updates share. */
+
+import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import type { StoredSegment } from "../commit/replace-segments.js";
+import { noteCommit } from "./compact.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
+export interface Addition {
+  readonly segments: readonly StoredSegment[];
+  /** Of the vectors in them, if they have any. */
+  readonly dimension?: number | undefined;
+}
+
+export interface AdditionOptions {
+  readonly signal: AbortSignal | undefined;
+  /** See `ManifestLog.claimTurn`. */
+  readonly turn?: string | undefined;
+}
+
+/**
+ * Commits the segments as the newest, in one commit. Returns null if they do not fit the latest manifest, or may not be committed
+ * any more: then they are deleted. So they are if the signal aborted, whose reason is thrown.
+ */
+export async function commitAddition(
+  index: OpenIndex,
+  { segments, dimension }: Addition,
+  fits: (latest: Manifest) => boolean,
+  { signal, turn }: AdditionOptions,
+): Promise<Manifest | null> {
+  let before = index.log.known;
+  const committed = await index.log.commit((latest) => {
+    before = latest;
+    if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
+    const sequence = nextSequence(latest);
+    const added = segments.map((segment) => ({ ...segment, sequence }));
+    return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
+  }, turn);
+  if (committed !== null) {
+    if (before !== undefined) noteCommit(index, before, committed);
+    return committed;
+  }
+  await index.store.delete(segments.map(({ name }) => name));
+  signal?.throwIfAborted();
+  return null;
+}
