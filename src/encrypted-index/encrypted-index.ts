@@ -2,7 +2,6 @@
 
 import { inspect } from "node:util";
 import { encodeAnchor } from "../commit/anchor.js";
-import { fingerprint } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
@@ -64,7 +63,7 @@ import {
   defaultItemFields,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
-import { deleteSelected } from "./delete.js";
+import { deleteSelected, fingerprintsOf } from "./delete.js";
 import { describe } from "./describe.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
@@ -178,18 +177,20 @@ export class EncryptedIndex implements VectorIndex {
     const { include: requested, signal } = options;
     const results = checkResults(options);
     const asked = checkInclude(requested ?? defaultItemFields, allItemFields);
-    const distinct = [...new Set(ids)];
-    const fingerprints = distinct.map((id) => fingerprint(this.#index.keys.id, id));
-    const work = async (snapshot: Snapshot) => {
+    const distinct = new Set(ids);
+    const read = async (snapshot: Snapshot, fingerprints: readonly Uint8Array[]) => {
       const vectors = keepsVectors(snapshot);
       if (requested !== undefined && !vectors) checkWithoutVectors(this.#index, asked);
       const include = vectors ? asked : new Set([...asked].filter((field) => field !== "vector"));
       const refs = await snapshot.find(fingerprints);
-      const refOf = new Map(distinct.map((id, i) => [id, refs[i] ?? undefined]));
+      const refOf = new Map([...distinct].map((id, i) => [id, refs[i] ?? undefined]));
       const found = ids.map((id) => refOf.get(id)).filter((ref) => ref !== undefined);
       return readItems(found, include, results);
     };
-    return this.#calls.look(signal, () => this.#index.snapshots.read(work));
+    return this.#calls.look(signal, async () => {
+      const fingerprints = await fingerprintsOf(this.#index, distinct);
+      return this.#index.snapshots.read((snapshot) => read(snapshot, fingerprints));
+    });
   }
 
   async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
