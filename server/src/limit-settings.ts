@@ -1,6 +1,6 @@
 /** The environment variables that set limits. */
 
-import { SealdexError } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { defaultLimits, type Limits } from "./limits.js";
 
 interface LimitSetting {
@@ -113,8 +113,4 @@ function parse(text: string, { name, min, max }: LimitSetting): number {
     throw invalid(`${name}: expected an integer from ${min} to ${max}`);
   }
   return value;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

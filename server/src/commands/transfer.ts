@@ -9,10 +9,10 @@ import {
   exportItems,
   type Filter,
   importItems,
-  SealdexError,
   type VectorForm,
   type VectorIndex,
 } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { readSettings } from "../settings.js";
 
 interface IndexArguments {
@@ -120,8 +120,4 @@ function parseFilter(text: string): Filter {
   } catch {
     throw invalid("--filter: expected JSON");
   }
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }
