@@ -40,8 +40,9 @@ function sources(folder: string): Source[] {
 
 /** Files of the server, and the paths of their imports, relative to server/src/. */
 const serverTable: Record<string, string> = {
-  "keys/": "sealdex/core sealdex/wire node:crypto",
-  "audit/": "sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
+  "root-key.ts": "node:crypto",
+  "keys/": "root-key.ts sealdex/core sealdex/wire node:crypto",
+  "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
   "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
   "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
