@@ -44,7 +44,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   queryBytesMax: bytes(
     "SEALDEX_QUERY_BYTES_MAX",
     1024,
-    "The longest body of `vectors/query`, `vectors/get` and `vectors/delete`",
+    "The longest body of the other requests under `vectors/`",
   ),
   bodiesBytesMax: bytes("SEALDEX_BODIES_BYTES_MAX", 1024, "Bodies of more than 64 KiB under way at once"),
   requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
