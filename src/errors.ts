@@ -43,3 +43,10 @@ export class SealdexError extends Error {
     this.code = code;
   }
 }
+
+/** An error about `items[i]` of one batch, with another name for its place. */
+export function shiftPosition(error: unknown, placeOf: (i: number) => string): unknown {
+  if (!(error instanceof SealdexError)) return error;
+  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));
+  return new SealdexError(error.code, message, { cause: error });
+}

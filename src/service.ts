@@ -4,5 +4,6 @@
  */
 
 export * from "./wire.js";
+export { invalid } from "./check-input.js";
 export { unknownName } from "./option-names.js";
 export { yieldIfDue } from "./threads/yield-to-event-loop.js";

@@ -40,15 +40,16 @@ function sources(folder: string): Source[] {
 
 /** Files of the server, and the paths of their imports, relative to server/src/. */
 const serverTable: Record<string, string> = {
-  "keys/": "sealdex/core node:crypto",
-  "audit/": "sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
+  "root-key.ts": "node:crypto",
+  "keys/": "root-key.ts sealdex/core sealdex/wire node:crypto",
+  "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
   "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
   "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core sealdex/wire",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
   "limits.ts": "sealdex/wire node:v8",
-  "limit-settings.ts": "limits.ts sealdex/core",
+  "limit-settings.ts": "limits.ts sealdex/wire",
   "settings-help.ts": "limit-settings.ts limits.ts",
   "semaphore.ts": "sealdex/core",
   "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
@@ -74,9 +75,9 @@ const serverTable: Record<string, string> = {
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
-  "settings.ts": "index-key.ts limit-settings.ts limits.ts location.ts sealdex/core node:net",
+  "settings.ts": "index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
   "commands/":
-    "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core node:fs/promises node:stream node:stream/promises",
+    "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
   "main.ts": "commands/ settings-help.ts commander sealdex/core node:fs",
 };
 
@@ -119,7 +120,7 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
     method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
-  "service.ts": "wire.ts option-names.ts threads/yield-to-event-loop.ts",
+  "service.ts": "wire.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",

@@ -10,7 +10,7 @@ import { limitRequests } from "./admission.js";
 import { auditRequests } from "./audit-requests.js";
 import type { AuditLog } from "./audit/audit-log.js";
 import { limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
-import { arrayRules, compileRest } from "./body/body-schema.js";
+import { BodySchemas } from "./body/body-schema.js";
 import { readBody } from "./body/read-body.js";
 import { addDocumentation } from "./documentation.js";
 import { replyWithError, replyWithNoRoute } from "./error-reply.js";
@@ -72,9 +72,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = newServer({ limits, log, trustProxy });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", readBody);
-  app.setValidatorCompiler(({ schema }) => compileRest(schema));
+  const bodies = new BodySchemas();
+  app.setValidatorCompiler(({ schema }) => bodies.compileRest(schema));
   app.addHook("onRoute", (route) => {
-    route.config = { ...route.config, arrays: arrayRules(route.schema?.body) };
+    route.config = { ...route.config, arrays: bodies.arrayRules(route.schema?.body) };
   });
   // Answers are ours and of the right shape: a serializer made from their schemas gives the same text, and takes 2
   // to 8 times as long.

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { STATUS_CODES } from "node:http";
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, SealdexError } from "sealdex/core";
-import { encodeError, statusOfCode } from "sealdex/wire";
+import { encodeError, invalid, statusOfCode } from "sealdex/wire";
 
 /**
  * After how many seconds a request may succeed. Models load in seconds from disk, and in minutes from the network. What is
@@ -112,8 +112,4 @@ function faultOf(error: Thrown): object {
 
 function isGone(request: FastifyRequest, reply: FastifyReply): boolean {
   return request.raw.socket.destroyed || reply.raw.destroyed;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

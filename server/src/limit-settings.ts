@@ -1,6 +1,6 @@
 /** The environment variables that set limits. */
 
-import { SealdexError } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { defaultLimits, type Limits } from "./limits.js";
 
 interface LimitSetting {
@@ -44,7 +44,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   queryBytesMax: bytes(
     "SEALDEX_QUERY_BYTES_MAX",
     1024,
-    "The longest body of `vectors/query`, `vectors/get` and `vectors/delete`",
+    "The longest body of the other requests under `vectors/`",
   ),
   bodiesBytesMax: bytes("SEALDEX_BODIES_BYTES_MAX", 1024, "Bodies of more than 64 KiB under way at once"),
   requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
@@ -113,8 +113,4 @@ function parse(text: string, { name, min, max }: LimitSetting): number {
     throw invalid(`${name}: expected an integer from ${min} to ${max}`);
   }
   return value;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

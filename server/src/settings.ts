@@ -1,7 +1,8 @@
 /** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
 
 import { isIP } from "node:net";
-import { type KeyProvider, type ModelOptions, SealdexError, type StorageLocation } from "sealdex/core";
+import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
 import type { Limits } from "./limits.js";
@@ -159,8 +160,4 @@ function parseApiKeys(text: string): string[] {
     );
   }
   return keys;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -1,7 +1,7 @@
 /** Upserts over HTTP: as many requests as the items need. */
 
 import { invalid, isArray, jsonText } from "../check-input.js";
-import { SealdexError } from "../errors.js";
+import { SealdexError, shiftPosition } from "../errors.js";
 import type { Item, OpenIndexOptions, UpsertOptions, UpsertResult } from "../vector-index.js";
 import {
   bodyBytesMax,
@@ -47,7 +47,8 @@ export async function sendItems(
         await send(texts.slice(0, half), start);
         return send(texts.slice(half), start + half);
       }
-      throw start === 0 ? error : shiftPosition(error, start);
+      // The service counts the items of one request, the caller those of the whole call.
+      throw start === 0 ? error : shiftPosition(error, (i) => `items[${i + start}]`);
     }
   };
   let texts: string[] = [];
@@ -73,13 +74,6 @@ function tooLarge(): SealdexError {
     "too_large",
     `items: expected at most ${itemsMax} items and ${bodyBytesMax} bytes of JSON with deleteFilter, got more`,
   );
-}
-
-/** The service counts the items of one request, the caller those of the whole call. */
-function shiftPosition(error: unknown, start: number): unknown {
-  if (!(error instanceof SealdexError)) return error;
-  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => `items[${Number(i) + start}]`);
-  return new SealdexError(error.code, message, { cause: error });
 }
 
 function utf8Length(text: string): number {

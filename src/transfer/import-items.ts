@@ -1,9 +1,10 @@
 /** Stores items from lines of JSON. */
 
 import { invalid } from "../check-input.js";
+import { shiftPosition } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, VectorIndex } from "../vector-index.js";
-import { ingest, type IngestOptions, type IngestResult, shiftPosition } from "./ingest.js";
+import { ingest, type IngestOptions, type IngestResult } from "./ingest.js";
 import { decodeLine } from "./item-line.js";
 import { linesOf, type TextSource } from "./lines.js";
 

@@ -1,7 +1,7 @@
 /** Ingest of any number of items from a source that makes them as they are wanted. */
 
 import { invalid, typeName } from "../check-input.js";
-import { SealdexError } from "../errors.js";
+import { shiftPosition } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, Item, VectorIndex } from "../vector-index.js";
 
@@ -97,13 +97,6 @@ async function* batches(
 function bytesOf(item: Partial<Item> | null): number {
   const { vector, contents } = item ?? {};
   return 4 * (vector?.length ?? 0) + (typeof contents === "string" ? contents.length : 0);
-}
-
-/** An error about `items[i]` of one batch, with another name for its place. */
-export function shiftPosition(error: unknown, placeOf: (i: number) => string): unknown {
-  if (!(error instanceof SealdexError)) return error;
-  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));
-  return new SealdexError(error.code, message, { cause: error });
 }
 
 function isIterable(source: unknown): boolean {

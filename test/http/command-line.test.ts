@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
+import { buildModels } from "../embedding/small-models.js";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "../../server");
 const program = join(server, "bin/sealdex-server.js");
@@ -289,4 +290,29 @@ test("export and import move an index, and go on after a line that is no item", 
   ).rejects.toMatchObject({
     stderr: expect.stringContaining("--key-file"),
   });
+});
+
+test("import embeds texts with the models that the service has", async () => {
+  const localFolder = await buildModels();
+  const location = { location: "local", path: join(folder, "data") } as const;
+  const keyFile = join(folder, "index.key");
+  const indexKey = generateKey();
+  await writeFile(keyFile, indexKey);
+  const client = createClient({ indexLocation: location, models: { localFolder, offline: true } });
+  const index = await client.createIndex({ indexName: "texts", indexKey, embeddingModel: "small-embedder" });
+  const env = {
+    PATH: process.env.PATH,
+    SEALDEX_INDEX_LOCATION: "file:./data",
+    SEALDEX_MODEL_FOLDER: localFolder,
+    SEALDEX_MODEL_DOWNLOADS: "off",
+  };
+  const done = run(process.execPath, [program, "import", "--index", "texts", "--key-file", keyFile], {
+    cwd: folder,
+    env,
+  });
+  done.child.stdin?.end('{"id":"a","contents":"salmon swim upstream"}\n');
+  await done;
+  expect(await index.query({ queryContents: "salmon swim upstream", topK: 1 })).toMatchObject([{ id: "a" }]);
+  await client.close();
+  await rm(localFolder, { recursive: true });
 });

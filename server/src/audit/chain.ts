@@ -4,7 +4,8 @@
  * compute a MAC. FORMAT.md §9.
  */
 
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+import { deriveKey } from "../root-key.js";
 
 export interface AuditEvent {
   /** ISO 8601. */
@@ -36,7 +37,7 @@ export class ChainKey {
   readonly #key: KeyObject;
 
   constructor(rootKey: string) {
-    this.#key = createSecretKey(Buffer.from(hkdfSync("sha256", rootKey, "", label, 32)));
+    this.#key = deriveKey(rootKey, label);
   }
 
   /** The end of an empty chain. `id`: of the chain, so that no line passes for one of another. */

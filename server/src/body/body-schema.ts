@@ -23,20 +23,55 @@ export interface ArrayRule {
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
-/** With a compiler of its own, whose cache would otherwise hold the schemas of every service of the process. */
-function compile(schema: object) {
+/** The validators of one service: the compiler keeps every schema that it compiled. */
+export class BodySchemas {
   // Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
-  const ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
-  // As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
-  ajv.removeKeyword("additionalProperties");
-  ajv.addKeyword({
-    keyword: "additionalProperties",
-    type: "object",
-    schemaType: "boolean",
-    compile: (isOpen: boolean, parent) =>
-      isOpen ? () => true : closedTo((parent as Schema).properties ?? {}),
-  });
-  return ajv.compile(schema);
+  readonly #ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
+
+  constructor() {
+    // As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
+    this.#ajv.removeKeyword("additionalProperties");
+    this.#ajv.addKeyword({
+      keyword: "additionalProperties",
+      type: "object",
+      schemaType: "boolean",
+      compile: (isOpen: boolean, parent) =>
+        isOpen ? () => true : closedTo((parent as Schema).properties ?? {}),
+    });
+  }
+
+  /** The rules of the arrays directly below the top, by name. */
+  arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
+    const { properties = {} } = (body ?? {}) as Schema;
+    return new Map(
+      Object.entries(properties).flatMap(([name, schema]) => {
+        const arrays = alternatives(schema).filter(({ type }) => type === "array");
+        if (arrays.length === 0) return [];
+        const validate = this.#ajv.compile({ anyOf: arrays.map(({ items = {} }) => items) });
+        const maxItems = Math.max(...arrays.map((array) => array.maxItems ?? 0));
+        const faultsOf = (element: unknown) => {
+          if (validate(element)) return undefined;
+          const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
+          // That none of the alternatives fits is said by what is wrong with each.
+          return errors.filter(({ keyword }) => keyword !== "anyOf");
+        };
+        return [[name, { maxItems, faultsOf }] as const];
+      }),
+    );
+  }
+
+  /** A validator of the rest of the body, whose arrays have been checked. */
+  compileRest(body: unknown) {
+    const schema = body as Schema;
+    const properties = Object.entries(schema.properties ?? {}).map(
+      ([name, property]) =>
+        [
+          name,
+          { deprecated: property.deprecated === true, anyOf: alternatives(property).map(withoutElements) },
+        ] as const,
+    );
+    return this.#ajv.compile({ ...schema, properties: Object.fromEntries(properties) });
+  }
 }
 
 function closedTo(properties: Readonly<Record<string, Schema>>): SchemaValidateFunction {
@@ -48,39 +83,6 @@ function closedTo(properties: Readonly<Record<string, Schema>>): SchemaValidateF
     return false;
   };
   return validate;
-}
-
-/** The rules of the arrays directly below the top, by name. */
-export function arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
-  const { properties = {} } = (body ?? {}) as Schema;
-  return new Map(
-    Object.entries(properties).flatMap(([name, schema]) => {
-      const arrays = alternatives(schema).filter(({ type }) => type === "array");
-      if (arrays.length === 0) return [];
-      const validate = compile({ anyOf: arrays.map(({ items = {} }) => items) });
-      const maxItems = Math.max(...arrays.map((array) => array.maxItems ?? 0));
-      const faultsOf = (element: unknown) => {
-        if (validate(element)) return undefined;
-        const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
-        // That none of the alternatives fits is said by what is wrong with each.
-        return errors.filter(({ keyword }) => keyword !== "anyOf");
-      };
-      return [[name, { maxItems, faultsOf }] as const];
-    }),
-  );
-}
-
-/** A validator of the rest of the body, whose arrays have been checked. */
-export function compileRest(body: unknown) {
-  const schema = body as Schema;
-  const properties = Object.entries(schema.properties ?? {}).map(
-    ([name, property]) =>
-      [
-        name,
-        { deprecated: property.deprecated === true, anyOf: alternatives(property).map(withoutElements) },
-      ] as const,
-  );
-  return compile({ ...schema, properties: Object.fromEntries(properties) });
 }
 
 function alternatives(schema: Schema): readonly Schema[] {

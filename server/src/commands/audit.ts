@@ -1,7 +1,8 @@
 /** `sealdex-server audit verify`. */
 
 import type { Command } from "commander";
-import { openLocation, SealdexError } from "sealdex/core";
+import { openLocation } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { verifyLogs } from "../audit/verify.js";
 import { readSettings } from "../settings.js";
 
@@ -31,8 +32,4 @@ async function verify(given: string | undefined): Promise<void> {
   } finally {
     await store.close();
   }
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

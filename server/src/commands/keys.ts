@@ -2,7 +2,8 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import { openLocation, SealdexError } from "sealdex/core";
+import { openLocation } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { AuditLog } from "../audit/audit-log.js";
 import { isScope, type Scope, scopes } from "../keys/caller.js";
 import { checkDetails } from "../keys/key-details.js";
@@ -117,8 +118,4 @@ function parseExpiry(text: string, now: number): number {
   if (Number.isNaN(at))
     throw invalid("--expires: expected a time such as 12h or 90d, or a date such as 2027-12-31");
   return at;
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

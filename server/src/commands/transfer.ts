@@ -9,10 +9,10 @@ import {
   exportItems,
   type Filter,
   importItems,
-  SealdexError,
   type VectorForm,
   type VectorIndex,
 } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import { readSettings } from "../settings.js";
 
 interface IndexArguments {
@@ -100,13 +100,16 @@ async function withIndex(
   { index: indexName, keyFile }: IndexArguments,
   work: (index: VectorIndex) => Promise<void>,
 ): Promise<void> {
-  const { indexLocation, configLocation, anchorLocation, indexKey: provider } = readSettings(process.env);
+  const settings = readSettings(process.env);
+  const { indexLocation, configLocation, anchorLocation, indexKey: provider } = settings;
   const indexKey = keyFile === undefined ? provider : (await readFile(keyFile, "utf8")).trim();
   if (indexKey === undefined) {
     throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
   }
   const locations = { indexLocation, configLocation, ...(anchorLocation && { anchorLocation }) };
-  const client = createClient({ ...locations, automaticTraining: false });
+  // What clients of the service may ask for does not limit its operator.
+  const { allowed: _allowed, failWhileLoading: _failWhileLoading, ...models } = settings.models;
+  const client = createClient({ ...locations, models, automaticTraining: false });
   try {
     await work(await client.loadIndex({ indexName, indexKey }));
   } finally {
@@ -120,8 +123,4 @@ function parseFilter(text: string): Filter {
   } catch {
     throw invalid("--filter: expected JSON");
   }
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -1,6 +1,6 @@
 /** What an API key is to permit, checked before one is issued: over HTTP and on the command line. */
 
-import { SealdexError } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import type { KeyDetails } from "./key-record.js";
 
 const indexNameBytesMax = 128;
@@ -22,8 +22,4 @@ export function checkDetails(details: KeyDetails, now: number): KeyDetails {
     throw invalid("expires_at: expected a time in the future, in milliseconds since 1970");
   }
   return { ...details, scopes: [...new Set(scopes)], ...(indexes && { indexes: [...new Set(indexes)] }) };
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

@@ -5,7 +5,8 @@
  * that a party that can write to the configuration location cannot issue API keys or extend what they permit.
  */
 
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+import { deriveKey } from "../root-key.js";
 import type { Scope } from "./caller.js";
 import type { KeyText } from "./key-text.js";
 
@@ -44,8 +45,8 @@ export class RecordKeys {
   readonly #secret: KeyObject;
 
   constructor(rootKey: string) {
-    this.#record = derive(rootKey, labels.record);
-    this.#secret = derive(rootKey, labels.secret);
+    this.#record = deriveKey(rootKey, labels.record);
+    this.#secret = deriveKey(rootKey, labels.secret);
   }
 
   digest({ id, secret }: KeyText): Buffer {
@@ -83,9 +84,4 @@ export class RecordKeys {
 interface StoredRecord extends Omit<KeyRecord, "digest"> {
   readonly version: 1;
   readonly digest: string;
-}
-
-function derive(rootKey: string, label: string): KeyObject {
-  const bytes = hkdfSync("sha256", rootKey, "", label, 32);
-  return createSecretKey(Buffer.from(bytes));
 }
