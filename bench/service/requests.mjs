@@ -274,6 +274,12 @@ export const requests = [
     name: "query: $in of a string of 7 MB",
     path: query,
     body: filtered({ a: { $in: ["x".repeat(7_000_000)] } }),
+    status: 422,
+  },
+  {
+    name: "query: $in of a string of 2 MB",
+    path: query,
+    body: filtered({ a: { $in: ["x".repeat(2_000_000)] } }),
     status: 200,
   },
   {
@@ -290,11 +296,11 @@ export const requests = [
     status: 200,
   },
   {
-    name: "query: 254 comparisons with texts of 30 KB",
+    name: "query: 254 comparisons with texts of 8 KB",
     path: query,
     body: filtered(
       conditions(
-        range(127, (i) => ({ tags: { $gt: `${i}${"x".repeat(30_000)}`, $ne: `${i}${"y".repeat(30_000)}` } })),
+        range(127, (i) => ({ tags: { $gt: `${i}${"x".repeat(8_000)}`, $ne: `${i}${"y".repeat(8_000)}` } })),
       ),
     ),
     status: 200,
