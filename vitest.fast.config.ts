@@ -9,7 +9,7 @@ const slow = [
   "index/{automatic-training,codes-only,leakage,numeric-borders,tampering}",
   "keys/schedules",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
-  "operations/abort",
+  "operations/{abort,soak-service}",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
   "segment/columns",
   "storage/{conformance,gcs,outage}",

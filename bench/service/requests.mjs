@@ -56,6 +56,20 @@ const listIds = "/v1/vectors/list_ids";
 const open = (index) => JSON.stringify(index).slice(0, -1);
 const asked = vector(8, 1);
 const filtered = (filters) => ({ ...small, query_vectors: asked, filters });
+/** Different words, in so many characters. */
+const text = (length, step = 1) =>
+  range(length / 5, (i) => `w${i * step} `)
+    .join("")
+    .slice(0, length);
+const models = [
+  ["lexical", words],
+  ["semantic", texts],
+];
+/** A request alone, and many of it at the same time. */
+const alsoAtOnce = (atOnce, request) => [
+  request,
+  { ...request, name: `${request.name}, ${atOnce} at once`, atOnce },
+];
 const conditions = (operators) => ({ $or: range(operators.length, (i) => operators[i]) });
 
 export const requests = [
@@ -138,34 +152,12 @@ export const requests = [
     body: { ...words, items: range(2000, (i) => ({ id: `${i}`, contents: `word${i} `.repeat(1700) })) },
     status: 200,
   },
-  {
-    name: "upsert: 31 texts of 1 MB to embed, lexical",
+  ...models.map(([model, index]) => ({
+    name: `upsert: 31 texts of 1 MB to embed, ${model}`,
     path: upsert,
-    body: {
-      ...words,
-      items: range(31, (i) => ({
-        id: `${i}`,
-        contents: range(130_000, (j) => `w${i * j} `)
-          .join("")
-          .slice(0, 1_000_000),
-      })),
-    },
+    body: { ...index, items: range(31, (i) => ({ id: `${i}`, contents: text(1_000_000, i + 1) })) },
     status: 200,
-  },
-  {
-    name: "upsert: 31 texts of 1 MB to embed, semantic",
-    path: upsert,
-    body: {
-      ...texts,
-      items: range(31, (i) => ({
-        id: `${i}`,
-        contents: range(130_000, (j) => `w${i * j} `)
-          .join("")
-          .slice(0, 1_000_000),
-      })),
-    },
-    status: 200,
-  },
+  })),
   {
     name: "upsert: 30,000,000 brackets",
     path: upsert,
@@ -245,19 +237,12 @@ export const requests = [
     body: { ...small, query_vectors: asked, top_k: 10_000, greedy: true, include: [] },
     status: 200,
   },
-  {
+  ...alsoAtOnce(40, {
     name: "query: $in of 10,000 strings of 95 characters",
     path: query,
     body: filtered({ a: { $in: range(10_000, (i) => `${i}${"x".repeat(90)}`) } }),
     status: 200,
-  },
-  {
-    name: "query: the same, 40 at once",
-    path: query,
-    body: filtered({ a: { $in: range(10_000, (i) => `${i}${"x".repeat(90)}`) } }),
-    atOnce: 40,
-    status: 200,
-  },
+  }),
   {
     name: "query: $in of 19,000 numbers in two lists",
     path: query,
@@ -274,27 +259,26 @@ export const requests = [
     name: "query: $in of a string of 7 MB",
     path: query,
     body: filtered({ a: { $in: ["x".repeat(7_000_000)] } }),
-    status: 200,
+    status: 422,
   },
   {
+    name: "query: $in of a string of 2 MB",
+    path: query,
+    body: filtered({ a: { $in: ["x".repeat(2_000_000)] } }),
+    status: 200,
+  },
+  ...alsoAtOnce(20, {
     name: "query: 255 ranges",
     path: query,
     body: filtered(conditions(range(127, (i) => ({ n: { $gte: i * 70 + 0.5, $lt: i * 70 + 30 } })))),
     status: 200,
-  },
+  }),
   {
-    name: "query: 255 ranges, 20 at once",
-    path: query,
-    body: filtered(conditions(range(127, (i) => ({ n: { $gte: i * 70 + 0.5, $lt: i * 70 + 30 } })))),
-    atOnce: 20,
-    status: 200,
-  },
-  {
-    name: "query: 254 comparisons with texts of 30 KB",
+    name: "query: 254 comparisons with texts of 8 KB",
     path: query,
     body: filtered(
       conditions(
-        range(127, (i) => ({ tags: { $gt: `${i}${"x".repeat(30_000)}`, $ne: `${i}${"y".repeat(30_000)}` } })),
+        range(127, (i) => ({ tags: { $gt: `${i}${"x".repeat(8_000)}`, $ne: `${i}${"y".repeat(8_000)}` } })),
       ),
     ),
     status: 200,
@@ -313,28 +297,12 @@ export const requests = [
     body: filtered({ a: { $in: range(600, (i) => JSON.parse(`${"[".repeat(25)}${i}${"]".repeat(25)}`)) } }),
     status: 200,
   },
-  {
-    name: "query: a text of 1 MiB, semantic",
+  ...models.map(([model, index]) => ({
+    name: `query: a text of 1 MiB, ${model}`,
     path: query,
-    body: {
-      ...texts,
-      query_contents: range(180_000, (i) => `w${i} `)
-        .join("")
-        .slice(0, 2 ** 20),
-    },
+    body: { ...index, query_contents: text(2 ** 20) },
     status: 200,
-  },
-  {
-    name: "query: a text of 1 MiB, lexical",
-    path: query,
-    body: {
-      ...words,
-      query_contents: range(180_000, (i) => `w${i} `)
-        .join("")
-        .slice(0, 2 ** 20),
-    },
-    status: 200,
-  },
+  })),
   {
     name: "query: a text of 7 MiB, semantic",
     path: query,
@@ -376,8 +344,7 @@ export const requests = [
     body: { ...small, ids: range(10_000, (i) => `${i}`.padEnd(512, "x")) },
     status: 200,
   },
-  { name: "list_ids: all 10,000", path: listIds, body: small, status: 200 },
-  { name: "list_ids: all 10,000, 40 at once", path: listIds, body: small, atOnce: 40, status: 200 },
+  ...alsoAtOnce(40, { name: "list_ids: all 10,000", path: listIds, body: small, status: 200 }),
   {
     name: "delete: 10,000 unknown ids of 512 bytes",
     path: remove,

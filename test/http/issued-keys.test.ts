@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "vitest";
 import { type BlobStore, openLocation } from "../../src/core.js";
-import { decodeKeyText } from "../../server/src/keys/key-text.js";
+import { decodeKeyText, encodeKeyText } from "../../server/src/keys/key-text.js";
 import { IssuedKeys, trustMs } from "../../server/src/keys/issued-keys.js";
 import { KeyStore } from "../../server/src/keys/key-store.js";
 
@@ -28,6 +28,11 @@ beforeEach(() => {
   keys = new KeyStore(storage, rootKey, () => now);
   issued = new IssuedKeys(keys);
 });
+
+/** What another process with the same root key knows about issued keys. */
+function inAnotherProcess(store: BlobStore): IssuedKeys {
+  return new IssuedKeys(new KeyStore(store, rootKey, () => now));
+}
 
 /** Replaces a stored record: blobs cannot be overwritten. */
 async function replace(key: string, bytes: Uint8Array): Promise<void> {
@@ -66,7 +71,6 @@ test("a key identifies its caller with its scopes and indexes", async () => {
 
 test("the right id with another secret is refused", async () => {
   const first = await keys.create({ name: "a", scopes: ["read"] });
-  const { encodeKeyText } = await import("../../server/src/keys/key-text.js");
   const forged = encodeKeyText({ id: first.record.id, secret: Buffer.alloc(32) });
   expect(await issued.callerOf(first.apiKey, mayRead)).toBeDefined();
   expect(await issued.callerOf(forged, mayRead)).toBeUndefined();
@@ -83,7 +87,7 @@ test("a key is refused from the moment of its expiry", async () => {
 
 test("a revocation by another process is noticed when the record is older than it is trusted for", async () => {
   const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
-  const other = new IssuedKeys(new KeyStore(storage, rootKey, () => now));
+  const other = inAnotherProcess(storage);
   expect(await other.callerOf(apiKey, mayRead)).toBeDefined();
   await issued.revoke(record.id);
   expect(await issued.callerOf(apiKey, mayRead)).toBeUndefined();
@@ -106,7 +110,7 @@ test("a storage that does not respond is waited for only when the record can be 
   const failing = { ...storage, read: async () => Promise.reject(new Error("no answer")) };
   let current: BlobStore = storage;
   const switched = { ...storage, read: async (key: string) => current.read(key) };
-  const process = new IssuedKeys(new KeyStore(switched, rootKey, () => now));
+  const process = inAnotherProcess(switched);
   expect(await process.callerOf(apiKey, mayRead)).toBeDefined();
   current = failing;
   now += trustMs - 1;
@@ -119,7 +123,7 @@ test("a storage that does not respond is waited for only when the record can be 
 
 test("a clock that is set back does not prolong a revoked key", async () => {
   const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
-  const other = new IssuedKeys(new KeyStore(storage, rootKey, () => now));
+  const other = inAnotherProcess(storage);
   expect(await other.callerOf(apiKey, mayRead)).toBeDefined();
   await issued.revoke(record.id);
   now -= 3_600_000;

@@ -2,19 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  type Client,
   generateKey,
   type IndexConfigInput,
   type Item,
   type ItemChange,
   type VectorIndex,
 } from "../../src/core.js";
+import type { Service } from "./behaviour.js";
 import { drain } from "./listing.js";
-
-interface Service {
-  readonly client: Client;
-  close(): Promise<void>;
-}
 
 const types: readonly IndexConfigInput[] = [
   { type: "ivfflat" },

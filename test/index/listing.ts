@@ -1,14 +1,10 @@
 /** How items are counted and listed, wherever an index runs: a part of the suite that every index passes. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, type Filter, generateKey, type Item, type VectorIndex } from "../../src/core.js";
+import { type Filter, generateKey, type Item, type VectorIndex } from "../../src/core.js";
 import { compileFilter } from "../../src/filter.js";
 import { seededRandom } from "../../src/engine/random.js";
-
-interface Service {
-  readonly client: Client;
-  close(): Promise<void>;
-}
+import type { Service } from "./behaviour.js";
 
 const filters: readonly Filter[] = [
   { year: 2001 },

@@ -5,7 +5,7 @@ import { type BlobStore, createClient, generateKey, SealdexError } from "../../s
 import { generationOf } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { IndexConfigInput, VectorIndex } from "../../src/vector-index.js";
-import { faultyStore } from "../protocol/faulty-store.js";
+import { faultyStore, switchedStore } from "../protocol/faulty-store.js";
 
 const indexName = "renewed";
 const queryVector = Array.from({ length: 16 }, (_, i) => Math.cos(i));
@@ -92,22 +92,16 @@ test("a store that fails at any call leaves the index as it was, and the next ca
   for (let call = 0; ; call += 3) {
     const store = createMemoryStore();
     const { indexKey } = await newIndex(store);
-    let through = store as BlobStore;
-    const index = await open({
-      read: (...args) => through.read(...args),
-      create: (...args) => through.create(...args),
-      list: (...args) => through.list(...args),
-      delete: (...args) => through.delete(...args),
-      close: async () => undefined,
-    }).loadIndex({ indexName, indexKey });
+    const switched = switchedStore(store);
+    const index = await open(switched).loadIndex({ indexName, indexKey });
     const before = await state(index);
     const faulty = faultyStore(store, call, "loses the acknowledgement");
-    through = faulty;
+    switched.target = faulty;
     const outcome = await index.reencrypt().then(
       () => "done",
       (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
     );
-    through = store;
+    switched.target = store;
     if (faulty.struck === undefined) {
       expect(outcome).toBe("done");
       break;

@@ -12,7 +12,7 @@ import { generationOf, openObject, sealObject } from "../../src/crypto/sealed-ob
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 import { startService } from "../http/service.js";
-import { faultyStore, mishaps } from "../protocol/faulty-store.js";
+import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 
 const indexName = "shared";
@@ -26,6 +26,15 @@ async function newIndex(store: BlobStore) {
   const index = await open(store).createIndex({ indexName, indexKey });
   await index.upsert([{ id: "a", vector: [1, 2], contents: "first" }]);
   return { index, indexKey };
+}
+
+/** An index with a wrap for one other holder, "reader" or "writer". */
+async function sharedIndex(access: "read-only" | "read-write") {
+  const store = createMemoryStore();
+  const { index, indexKey } = await newIndex(store);
+  const key = generateKey();
+  await index.wraps.add({ name: access === "read-only" ? "reader" : "writer", key, access });
+  return { store, index, indexKey, key };
 }
 
 function load(store: BlobStore, indexKey: string) {
@@ -55,10 +64,7 @@ const management: Record<string, (index: VectorIndex) => Promise<unknown>> = {
 };
 
 test("a reader reads everything and changes nothing: it stores not one byte", async () => {
-  const store = createMemoryStore();
-  const { index } = await newIndex(store);
-  const key = generateKey();
-  await index.wraps.add({ name: "reader", key, access: "read-only" });
+  const { store, key } = await sharedIndex("read-only");
   const before = await store.list("");
   const reader = await load(store, key);
   expect(await reader.get(["a"])).toMatchObject([{ id: "a", contents: "first" }]);
@@ -71,10 +77,7 @@ test("a reader reads everything and changes nothing: it stores not one byte", as
 });
 
 test("a writer changes items, and manages no keys", async () => {
-  const store = createMemoryStore();
-  const { index } = await newIndex(store);
-  const key = generateKey();
-  await index.wraps.add({ name: "writer", key, access: "read-write" });
+  const { store, index, key } = await sharedIndex("read-write");
   const writer = await load(store, key);
   for (const name of ["upsert", "delete", "compact"] as const) await changes[name](writer);
   expect(await index.listIds()).toEqual(["b"]);
@@ -209,18 +212,12 @@ describe("revoking a wrap", () => {
         const [gone, stays] = [generateKey(), generateKey()];
         await index.wraps.add({ name: "gone", key: gone, access: "read-write" });
         await index.wraps.add({ name: "stays", key: stays, access: "read-write" });
-        let through = store as BlobStore;
-        const owner = await open({
-          read: (...args) => through.read(...args),
-          create: (...args) => through.create(...args),
-          list: (...args) => through.list(...args),
-          delete: (...args) => through.delete(...args),
-          close: async () => undefined,
-        }).loadIndex({ indexName, indexKey });
+        const switched = switchedStore(store);
+        const owner = await load(switched, indexKey);
         const faulty = faultyStore(store, call, mishap);
-        through = faulty;
+        switched.target = faulty;
         const outcome = await codeOf(owner.wraps.revoke("gone"));
-        through = store;
+        switched.target = store;
         if (faulty.struck === undefined) {
           expect(outcome).toBe("done");
           break;
@@ -237,10 +234,7 @@ describe("revoking a wrap", () => {
 
 describe("an attacker with a key and the storage", () => {
   test("that is a reader's makes no commit that anybody accepts", async () => {
-    const store = createMemoryStore();
-    const { index, indexKey } = await newIndex(store);
-    const key = generateKey();
-    await index.wraps.add({ name: "reader", key, access: "read-only" });
+    const { store, index, indexKey, key } = await sharedIndex("read-only");
     const other = await load(store, indexKey);
     await other.count();
     await forge(store, await newestManifest(store, key));
@@ -250,19 +244,13 @@ describe("an attacker with a key and the storage", () => {
   });
 
   test("that is a writer's makes one: the test forges what it means to", async () => {
-    const store = createMemoryStore();
-    const { index } = await newIndex(store);
-    const key = generateKey();
-    await index.wraps.add({ name: "writer", key, access: "read-write" });
+    const { store, index, key } = await sharedIndex("read-write");
     await forge(store, await newestManifest(store, key));
     expect(await index.count()).toBe(0);
   });
 
   test("that was a writer's until it was revoked makes none any more", async () => {
-    const store = createMemoryStore();
-    const { index, indexKey } = await newIndex(store);
-    const key = generateKey();
-    await index.wraps.add({ name: "writer", key, access: "read-write" });
+    const { store, index, indexKey, key } = await sharedIndex("read-write");
     const before = await newestManifest(store, key);
     const other = await load(store, indexKey);
     await other.count();
@@ -301,10 +289,7 @@ test("an access that ends opens nothing from then on, in processes that are open
 });
 
 test("rotating the owner's key leaves the keys of others as they are", async () => {
-  const store = createMemoryStore();
-  const { index } = await newIndex(store);
-  const key = generateKey();
-  await index.wraps.add({ name: "writer", key, access: "read-write" });
+  const { store, index, key } = await sharedIndex("read-write");
   const writer = await load(store, key);
   await index.rotateKey(generateKey());
   await writer.upsert([{ id: "b", vector: [2, 3] }]);
@@ -352,10 +337,7 @@ test("of wraps that two processes add at the same time none is lost", async () =
 });
 
 test("over HTTP a reader's key reads, and its changes are refused", async () => {
-  const store = createMemoryStore();
-  const { index, indexKey } = await newIndex(store);
-  const key = generateKey();
-  await index.wraps.add({ name: "reader", key, access: "read-only" });
+  const { store, indexKey, key } = await sharedIndex("read-only");
   const service = await startService({ indexLocation: store });
   const client = createClient(service.address);
   try {

@@ -5,10 +5,10 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
+import { createClient, generateKey, SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
-import { faultyStore, mishaps } from "../protocol/faulty-store.js";
+import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 
 const runs = Number(process.env.SEALDEX_SCHEDULES ?? 25);
 const indexName = "scheduled";
@@ -51,17 +51,8 @@ function codeOf(call: Promise<unknown>): Promise<string> {
 /** One process for everybody, whose storage fails when a step says so. */
 class Run {
   readonly store = createMemoryStore();
-  #through: BlobStore = this.store;
-  readonly #client = createClient({
-    indexLocation: {
-      read: (...args) => this.#through.read(...args),
-      create: (...args) => this.#through.create(...args),
-      list: (...args) => this.#through.list(...args),
-      delete: (...args) => this.#through.delete(...args),
-      close: async () => undefined,
-    },
-    automaticTraining: false,
-  });
+  readonly #switched = switchedStore(this.store);
+  readonly #client = createClient({ indexLocation: this.#switched, automaticTraining: false });
   readonly #holders = new Map<string, Holder>();
   /** Keys that opened the index once and must not any more, with what their holders have open. */
   readonly #revoked: Holder[] = [];
@@ -100,9 +91,9 @@ class Run {
     taken: Parameters<Run["step"]>[0],
     { call, mishap }: { call: number; mishap: (typeof mishaps)[number] },
   ) {
-    this.#through = faultyStore(this.store, call, mishap);
+    this.#switched.target = faultyStore(this.store, call, mishap);
     const outcome = await this.step(taken);
-    this.#through = this.store;
+    this.#switched.target = this.store;
     // What was interrupted is repeated by whoever may: then it is as if nothing had happened.
     if (outcome === "storage_unavailable") await this.#recover(taken);
   }

@@ -3,21 +3,13 @@
 
 import { EmbeddedClient } from "../../dist/esm/encrypted-index/embedded-client.js";
 import { generateKey } from "../../dist/esm/core.js";
+import { clock, heldBytes } from "./soak-measure.mjs";
 
 const [warmUp, pairs] = process.argv.slice(2).map(Number);
 const d = 16;
 const items = 200;
 const metadataBytes = 100;
 
-// Time passes with each call, so that garbage is collected as in a process that lives for days: it would count as a leak of
-// the storage location, which is in memory.
-let now = Date.now();
-const clock = {
-  wall: () => (now += 1000),
-  steady: () => now,
-  pause: () => new Promise(setImmediate),
-  after: () => () => undefined,
-};
 const client = new EmbeddedClient({ indexLocation: { location: "memory" }, automaticTraining: false }, clock);
 const options = { indexName: "soak", indexKey: generateKey() };
 const index = await client.createIndex(options);
@@ -49,14 +41,9 @@ async function pair(round) {
 }
 
 async function report(done) {
-  // Some rounds: finalizers run between turns of the event loop, and what they let go is collected after it.
-  for (let i = 0; i < 5; i++) {
-    globalThis.gc();
-    await new Promise(setImmediate);
-  }
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  const held = await heldBytes();
   const { kernelBytes, cacheBytes } = (await index.describe()).memory;
-  const bytes = heapUsed + arrayBuffers + kernelBytes;
+  const bytes = held + kernelBytes;
   process.stdout.write(`${JSON.stringify({ pairs: done, bytes, cacheBytes })}\n`);
 }
 

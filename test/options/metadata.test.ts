@@ -1,18 +1,10 @@
 /** Metadata that JSON would change are refused, by the library and by its HTTP client, and filters refuse the same. */
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Client, createClient, generateKey, type VectorIndex } from "../../src/core.js";
-import { startService } from "../http/service.js";
+import { beforeAll, describe, expect, test } from "vitest";
+import { generateKey, type VectorIndex } from "../../src/core.js";
+import { startBoth } from "../http/both-clients.js";
 
-const service = await startService();
-const clients: Record<string, Client> = {
-  embedded: createClient({ indexLocation: { location: "memory" } }),
-  "over HTTP": createClient(service.address),
-};
-afterAll(async () => {
-  for (const client of Object.values(clients)) await client.close();
-  await service.close();
-});
+const { clients } = await startBoth();
 
 class Point {
   x = 1;

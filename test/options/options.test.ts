@@ -3,7 +3,7 @@
  * and of clients over HTTP alike.
  */
 
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   type Client,
   createClient,
@@ -23,17 +23,9 @@ import {
   updateSelectionOptions,
 } from "../../src/method-options.js";
 import type { OptionNames } from "../../src/option-names.js";
-import { startService } from "../http/service.js";
+import { startBoth } from "../http/both-clients.js";
 
-const service = await startService();
-const clients: Record<string, Client> = {
-  embedded: createClient({ indexLocation: { location: "memory" } }),
-  "over HTTP": createClient(service.address),
-};
-afterAll(async () => {
-  for (const client of Object.values(clients)) await client.close();
-  await service.close();
-});
+const { service, clients } = await startBoth();
 
 const { signal } = new AbortController();
 const model = "sealdex/lexical-16";

@@ -49,3 +49,20 @@ export function faultyStore(store: BlobStore, number: number, mishap: Mishap): F
     async close() {},
   };
 }
+
+/** A store whose calls go to another while it is open: to one that goes wrong, and back. */
+export interface SwitchedStore extends BlobStore {
+  target: BlobStore;
+}
+
+export function switchedStore(target: BlobStore): SwitchedStore {
+  const store: SwitchedStore = {
+    target,
+    read: (...args) => store.target.read(...args),
+    create: (...args) => store.target.create(...args),
+    list: (...args) => store.target.list(...args),
+    delete: (...args) => store.target.delete(...args),
+    async close() {},
+  };
+  return store;
+}

@@ -1,9 +1,7 @@
 /** Export, import and ingest: bit for bit, in order, no further ahead than needed. */
 
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
-  type Client,
-  createClient,
   exportItems,
   generateKey,
   importItems,
@@ -11,18 +9,10 @@ import {
   type Item,
   type VectorIndex,
 } from "../../src/core.js";
-import { startService } from "../http/service.js";
+import { startBoth } from "../http/both-clients.js";
 import { drain } from "../index/listing.js";
 
-const service = await startService();
-const clients: Record<string, Client> = {
-  embedded: createClient({ indexLocation: { location: "memory" } }),
-  "over HTTP": createClient(service.address),
-};
-afterAll(async () => {
-  for (const client of Object.values(clients)) await client.close();
-  await service.close();
-});
+const { clients } = await startBoth();
 let made = 0;
 
 describe.each(Object.keys(clients))("%s", (where) => {
