@@ -76,9 +76,11 @@ const serverTable: Record<string, string> = {
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
   "settings.ts": "index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
+  "config-file.ts": "sealdex/wire yaml",
+  "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "app.ts metrics.ts audit/ keys/ settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
-  "main.ts": "commands/ settings-help.ts commander sealdex/core node:fs",
+    "app.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
+  "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 
 /** Allowed imports: a folder or file of src/, and the folders, files and packages it may use besides itself. */

@@ -59,12 +59,18 @@ function parseJson(text: string): StorageLocation | undefined {
       [name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value] as const,
   );
   const isField = ([name, value]: readonly [string, unknown]) =>
-    fields.includes(name) && typeof value === (name === "allowEviction" ? "boolean" : "string");
+    fields.includes(name) && (name === "allowEviction" ? isSwitch(value) : typeof value === "string");
   if (!entries.every(isField)) return undefined;
   const location = Object.fromEntries(entries) as Record<string, unknown>;
+  if ("allowEviction" in location) location.allowEviction = String(location.allowEviction) === "true";
   return locations.includes(location.location as string)
     ? (location as unknown as StorageLocation)
     : undefined;
+}
+
+/** Texts too, since all values of a file of settings are texts. */
+function isSwitch(value: unknown): boolean {
+  return typeof value === "boolean" || value === "true" || value === "false";
 }
 
 function parseUrl(text: string): StorageLocation | undefined {

@@ -7,6 +7,7 @@ import { addAuditCommand } from "./commands/audit.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
+import { loadSettings } from "./load-settings.js";
 import { settingsHelp } from "./settings-help.js";
 
 const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
@@ -14,13 +15,17 @@ const { version } = JSON.parse(manifest) as { version: string };
 
 const program = new Command("sealdex-server")
   .description("The Sealdex encrypted vector index as an HTTP service.")
-  .version(version);
+  .version(version)
+  .option("--config <file>", "a YAML file with settings (default: SEALDEX_CONFIG)")
+  .configureHelp({ showGlobalOptions: true });
+
+const settings = () => loadSettings(process.env, program.opts<{ config?: string }>().config);
 
 program
   .command("serve")
-  .description("Start the service. Settings come from SEALDEX_* environment variables.")
+  .description("Start the service. Settings come from SEALDEX_* environment variables and a file.")
   .addHelpText("after", () => `\n${settingsHelp()}`)
-  .action(() => serve(version));
+  .action(() => serve(settings(), version));
 
 program
   .command("generate-key")
@@ -31,9 +36,9 @@ program
     process.stdout.write(`${generateKey()}\n`);
   });
 
-addKeysCommand(program);
-addAuditCommand(program);
-addTransferCommands(program);
+addKeysCommand(program, settings);
+addAuditCommand(program, settings);
+addTransferCommands(program, settings);
 
 try {
   await program.parseAsync();

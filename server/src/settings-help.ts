@@ -1,4 +1,4 @@
-/** What `serve --help` says of the environment. The README has the same table. */
+/** What `serve --help` says of the settings. The README has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
 import { defaultLimits, type Limits } from "./limits.js";
@@ -72,6 +72,11 @@ export const variables: readonly Variable[] = [
     "SEALDEX_HOST",
     "`127.0.0.1`",
     "Address to listen on. Put a proxy with TLS before any other, since keys travel in requests; the service logs a warning.",
+  ),
+  variable(
+    "SEALDEX_CONFIG",
+    "none",
+    "A YAML file with settings, as is `--config`: `index_location` in it is `SEALDEX_INDEX_LOCATION`. The environment wins.",
   ),
   variable("SEALDEX_PORT", "`8000`", "0 lets the system choose."),
   ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>

@@ -32,6 +32,9 @@ export interface Settings {
   readonly limits: Partial<Limits>;
 }
 
+/** Reads the settings when a command needs them: `generate-key` needs none. Throws `invalid_request`. */
+export type ReadSettings = () => Settings;
+
 /** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
 const apiKeyLengthMin = 16;
 /** Of the root key: what it authenticates can be attacked by trying out root keys, without asking the service. */
@@ -106,8 +109,10 @@ function parseMilliseconds(text: string, name: string): number {
 }
 
 function parseSwitch(text: string, name: string): boolean {
-  if (text !== "on" && text !== "off") throw invalid(`${name}: expected on or off`);
-  return text === "on";
+  // YAML writes true and false.
+  if (text === "on" || text === "true") return true;
+  if (text === "off" || text === "false") return false;
+  throw invalid(`${name}: expected on or off`);
 }
 
 /**

@@ -100,6 +100,22 @@ test.each<[string, Record<string, string>, RegExp]>([
   await expect(attempt).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
 });
 
+test("serve takes its settings from a file, and warns of variables that are no settings", async () => {
+  const file = 'index_location: "memory:"\nroot_key: ${KEY}${KEY}\nport: 0\nhost: 127.0.0.1\n';
+  await writeFile(join(folder, "sealdex.yaml"), file);
+  const baseUrl = await serve({
+    SEALDEX_CONFIG: "sealdex.yaml",
+    KEY: "0123456789abcdef",
+    SEALDEX_PROT: "saffron",
+  });
+  const headers = { "X-API-Key": "0123456789abcdef".repeat(2) };
+  expect((await fetch(`${baseUrl}/v1/indexes/list`, { headers })).status).toBe(200);
+  expect(output).toMatch(/"level":40.*SEALDEX_PROT.*did you mean/);
+  expect(output).not.toMatch(/saffron|0123456789abcdef/);
+  const { stdout } = await run(process.execPath, [program, "keys", "create", "--help"]);
+  expect(stdout).toContain("--config <file>");
+});
+
 test.each(["file:/proc/x", "file:/proc/x/y/z", "file:/dev/null/x", "file:/etc/hostname"])(
   "serve refuses the location %s, which cannot hold an index, and says so in one line",
   async (location) => {

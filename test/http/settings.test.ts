@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { limitSettings } from "../../server/src/limit-settings.js";
 import { defaultLimits, type Limits } from "../../server/src/limits.js";
 import { settingsHelp, variables } from "../../server/src/settings-help.js";
+import { loadSettings } from "../../server/src/load-settings.js";
 import { readSettings, requireKeys } from "../../server/src/settings.js";
 
 const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
@@ -234,7 +235,7 @@ test("the README and --help list the variables that are read, with their default
     {},
     { get: (_, name) => (read.add(String(name)), required[name as keyof typeof required]) },
   );
-  readSettings(environment);
+  loadSettings(environment);
   expect(rows.map((row) => /SEALDEX_\w+/.exec(row)?.[0]).sort()).toEqual([...read].sort());
   for (const name of read) expect(settingsHelp()).toContain(`  ${name} (default: `);
 });

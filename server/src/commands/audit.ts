@@ -4,9 +4,9 @@ import type { Command } from "commander";
 import { openLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import { verifyLogs } from "../audit/verify.js";
-import { readSettings } from "../settings.js";
+import type { ReadSettings } from "../settings.js";
 
-export function addAuditCommand(program: Command): void {
+export function addAuditCommand(program: Command, read: ReadSettings): void {
   program
     .command("audit")
     .description("Check the audit log.")
@@ -14,12 +14,12 @@ export function addAuditCommand(program: Command): void {
     .description(
       "Check every file of the audit log. Needs SEALDEX_ROOT_KEY and the locations of the service.",
     )
-    .action(verify);
+    .action((folder: string | undefined) => verify(folder, read));
 }
 
 /** Prints one line per file. The exit code is 1 if any was changed, shortened or removed. */
-async function verify(given: string | undefined): Promise<void> {
-  const { rootKey, configLocation, indexLocation, auditFolder } = readSettings(process.env);
+async function verify(given: string | undefined, read: ReadSettings): Promise<void> {
+  const { rootKey, configLocation, indexLocation, auditFolder } = read();
   const folder = given ?? auditFolder;
   if (folder === undefined) throw invalid("audit verify: expected a folder, or SEALDEX_AUDIT_FOLDER");
   if (rootKey === undefined) throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service");

@@ -9,12 +9,14 @@ import { isScope, type Scope, scopes } from "../keys/caller.js";
 import { checkDetails } from "../keys/key-details.js";
 import type { KeyDetails, KeyRecord } from "../keys/key-record.js";
 import { KeyStore } from "../keys/key-store.js";
-import { readSettings } from "../settings.js";
+import type { ReadSettings, Settings } from "../settings.js";
 
 interface AuditedKey {
   readonly action: string;
   readonly key: string;
 }
+
+type Work = (store: KeyStore) => Promise<AuditedKey | undefined>;
 
 interface CreateOptions {
   readonly name: string;
@@ -25,7 +27,8 @@ interface CreateOptions {
 
 const unitMs = { h: 3_600_000, d: 86_400_000 };
 
-export function addKeysCommand(program: Command): void {
+export function addKeysCommand(program: Command, read: ReadSettings): void {
+  const withStore = (work: Work) => runWithStore(read(), work);
   const keys = program
     .command("keys")
     .description("Issue, list and revoke API keys. Needs SEALDEX_ROOT_KEY and the locations of the service.");
@@ -55,8 +58,8 @@ export function addKeysCommand(program: Command): void {
 }
 
 /** Runs a command; if it names the key that it created or revoked, that is recorded in the audit log. */
-async function withStore(work: (store: KeyStore) => Promise<AuditedKey | undefined>): Promise<void> {
-  const { rootKey, configLocation, indexLocation, auditFolder } = readSettings(process.env);
+async function runWithStore(settings: Settings, work: Work): Promise<void> {
+  const { rootKey, configLocation, indexLocation, auditFolder } = settings;
   if (rootKey === undefined) {
     throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service, which authenticates API keys");
   }

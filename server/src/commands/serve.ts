@@ -4,15 +4,15 @@ import { checkLocations, createClient, openLocation, type StorageLocation } from
 import { createApp } from "../app.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { Metrics } from "../metrics.js";
-import { readSettings, requireKeys } from "../settings.js";
+import { unknownVariables } from "../load-settings.js";
+import { requireKeys, type Settings } from "../settings.js";
 
 /** How long the storage may take to respond for the service to count as ready. */
 const readyMsMax = 5000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
 /** `version`: what `/v1/health` reports. */
-export async function serve(version: string): Promise<void> {
-  const settings = readSettings(process.env);
+export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
   const { host, port, apiKeys, rootKey, trustProxy, limits, auditFolder, indexKey, ...clientOptions } =
     settings;
@@ -82,6 +82,7 @@ export async function serve(version: string): Promise<void> {
       "API keys and index keys travel unencrypted to this address: put a proxy with TLS before it",
     );
   }
+  for (const message of unknownVariables(process.env)) app.log.warn(message);
   await app.listen({ host, port });
 }
 

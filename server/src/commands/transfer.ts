@@ -13,12 +13,14 @@ import {
   type VectorIndex,
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import { readSettings } from "../settings.js";
+import type { ReadSettings, Settings } from "../settings.js";
 
 interface IndexArguments {
   readonly index: string;
   readonly keyFile?: string;
 }
+
+type Work = (index: VectorIndex) => Promise<void>;
 
 interface ExportArguments extends IndexArguments {
   readonly filter?: string;
@@ -31,7 +33,9 @@ interface ImportArguments extends IndexArguments {
   readonly skipUnchanged?: boolean;
 }
 
-export function addTransferCommands(program: Command): void {
+export function addTransferCommands(program: Command, read: ReadSettings): void {
+  const withIndex = (options: IndexArguments, work: Work) => runWithIndex(read(), options, work);
+
   program
     .command("export")
     .description(
@@ -96,11 +100,11 @@ async function importFrom(
   }
 }
 
-async function withIndex(
+async function runWithIndex(
+  settings: Settings,
   { index: indexName, keyFile }: IndexArguments,
-  work: (index: VectorIndex) => Promise<void>,
+  work: Work,
 ): Promise<void> {
-  const settings = readSettings(process.env);
   const { indexLocation, configLocation, anchorLocation, indexKey: provider } = settings;
   const indexKey = keyFile === undefined ? provider : (await readFile(keyFile, "utf8")).trim();
   if (indexKey === undefined) {
