@@ -11,6 +11,7 @@ import type { Embedder } from "../../src/embedding/embedder.js";
 import { SealdexError } from "../../src/errors.js";
 import { LexicalEmbeddings } from "../../src/langchain/lexical-embeddings.js";
 import { lexicalVector, lexicalVectorInPieces } from "../../src/embedding/lexical.js";
+import { turnsDuring } from "../threads/turns.js";
 
 function embedderByName(name: string): Embedder {
   return builtInEmbedder(name) ?? new Models().embedder(name, "embedding model");
@@ -284,20 +285,23 @@ describe("embedders", () => {
     await expect(embedder.embedQuery(undefined as unknown as string)).rejects.toThrow(SealdexError);
   });
 
-  test("other work gets its turn during a large batch", async () => {
-    let turns = 0;
-    let running = true;
-    const count = () => {
-      turns++;
-      if (running) setImmediate(count);
+  test("other work gets its turn between the texts of a batch, and within long ones", async () => {
+    const short = Array.from({ length: 240 }, (_, i) => `one kilobyte of text ${i} `.repeat(40));
+    const long = Array.from({ length: 200_000 }, (_, i) => `word${i}`).join(" ");
+    const embedder = lexicalEmbedder(64);
+    let vectors: readonly ArrayLike<number>[] = [];
+    const embed = (texts: string[]) => async () => {
+      vectors = await embedder.embedDocuments(texts);
     };
-    setImmediate(count);
-    const text = "one kilobyte of text ".repeat(48);
-    const vectors = await lexicalEmbedder(64).embedDocuments(Array.from({ length: 3000 }, () => text));
-    running = false;
-    expect(vectors).toHaveLength(3000);
-    expect(vectors[2999]).toEqual(lexicalVector(text, 64));
-    expect(turns).toBeGreaterThanOrEqual(10);
+    // A millisecond per look at the clock, of which there is one per text, and one per 32,768 characters of a long one.
+    expect(await turnsDuring(embed(short), 1)).toBeGreaterThanOrEqual(240 / 9);
+    expect(vectors).toHaveLength(240);
+    expect(vectors[239]).toEqual(lexicalVector(short[239], 64));
+    expect(await turnsDuring(embed([long, `${long}é`]), 8)).toBeGreaterThanOrEqual(
+      (2 * long.length) / 32_768,
+    );
+    expect(vectors[0]).toEqual(lexicalVector(long, 64));
+    expect(vectors[1]).toEqual(lexicalVector(`${long}é`, 64));
   });
 
   test("the nearest of a few passages answers the question", async () => {

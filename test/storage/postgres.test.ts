@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { Pool } from "pg";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { outageConformance, storageConformance } from "../../src/storage/conformance.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
@@ -13,6 +13,8 @@ import { Peer, raceTwoProcesses } from "./peer.js";
 const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
 const unlessInstalled = { skip: !canStart(postgres) };
+
+afterEach(() => void vi.useRealTimers());
 
 let made = 0;
 const newTable = () => `test_${process.pid}_${Date.now()}_${made++}`;
@@ -164,13 +166,21 @@ describe("a postgres location", unlessThere, () => {
 
   test("gives up what takes too long, and goes on", async () => {
     const tableName = newTable();
-    const store = createPostgresStore({ connectionString, tableName, timeoutMs: 500 });
+    const store = createPostgresStore({ connectionString, tableName });
     await store.create("a", Uint8Array.of(1));
     await withPool(connectionString, async (pool) => {
       const holder = await pool.connect();
       await holder.query("BEGIN");
       await holder.query(`LOCK TABLE "${tableName}" IN ACCESS EXCLUSIVE MODE`);
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
       const calls = Array.from({ length: 25 }, () => failure(store.read("a")));
+      const blocked = "SELECT count(*)::int AS n FROM pg_locks WHERE relation = $1::regclass AND NOT granted";
+      // Ten at once. The server does not notice that the clients of the earlier ones have gone.
+      for (const waiting of [10, 20, 25]) {
+        while ((await holder.query<{ n: number }>(blocked, [tableName])).rows[0].n < waiting);
+        await vi.advanceTimersByTimeAsync(30_000);
+      }
+      vi.useRealTimers();
       for (const error of await Promise.all(calls)) {
         expect(error).toMatchObject({ code: "storage_unavailable", cause: { code: "ETIMEDOUT" } });
       }
