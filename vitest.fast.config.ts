@@ -1,32 +1,53 @@
 import { configDefaults, defineConfig } from "vitest/config";
 import ClosingReporter from "./test/closing-reporter.js";
-import base from "./vitest.config.js";
+import { common } from "./vitest.config.js";
 
 /** Suites that take several seconds of a processor each: they test in depth what the fast tier tests in short. */
 const slow = [
   "embedding/{images,packages,questions,real-models}",
-  "http/{body,command-line,cyborgdb,faults,langchain,results}",
-  "index/{automatic-training,codes-only,leakage,numeric-borders,tampering}",
-  "keys/schedules",
+  "http/{body,command-line,cyborgdb,faults,langchain,models,results}",
+  "index/{automatic-training,codes-only,leakage,numeric-borders,recall,tampering,warm-search}",
+  "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
-  "operations/{abort,soak-service}",
+  "operations/{abort,compact-large,soak,soak-service}",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
-  "segment/columns",
-  "storage/{conformance,gcs,outage}",
+  "segment/{columns,id-table}",
+  "storage/{conformance,gcs,object-store,outage}",
   "tamper/attacker",
+  "threads/kernel-threads",
   "types/typescript",
 ];
+
+/** Suites that look at the memory or the kernels of their process. */
+const alone = ["engine/memory", "operations/kernel-calls"];
+
+const files = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 
 const skips =
   "Skipped here: the slow suites, tests that need Redis, PostgreSQL or S3 servers, and most rounds of some others. " +
   "npm run test:all runs everything.";
 
-/** `npm test`: at most 90 seconds on two cores, with everything else of the script. */
+const tier = { ...common.test, provide: { tier: "fast" as const, servers: {} } };
+
+/**
+ * `npm test`: at most 90 seconds on two cores, with everything else of the script. Most suites share a process, which
+ * saves loading the sources for each; `npm run test:all` gives each its own.
+ */
 export default defineConfig({
-  ...base,
   test: {
-    ...base.test,
-    exclude: [...configDefaults.exclude, ...slow.map((name) => `test/${name}.test.ts`)],
+    maxWorkers: "100%",
     reporters: [new ClosingReporter({ skips })],
+    projects: [
+      {
+        resolve: common.resolve,
+        test: {
+          ...tier,
+          name: "shared",
+          isolate: false,
+          exclude: [...configDefaults.exclude, ...files([...slow, ...alone])],
+        },
+      },
+      { resolve: common.resolve, test: { ...tier, name: "alone", include: files(alone) } },
+    ],
   },
 });

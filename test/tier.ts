@@ -20,6 +20,11 @@ export function repeats(variable: string, counts: { readonly fast: number; reado
   return set === undefined ? counts[inject("tier")] : Number(set);
 }
 
+/** Cases of a suite that are much alike: a few of them, or all. */
+export function cases<T>(of: { readonly fast: readonly T[]; readonly all: readonly T[] }): readonly T[] {
+  return of[inject("tier")];
+}
+
 /** Whether a test may start a server of this kind, to break it. The fast tier starts none, even if it is installed. */
 export function canStart(server: TestServer): boolean {
   return inject("tier") === "all" && server.isInstalled();

@@ -3,8 +3,9 @@ import { describe, expect, test } from "vitest";
 import { rabitqLayout } from "../../src/engine/rabitq-quantizer.js";
 import { blockBytes, packBlock, rowCodeBytes, unpackBlock } from "../../src/engine/code-layout.js";
 import { productLayout, putCodeword, codewordAt } from "../../src/engine/codeword-layout.js";
+import { cases } from "../tier.js";
 
-const widths = Array.from({ length: 16 }, (_, i) => i + 1);
+const widths = cases({ fast: [1, 4, 7, 8, 16], all: Array.from({ length: 16 }, (_, i) => i + 1) });
 
 function layoutOf(pqDim: number, pqBits: number) {
   return productLayout({ type: "ivfpq", metric: "euclidean", nLists: 1, pqDim, pqBits });

@@ -11,6 +11,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
 import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
+import { cases } from "../tier.js";
 import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
@@ -87,9 +88,11 @@ function scores(
   return offered;
 }
 
+const wordLengths = cases({ fast: [1, 4, 9], all: Array.from({ length: 16 }, (_, i) => i + 1) });
+
 const shapes: [string, IndexConfig][] = [
   ["ivf", ivf()],
-  ...Array.from({ length: 16 }, (_, i): [string, IndexConfig] => [`ivfpq, ${i + 1} bits`, ivfpq(6, i + 1)]),
+  ...wordLengths.map((bits): [string, IndexConfig] => [`ivfpq, ${bits} bits`, ivfpq(6, bits)]),
 ];
 
 describe.each(shapes)("%s", (_, config) => {

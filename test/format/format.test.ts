@@ -6,6 +6,7 @@ import { createClient, generateKey } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import type { Item } from "../../src/vector-index.js";
+import { repeats } from "../tier.js";
 import { readIndex, type ReadIndex, type Stored } from "./reader.js";
 
 async function storedIn(store: BlobStore): Promise<Stored> {
@@ -133,8 +134,9 @@ test("a single wrong byte of any object is refused", async () => {
   const config = await storedIn(stores.config);
   const blobs = await storedIn(stores.index);
   expect(readIndex(config, blobs, "bytes", key).items.size).toBe(1);
+  const stride = repeats("SEALDEX_WRONG_BYTE_STRIDE", { fast: 5, all: 1 });
   for (const [name, bytes] of [...config, ...blobs]) {
-    for (let at = 0; at < bytes.length; at++) {
+    for (let at = 0; at < bytes.length; at += stride) {
       const damaged = bytes.slice();
       damaged[at] ^= 1;
       const swap = (stored: Stored) => (stored.has(name) ? new Map(stored).set(name, damaged) : stored);
