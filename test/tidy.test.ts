@@ -57,7 +57,9 @@ const serverTable: Record<string, string> = {
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
   "schemas/": "schemas.ts keys/ typebox",
-  "http-server.ts": `error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
+  "certificates.ts": "sealdex/core node:crypto node:fs node:tls",
+  "renew-certificates.ts": "certificates.ts http-server.ts node:tls",
+  "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
     node:http`,
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
@@ -70,16 +72,17 @@ const serverTable: Record<string, string> = {
     "http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
     "metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
-  "app.ts": `service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
+  "app.ts": `certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",
   "service-key.ts": "http-server.ts sealdex/core",
-  "settings.ts": "index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
+  "settings.ts":
+    "certificates.ts index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
   "config-file.ts": "sealdex/wire yaml",
   "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "app.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
+    "app.ts certificates.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 

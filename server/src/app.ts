@@ -5,6 +5,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core";
+import type { Certificates } from "./certificates.js";
 import { measure } from "./measure.js";
 import { limitRequests } from "./admission.js";
 import { auditRequests } from "./audit-requests.js";
@@ -30,6 +31,7 @@ import { addKeyRoutes } from "./routes/keys.js";
 import { addTrainingStatusRoute } from "./routes/training-status.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
+import { renewCertificates } from "./renew-certificates.js";
 import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
 import { Trainings } from "./trainings.js";
@@ -56,6 +58,8 @@ export interface AppOptions {
   readonly log?: Log;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
   readonly trustProxy?: string[];
+  /** Default: HTTP without TLS. */
+  readonly certificates?: Certificates;
 }
 
 export interface Issuing {
@@ -67,9 +71,9 @@ export interface Issuing {
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { apiKeys, issuing, version, audit, metrics, log, trustProxy, indexKey } = options;
+  const { apiKeys, issuing, version, audit, metrics, log, trustProxy, indexKey, certificates } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const app = newServer({ limits, log, trustProxy });
+  const app = newServer({ limits, log, trustProxy, certificates });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", readBody);
   const bodies = new BodySchemas();
@@ -83,6 +87,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler<SealdexError>(replyWithError);
   app.setNotFoundHandler(replyWithNoRoute);
   closeSilentConnections(app);
+  if (certificates !== undefined) renewCertificates(app, certificates);
 
   await addDocumentation(app, version);
   addHealthRoutes(app, version, options.checkStorage);

@@ -11,6 +11,7 @@ import {
   LogController,
 } from "fastify";
 import { SealdexError } from "sealdex/core";
+import type { Certificates } from "./certificates.js";
 import { replyToBadUrl, replyToParserError } from "./error-reply.js";
 import type { Limits } from "./limits.js";
 import { shapeError } from "./shape-error.js";
@@ -37,18 +38,24 @@ export interface ServerOptions {
   readonly log: Log | undefined;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: string[] | undefined;
+  /** Undefined: HTTP without TLS. */
+  readonly certificates: Certificates | undefined;
 }
 
-export function newServer({ limits, log, trustProxy = [] }: ServerOptions) {
+export function newServer({ limits, log, trustProxy = [], certificates }: ServerOptions) {
   const { headersMsMax, requestMsMax, stalledMsMax, connectionsMax } = limits;
+  const timeouts = {
+    headersTimeout: headersMsMax,
+    connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
+  };
+  const tls = certificates && { ...timeouts, handshakeTimeout: headersMsMax, ...certificates.options };
   const options: FastifyHttpOptions<NodeServer> = {
     bodyLimit: smallBodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     requestTimeout: requestMsMax,
-    http: {
-      headersTimeout: headersMsMax,
-      connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
-    },
+    http: timeouts,
+    // The types tell HTTP and HTTPS apart; nothing here does.
+    ...(tls && ({ https: tls } as object)),
     schemaErrorFormatter: shapeError,
     // What arrives on open connections while the service stops is still served.
     return503OnClosing: false,

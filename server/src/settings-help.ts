@@ -71,7 +71,18 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_HOST",
     "`127.0.0.1`",
-    "Address to listen on. Put a proxy with TLS before any other, since keys travel in requests; the service logs a warning.",
+    "Address to listen on. Any other needs `SEALDEX_TLS_CERT_FILE`, or a proxy with TLS before it, since keys travel in requests; without, the service logs a warning.",
+  ),
+  variable(
+    "SEALDEX_TLS_CERT_FILE",
+    "none: HTTP without TLS",
+    "A PEM file with the certificate of the service, followed by those that lead to its authority. It is read again when it changes.",
+  ),
+  variable("SEALDEX_TLS_KEY_FILE", "none", "A PEM file with the key of the certificate."),
+  variable(
+    "SEALDEX_TLS_CLIENT_CA_FILE",
+    "none",
+    "A PEM file with the authorities of client certificates; connections without such a certificate are then refused.",
   ),
   variable(
     "SEALDEX_CONFIG",

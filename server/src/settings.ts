@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
+import type { CertificateFiles } from "./certificates.js";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
 import type { Limits } from "./limits.js";
@@ -24,6 +25,8 @@ export interface Settings {
   readonly trustProxy: readonly string[];
   /** Where the audit log is written. Undefined: there is none. */
   readonly auditFolder?: string;
+  /** Undefined: HTTP without TLS. */
+  readonly tls?: CertificateFiles;
   readonly automaticTraining: boolean;
   /** How old what is read may be, in milliseconds. */
   readonly maxStalenessMs: number;
@@ -70,6 +73,7 @@ export function readSettings(environment: Environment): Settings {
     ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
+    ...readTls(environment),
     models: readModels(environment),
     limits: readLimitSettings(environment),
   };
@@ -85,6 +89,16 @@ function readModels(environment: Environment): ModelOptions {
     offline: !parseSwitch(SEALDEX_MODEL_DOWNLOADS || "on", "SEALDEX_MODEL_DOWNLOADS"),
     failWhileLoading: true,
   };
+}
+
+function readTls(environment: Environment): { readonly tls?: CertificateFiles } {
+  const { SEALDEX_TLS_CERT_FILE: certificate, SEALDEX_TLS_KEY_FILE: key } = environment;
+  const { SEALDEX_TLS_CLIENT_CA_FILE: clientAuthorities } = environment;
+  if (!certificate && !key && !clientAuthorities) return {};
+  if (!certificate || !key) {
+    throw invalid("SEALDEX_TLS_CERT_FILE, SEALDEX_TLS_KEY_FILE: expected both, a certificate and its key");
+  }
+  return { tls: { certificate, key, ...(clientAuthorities && { clientAuthorities }) } };
 }
 
 function parseList(text: string): string[] {

@@ -28,9 +28,13 @@ export interface RunningService {
 
 export async function startService(
   options: Partial<EmbeddedClientOptions> &
-    Pick<AppOptions, "log" | "limits" | "issuing" | "audit" | "metrics" | "checkStorage" | "indexKey"> = {},
+    Pick<
+      AppOptions,
+      "log" | "limits" | "issuing" | "audit" | "metrics" | "checkStorage" | "indexKey" | "certificates"
+    > = {},
 ): Promise<RunningService> {
-  const { log, limits, issuing, audit, metrics, checkStorage, indexKey, ...locations } = options;
+  const { log, limits, issuing, audit, metrics, checkStorage, indexKey, certificates, ...locations } =
+    options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -48,6 +52,7 @@ export async function startService(
     ...(audit && { audit }),
     ...(indexKey && { indexKey }),
     ...(metrics && { metrics }),
+    ...(certificates && { certificates }),
     ...(checkStorage && { checkStorage }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });

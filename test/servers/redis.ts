@@ -1,8 +1,8 @@
 /** A single Redis whose every write is on disk before it is acknowledged; with a password, and with TLS on demand. */
 
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { makeAuthority, makeCertificate } from "./certificate.js";
 import {
   deleteFolder,
   findProgram,
@@ -96,27 +96,9 @@ export async function answers(options: { port: number; password?: string; tls?: 
   }
 }
 
-/** A certificate for 127.0.0.1, by an authority that only these tests know. */
 function certificate(folder: string): string[] {
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "ignore" });
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  openssl(
-    "req",
-    "-x509",
-    ...key,
-    "-keyout",
-    "ca.key",
-    "-out",
-    "ca.crt",
-    "-subj",
-    "/CN=sealdex tests",
-    "-days",
-    "2",
-  );
-  openssl("req", ...key, "-keyout", "redis.key", "-out", "redis.csr", "-subj", "/CN=127.0.0.1");
-  execFileSync("sh", ["-c", "echo subjectAltName=IP:127.0.0.1 > names"], { cwd: folder });
-  const signing = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names", "-days", "2"];
-  openssl("x509", "-req", "-in", "redis.csr", "-out", "redis.crt", ...signing);
+  makeAuthority(folder);
+  makeCertificate(folder, "redis");
   return [
     "--tls-cert-file",
     join(folder, "redis.crt"),

@@ -2,6 +2,7 @@
 
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
 import { createApp } from "../app.js";
+import { Certificates } from "../certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { Metrics } from "../metrics.js";
 import { unknownVariables } from "../load-settings.js";
@@ -14,7 +15,7 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 /** `version`: what `/v1/health` reports. */
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
-  const { host, port, apiKeys, rootKey, trustProxy, limits, auditFolder, indexKey, ...clientOptions } =
+  const { host, port, apiKeys, rootKey, trustProxy, limits, auditFolder, indexKey, tls, ...clientOptions } =
     settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
   const metrics = new Metrics();
@@ -40,6 +41,11 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     "In use in the memory of the kernels.",
     () => client.memory().kernelBytes,
   );
+  const certificates = tls && new Certificates(tls);
+  if (certificates !== undefined) {
+    const help = "When the TLS certificate of the service expires, in seconds since 1970.";
+    metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt());
+  }
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
   const audit =
@@ -57,6 +63,7 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     // Nothing has this name: whether the storage answers is all that is asked.
     checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
+    ...(certificates && { certificates }),
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
@@ -77,9 +84,9 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     }
   };
   for (const signal of signals) process.once(signal, (name) => void stop(name));
-  if (!isLoopback(host)) {
+  if (tls === undefined && !isLoopback(host)) {
     app.log.warn(
-      "API keys and index keys travel unencrypted to this address: put a proxy with TLS before it",
+      "API keys and index keys travel unencrypted to this address: set SEALDEX_TLS_CERT_FILE, or put a proxy with TLS before it",
     );
   }
   for (const message of unknownVariables(process.env)) app.log.warn(message);
