@@ -5,6 +5,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { writeSnowball } from "./build-snowball.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
@@ -15,6 +16,7 @@ function run(...args) {
 
 run("scripts/build-kernels.mjs");
 run("scripts/build-model-kernel.mjs");
+writeSnowball(join(root, "src", "text", "snowball.js"), "esm");
 for (const folder of ["dist", "model/dist", "server/dist"]) {
   rmSync(join(root, folder), { recursive: true, force: true });
 }
@@ -33,5 +35,7 @@ writeFileSync(
 exports.workerUrl = () => require("node:url").pathToFileURL(worker);
 `,
 );
+writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
+writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
 run(tsc, "-p", "server/tsconfig.json");

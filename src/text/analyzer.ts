@@ -1,4 +1,15 @@
-/** Text to terms: what an index of words holds of a text, and what a query asks for. */
+/**
+ * Text to terms: what an index of words holds of a text, and what a query asks for.
+ *
+ * A word is a run of letters, digits and marks; capitals, accents and endings do not count; stop words are left out. A
+ * compound is runs with a joiner between them, such as `10.1016/j` or `std::vector`: each of its runs is found, and, unless
+ * it is plain words joined by hyphens or slashes, so is the whole. In scripts without spaces each two neighbouring
+ * characters are a term, and the last one of each row of them.
+ */
+
+import { Rules } from "./rules.js";
+import { Scan } from "./scan.js";
+import type { AnalyzerDefinition } from "./text-options.js";
 
 /** The occurrences of terms in a text. A term is a non-empty string of at most 64 UTF-16 code units. */
 export interface Occurrences {
@@ -13,7 +24,7 @@ export interface Occurrences {
   readonly length: number;
 }
 
-/** Occurrences, and where in the text each stands. */
+/** Occurrences, and the place of each in the text. */
 export interface LocatedOccurrences extends Occurrences {
   /** Of each occurrence, in UTF-16 code units of the text. */
   readonly starts: readonly number[];
@@ -21,8 +32,17 @@ export interface LocatedOccurrences extends Occurrences {
   readonly ends: readonly number[];
 }
 
+/** Not to be used by two threads at once. Takes time that is linear in the length of a text. */
 export interface Analyzer {
   analyze(text: string): Occurrences;
   /** As `analyze`, for highlights. */
   locate(text: string): LocatedOccurrences;
+}
+
+export function createAnalyzer(definition: AnalyzerDefinition): Analyzer {
+  const rules = new Rules(definition);
+  return {
+    analyze: (text) => new Scan(text, rules, false).run(),
+    locate: (text) => new Scan(text, rules, true).run(),
+  };
 }

@@ -1,5 +1,7 @@
 /** The terms of an item: those of all its text fields together. */
 
+import type { Analyzer } from "./analyzer.js";
+
 export interface FieldText {
   readonly text: string;
   readonly weight: number;
@@ -16,4 +18,47 @@ export interface DocumentTerms {
   readonly positionEnds: readonly number[];
   /** Lengths of the fields, each times its weight: BM25's document length. */
   readonly length: number;
+}
+
+const fieldGap = 100;
+
+export function documentTerms(analyzer: Analyzer, fields: readonly FieldText[]): DocumentTerms {
+  const numbers = new Map<string, number>();
+  const frequencies: number[] = [];
+  const counts: number[] = [];
+  /** Of each occurrence: the number of its term, and its position. */
+  const occurrences: number[] = [];
+  const places: number[] = [];
+  let length = 0;
+  let base = 0;
+  for (const { text, weight } of fields) {
+    const found = analyzer.analyze(text);
+    for (let i = 0; i < found.terms.length; i++) {
+      let number = numbers.get(found.terms[i]);
+      if (number === undefined) {
+        number = numbers.size;
+        numbers.set(found.terms[i], number);
+        frequencies.push(0);
+        counts.push(0);
+      }
+      frequencies[number] += weight;
+      counts[number]++;
+      occurrences.push(number);
+      places.push(base + found.positions[i]);
+    }
+    length += weight * found.length;
+    base = (places.at(-1) ?? 0) + fieldGap;
+  }
+
+  const positionEnds: number[] = [];
+  const free: number[] = [];
+  let end = 0;
+  for (const count of counts) {
+    free.push(end);
+    end += count;
+    positionEnds.push(end);
+  }
+  const positions = places.slice();
+  for (let i = 0; i < places.length; i++) positions[free[occurrences[i]]++] = places[i];
+  return { terms: [...numbers.keys()], frequencies, positions, positionEnds, length };
 }

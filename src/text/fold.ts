@@ -1,0 +1,38 @@
+/** Case and accents: what does not distinguish words. */
+
+/** A word in lower case, in NFC of its compatibility form, with straight apostrophes, without invisible characters. */
+export function lowerCase(word: string, isTurkish: boolean): string {
+  if (isAscii(word)) return isTurkish ? word.replaceAll("I", "ı").toLowerCase() : word.toLowerCase();
+  const plain = word.normalize("NFKC").replace(/[\u00ad\u200c\u200d]/g, "");
+  const cased = isTurkish ? plain.replaceAll("İ", "i").replaceAll("I", "ı") : plain.replaceAll("İ", "i");
+  // Compatibility forms of capitals exist, and small letters of some capitals decompose.
+  return cased.toLowerCase().normalize("NFKC").replaceAll("\u2019", "'").replaceAll("ς", "σ");
+}
+
+const foldings: Readonly<Record<string, string>> = {
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+  ø: "o",
+  đ: "d",
+  ð: "d",
+  ħ: "h",
+  ı: "i",
+  ł: "l",
+  þ: "th",
+};
+
+/** What `lowerCase` gives, without accents and apostrophes. Marks that are letters of their script stay. */
+export function foldAccents(word: string): string {
+  if (isAscii(word)) return word.includes("'") ? word.replaceAll("'", "") : word;
+  return word
+    .normalize("NFD")
+    .replace(/[\u0300-\u036f']/g, "")
+    .normalize("NFC")
+    .replace(/[ßæœøđðħıłþ]/g, (character) => foldings[character]);
+}
+
+export function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}

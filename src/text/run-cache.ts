@@ -1,0 +1,59 @@
+/**
+ * What was made of runs, by their characters: most words of a text were there before. It is looked up without cutting the
+ * word out of its text, which would be most of the time that analysis takes. Hostile texts make it forget, not slow.
+ */
+
+import type { Run } from "./split-run.js";
+
+const sizeMin = 1 << 10;
+const sizeMax = 1 << 16;
+/** Slots in which an entry may be. */
+const ways = 4;
+/** Longer runs are rare. */
+const lengthMax = 40;
+
+export class RunCache {
+  #slots: (Run | undefined)[] = Array.from({ length: sizeMin });
+  #hashes = new Int32Array(sizeMin);
+  #stored = 0;
+
+  /** The run of `text` from `start` to `end`, if it is here. */
+  get(text: string, start: number, end: number, hash: number): Run | undefined {
+    const hashes = this.#hashes;
+    const mask = hashes.length - 1;
+    for (let way = 0; way < ways; way++) {
+      const slot = (hash + way) & mask;
+      if (hashes[slot] !== hash) continue;
+      const run = this.#slots[slot];
+      if (run !== undefined && run.text.length === end - start && text.startsWith(run.text, start))
+        return run;
+    }
+    return undefined;
+  }
+
+  set(hash: number, run: Run): void {
+    if (run.text.length > lengthMax) return;
+    if (2 * this.#stored >= this.#slots.length && this.#slots.length < sizeMax) this.#grow();
+    this.#place(hash, run);
+  }
+
+  /** In the first free slot of its own, or in place of another. */
+  #place(hash: number, run: Run): void {
+    const mask = this.#slots.length - 1;
+    let way = 0;
+    while (way < ways - 1 && this.#slots[(hash + way) & mask] !== undefined) way++;
+    const slot = (hash + way) & mask;
+    if (this.#slots[slot] === undefined) this.#stored++;
+    this.#slots[slot] = run;
+    this.#hashes[slot] = hash;
+  }
+
+  #grow(): void {
+    const runs = this.#slots;
+    const hashes = this.#hashes;
+    this.#slots = Array.from({ length: 2 * runs.length });
+    this.#hashes = new Int32Array(2 * runs.length);
+    this.#stored = 0;
+    for (const [slot, run] of runs.entries()) if (run !== undefined) this.#place(hashes[slot], run);
+  }
+}

@@ -1,0 +1,203 @@
+/** One pass over a text, from its first character to its last. */
+
+import {
+  apostrophe,
+  capital,
+  classOf,
+  comma,
+  digit,
+  joiner,
+  letter,
+  mark,
+  separator,
+  underscore,
+  unspaced,
+} from "./character-class.js";
+import type { Rules } from "./rules.js";
+import type { Run } from "./split-run.js";
+import { termLengthMax } from "./stem.js";
+
+/** Joiners in a row that still join: `://`. */
+const joinersMax = 3;
+const asciiClasses = Uint8Array.from({ length: 0x80 }, (_, code) => classOf(code));
+
+/** What it found is in its properties, which are those of `LocatedOccurrences`. */
+export class Scan {
+  readonly terms: string[] = [];
+  readonly positions: number[] = [];
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  length = 0;
+  readonly #text: string;
+  readonly #rules: Rules;
+  readonly #locates: boolean;
+  #position = 0;
+  #hash = 0;
+
+  /** `locates`: whether `starts` and `ends` are filled. */
+  constructor(text: string, rules: Rules, locates: boolean) {
+    this.#text = text;
+    this.#rules = rules;
+    this.#locates = locates;
+  }
+
+  run(): this {
+    const { length } = this.#text;
+    for (let at = 0; at < length;) {
+      const kind = this.#classAt(at);
+      if (startsRun(kind)) at = this.#compound(at);
+      else if (kind === unspaced) at = this.#row(at);
+      else at += this.#widthAt(at);
+    }
+    return this;
+  }
+
+  /** A run, or several with joiners between them. Returns its end. */
+  #compound(start: number): number {
+    let end = this.#runEnd(start);
+    let next = this.#nextRun(end);
+    const first = this.#rules.runOf(this.#text, start, end, this.#hash);
+    if (next === end && this.#suffixAt(end) === 0) {
+      this.#addRun(first, start);
+      return end;
+    }
+
+    const runs = [first];
+    const runStarts = [start];
+    let isPlain = first.parts?.isIdentifier !== true;
+    while (next > end) {
+      isPlain &&= this.#isPlainJoiner(end, next);
+      runStarts.push(next);
+      end = this.#runEnd(next);
+      const run = this.#rules.runOf(this.#text, next, end, this.#hash);
+      isPlain &&= run.parts?.isIdentifier !== true;
+      runs.push(run);
+      next = this.#nextRun(end);
+    }
+    const suffix = this.#suffixAt(end);
+    end += suffix;
+    if ((!isPlain || suffix > 0) && end - start <= termLengthMax) {
+      this.#add(this.#rules.wholeOf(this.#text.slice(start, end)), start, end);
+    }
+    for (const [i, run] of runs.entries()) this.#addRun(run, runStarts[i]);
+    return end;
+  }
+
+  #addRun({ text, term, parts }: Run, start: number): void {
+    if (parts === undefined) {
+      if (term !== "") {
+        this.#add(term, start, start + text.length);
+        this.length++;
+      }
+      this.#position++;
+      return;
+    }
+    for (let i = 0; i < parts.terms.length; i++) {
+      this.terms.push(parts.terms[i]);
+      this.positions.push(this.#position + parts.offsets[i]);
+      if (this.#locates) {
+        this.starts.push(start + parts.starts[i]);
+        this.ends.push(start + parts.ends[i]);
+      }
+    }
+    this.#position += parts.width;
+    this.length += parts.length;
+  }
+
+  /** Adjacent characters of a script without spaces, each with its marks: each two, and the last one. */
+  #row(start: number): number {
+    let first = start;
+    let second = this.#characterEnd(start);
+    for (;;) {
+      const hasNext = second < this.#text.length && this.#classAt(second) === unspaced;
+      const end = hasNext ? this.#characterEnd(second) : second;
+      this.#add(this.#rules.wholeOf(this.#text.slice(first, end)), first, end);
+      this.#position++;
+      this.length++;
+      if (!hasNext) return second;
+      first = second;
+      second = end;
+    }
+  }
+
+  #add(term: string, start: number, end: number): void {
+    this.terms.push(term);
+    this.positions.push(this.#position);
+    if (this.#locates) {
+      this.starts.push(start);
+      this.ends.push(end);
+    }
+  }
+
+  /** Leaves the run's hash in `#hash`. */
+  #runEnd(start: number): number {
+    const text = this.#text;
+    let before = separator;
+    let hash = 0;
+    let at = start;
+    while (at < text.length) {
+      const unit = text.charCodeAt(at);
+      const kind = unit < 0x80 ? asciiClasses[unit] : this.#classAt(at);
+      if (startsRun(kind) || kind === underscore) before = kind;
+      else if (kind === apostrophe) {
+        if (!isLetter(before) || !isLetter(this.#classAt(at + 1))) break;
+      } else if (kind === comma) {
+        if (before !== digit || !this.#isGroup(at + 1)) break;
+      } else if (kind !== mark) break;
+      hash = Math.imul(hash ^ unit, 0x01000193);
+      at += unit < 0x80 ? 1 : this.#widthAt(at);
+    }
+    this.#hash = (hash ^ (hash >>> 15)) | 0;
+    return at;
+  }
+
+  /** Whether exactly three digits follow: those after the comma of `1,000`. */
+  #isGroup(at: number): boolean {
+    for (let i = 0; i < 3; i++) if (this.#classAt(at + i) !== digit) return false;
+    return this.#classAt(at + 3) !== digit;
+  }
+
+  /** The start of a run that joiners at `end` join, or `end`. */
+  #nextRun(end: number): number {
+    let at = end;
+    while (at - end < joinersMax && this.#classAt(at) === joiner) at++;
+    return at > end && startsRun(this.#classAt(at)) ? at : end;
+  }
+
+  #isPlainJoiner(start: number, end: number): boolean {
+    return end - start === 1 && (this.#text[start] === "-" || this.#text[start] === "/");
+  }
+
+  /** The length of what ends names such as `C++` and `F#`, or 0. */
+  #suffixAt(at: number): number {
+    const width = this.#text.startsWith("++", at) ? 2 : this.#text[at] === "#" ? 1 : 0;
+    return startsRun(this.#classAt(at + width)) ? 0 : width;
+  }
+
+  #characterEnd(start: number): number {
+    let end = start + this.#widthAt(start);
+    while (end - start < termLengthMax / 2 && this.#classAt(end) === mark) end += this.#widthAt(end);
+    return end;
+  }
+
+  /** Past the end everything separates. */
+  #classAt(at: number): number {
+    if (at >= this.#text.length) return separator;
+    const unit = this.#text.charCodeAt(at);
+    if (unit < 0x80) return asciiClasses[unit];
+    return classOf((unit & 0xfc00) === 0xd800 ? (this.#text.codePointAt(at) ?? unit) : unit);
+  }
+
+  #widthAt(at: number): number {
+    if ((this.#text.charCodeAt(at) & 0xfc00) !== 0xd800) return 1;
+    return (this.#text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  }
+}
+
+function isLetter(kind: number): boolean {
+  return kind === letter || kind === capital;
+}
+
+function startsRun(kind: number): boolean {
+  return kind === letter || kind === capital || kind === digit;
+}

@@ -1,0 +1,183 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createAnalyzer } from "../../src/text/analyzer.js";
+import { documentTerms } from "../../src/text/document-terms.js";
+import { type AnalyzerDefinition, languages } from "../../src/text/text-options.js";
+
+const plain: AnalyzerDefinition = { version: 1, language: "none", stemming: true, stopWords: true };
+const english: AnalyzerDefinition = { ...plain, language: "english" };
+
+function termsOf(text: string, definition: AnalyzerDefinition = english): readonly string[] {
+  return createAnalyzer(definition).analyze(text).terms;
+}
+
+test.each([
+  ["getUserById(x)", ["getuserbyid", "get", "user", "id", "x"]],
+  ["ERR_ASSERTION", ["err_assertion", "err", "assert"]],
+  ["10.1016/j.cell", ["10.1016/j.cell", "10", "1016", "j", "cell"]],
+  ["std::vector", ["std::vector", "std", "vector"]],
+  ["C++ and F#, not C", ["c++", "c", "f#", "f", "c"]],
+  ["HTTPServer URLs iPhone", ["httpserver", "http", "server", "url", "iphon", "phone"]],
+  ["sha256 1990s B12", ["sha256", "sha", "256", "1990s", "b12"]],
+  ["jane.doe@example.com", ["jane.doe@example.com", "jane", "doe", "exampl", "com"]],
+  ["__init__ _id ____", ["init", "id"]],
+  ["U.S.A. and e.g. this", ["usa", "u", "s", "eg", "e", "g"]],
+  ["1,000,000 and 1,2 and 1,000.5", ["1000000", "1", "2", "1000.5", "1000", "5"]],
+  ["well-known client/server", ["well", "known", "client", "server"]],
+  ["covid-19", ["covid-19", "covid", "19"]],
+  ["O'Neill’s don't", ["oneil"]],
+])("%s is found by its parts and whole", (text, terms) => {
+  expect(termsOf(text)).toEqual(terms);
+});
+
+test.each([
+  ["Élève naïve STRASSE Straße Ærø ﬁnal ａｂｃ", "eleve naive strasse strasse aero final abc"],
+  ["İstanbul ΣΊΣΥΦΟΣ Ёлка", "istanbul σισυφοσ елка"],
+])("case, accents and compatibility forms of %s do not count", (text, terms) => {
+  expect(termsOf(text, plain).join(" ")).toBe(terms);
+});
+
+test("Turkish has an i without a dot", () => {
+  const definition: AnalyzerDefinition = { ...plain, language: "turkish" };
+  expect(termsOf("İSTANBUL", definition)).toEqual(termsOf("istanbul", definition));
+});
+
+test("elided articles are words of their own", () => {
+  expect(termsOf("l'école d’histoire", { ...plain, language: "french" })).toEqual(["ecol", "histoir"]);
+});
+
+test("of scripts without spaces, each two neighbours and the last character are terms", () => {
+  expect(termsOf("日本語、猫 한국어")).toEqual(["日本", "本語", "語", "猫", "한국", "국어", "어"]);
+  expect(termsOf("ﾃｷｽﾄ")).toEqual(termsOf("テキスト"));
+});
+
+test("positions count stop words, lengths do not", () => {
+  const { terms, positions, length } = createAnalyzer(english).analyze("the state of getUserById now");
+  expect(terms.map((term, i) => `${term}@${positions[i]}`)).toEqual([
+    "state@1",
+    "getuserbyid@3",
+    "get@3",
+    "user@4",
+    "id@6",
+    "now@7",
+  ]);
+  expect(length).toBe(5);
+});
+
+/** Texts with what matters to boundaries in them. */
+const texts = fc.string({
+  unit: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(..."abzAZ019 _'’,-./:@#&+\\~\u0301\u200d日ぁ한ก𝒳é") },
+    { weight: 1, arbitrary: fc.string({ unit: "binary", minLength: 1, maxLength: 1 }) },
+    { weight: 1, arbitrary: fc.constantFrom("\ud800", "\udc00", "İ", "ß", "ﷺ", "\u0000", "word", "1,000") },
+  ),
+  maxLength: 80,
+});
+const definitions = fc.record({
+  version: fc.constant(1 as const),
+  language: fc.constantFrom("none" as const, ...languages),
+  stemming: fc.boolean(),
+  stopWords: fc.boolean(),
+});
+
+test("any text gives terms of 1 to 64 code units at ascending positions and places within the text", () => {
+  fc.assert(
+    fc.property(texts, definitions, (text, definition) => {
+      const { terms, positions, starts, ends, length } = createAnalyzer(definition).locate(text);
+      expect(length).toBeLessThanOrEqual(terms.length);
+      terms.forEach((term, i) => {
+        expect(term.length).toBeGreaterThan(0);
+        expect(term.length).toBeLessThanOrEqual(64);
+        expect(starts[i]).toBeGreaterThanOrEqual(0);
+        expect(starts[i]).toBeLessThan(ends[i]);
+        expect(ends[i]).toBeLessThanOrEqual(text.length);
+        if (i > 0) expect(positions[i]).toBeGreaterThanOrEqual(positions[i - 1]);
+      });
+    }),
+  );
+});
+
+test("an analyzer that has seen other texts gives the same terms as a new one", () => {
+  const used = createAnalyzer(english);
+  fc.assert(
+    fc.property(texts, (text) => {
+      expect(used.analyze(text).terms).toEqual(termsOf(text));
+      const { terms, positions } = used.locate(text);
+      expect({ terms, positions }).toEqual({
+        terms: used.analyze(text).terms,
+        positions: used.analyze(text).positions,
+      });
+    }),
+  );
+});
+
+test("words between spaces are analyzed each by itself", () => {
+  fc.assert(
+    fc.property(fc.array(texts, { maxLength: 5 }), (parts) => {
+      expect(termsOf(parts.join(" \n "))).toEqual(parts.flatMap((part) => termsOf(part)));
+    }),
+  );
+});
+
+/** 1 MiB each, of what makes naive tokenizers quadratic. */
+test.each([
+  ["one word", "a"],
+  ["one compound", "a."],
+  ["joiners", "."],
+  ["capitals", "aB"],
+  ["underscores", "a_"],
+  ["digits in groups", "1,000,"],
+  ["combining marks", "\u0301"],
+  ["marks after a letter of an unspaced script", "ก\u0e31\u0e31\u0e31"],
+  ["ideographs", "語"],
+  ["pairs", "𝒳"],
+  ["halves of pairs", "\ud800"],
+  ["apostrophes", "a'"],
+  ["pluses", "c++"],
+])("a text of 1 MiB of %s gives no more terms than it has characters", (_, unit) => {
+  const text = unit.repeat(Math.ceil(2 ** 20 / unit.length));
+  const { terms } = createAnalyzer(english).locate(text);
+  expect(terms.length).toBeLessThanOrEqual(text.length);
+  expect(terms.reduce((sum, term) => sum + term.length, 0)).toBeLessThanOrEqual(3 * text.length);
+});
+
+test("the terms of an item are those of its fields, weighted, with a gap between fields", () => {
+  const fields = [
+    { text: "wings and a wing", weight: 1 },
+    { text: "Wing lift", weight: 3 },
+  ];
+  expect(documentTerms(createAnalyzer(english), fields)).toEqual({
+    terms: ["wing", "lift"],
+    frequencies: [5, 3],
+    positions: [0, 3, 103, 104],
+    positionEnds: [3, 4],
+    length: 8,
+  });
+});
+
+test("any fields: as many positions as occurrences, ascending per term, all lengths summed", () => {
+  const fields = fc.array(fc.record({ text: texts, weight: fc.integer({ min: 1, max: 16 }) }), {
+    maxLength: 4,
+  });
+  fc.assert(
+    fc.property(fields, (input) => {
+      const analyzer = createAnalyzer(english);
+      const found = documentTerms(analyzer, input);
+      const each = input.map(({ text, weight }) => ({ weight, ...analyzer.analyze(text) }));
+      expect(found.length).toBe(each.reduce((sum, { length, weight }) => sum + length * weight, 0));
+      expect(new Set(found.terms).size).toBe(found.terms.length);
+      let start = 0;
+      found.terms.forEach((term, i) => {
+        const own = found.positions.slice(start, found.positionEnds[i]);
+        expect(own).toEqual(own.toSorted((x, y) => x - y));
+        const counts = each.map(({ terms }) => terms.filter((other) => other === term).length);
+        expect(own.length).toBe(counts.reduce((sum, count) => sum + count, 0));
+        expect(found.frequencies[i]).toBe(
+          counts.reduce((sum, count, field) => sum + count * each[field].weight, 0),
+        );
+        start = found.positionEnds[i];
+      });
+      expect(start).toBe(found.positions.length);
+    }),
+  );
+});
