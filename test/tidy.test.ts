@@ -195,7 +195,7 @@ test("every file is reached from a public entry", () => {
   // A thread's module is started by its URL.
   entries.push("embedding/inference-worker.ts");
   // Analysis, queries and fusion of words, ahead of the index that uses them.
-  for (const noun of ["analyzer", "text-query", "document-terms", "fusion", "text-options"])
+  for (const noun of ["analyzer", "text-query", "document-terms", "fusion", "define-text", "field-texts"])
     entries.push(`text/${noun}.ts`);
   const reached = new Set<string>();
   const visit = (path: string) => {
