@@ -11,6 +11,7 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import { deriveObjectKey, equalInConstantTime, randomSalt, saltBytes } from "./keys.js";
+import { paddingFor, withoutPadding } from "./padding.js";
 
 const magic = Buffer.from("SLDX", "latin1");
 const formatVersion = 1;
@@ -69,7 +70,7 @@ export class ObjectSealer {
     return this.#blocks;
   }
 
-  /** The sealed block: as long as `plaintext` and 16 bytes. */
+  /** The sealed block: padded (see padding.ts), and 16 bytes longer than that. */
   seal(plaintext: Uint8Array): Uint8Array {
     return Buffer.concat(this.sealPieces([plaintext]));
   }
@@ -79,7 +80,8 @@ export class ObjectSealer {
     const number = this.#blocks++;
     const cipher = createCipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
     cipher.setAAD(additionalData(this.header, number));
-    const ciphertext = plaintext.map((piece) => cipher.update(piece));
+    const length = plaintext.reduce((sum, piece) => sum + piece.length, 0);
+    const ciphertext = [...plaintext, paddingFor(length)].map((piece) => cipher.update(piece));
     cipher.final();
     return [...ciphertext, cipher.getAuthTag()];
   }
@@ -129,7 +131,9 @@ export class ObjectOpener {
       plaintext.fill(0);
       throw this.#corrupt(`block ${number} was altered`, cause);
     }
-    return plaintext;
+    const unpadded = withoutPadding(plaintext);
+    if (unpadded === undefined) throw this.#corrupt(`block ${number} is not padded`);
+    return unpadded;
   }
 
   #corrupt(what: string, cause?: unknown): SealdexError {

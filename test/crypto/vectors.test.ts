@@ -9,6 +9,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deriveDataKey, deriveLastingKeys, deriveWrapKeys } from "../../src/crypto/keys.js";
 import { ObjectOpener, ObjectSealer, onlyKey } from "../../src/crypto/sealed-object.js";
+import { paddingFor } from "../../src/crypto/padding.js";
 import { isSignedBy, signingKey, signMessage, verifyKey, verifyKeyOf } from "../../src/crypto/signing.js";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");
@@ -146,8 +147,9 @@ test("an independent implementation opens what is sealed here, and what it seals
           Buffer.concat([new Uint8Array(8), number]),
           Buffer.concat([sealer.header, number]),
         );
-        expect(Buffer.from(other.decrypt(sealer.seal(block))).equals(block)).toBe(true);
-        expect(Buffer.from(opener.open(i, other.encrypt(block))).equals(block)).toBe(true);
+        const padded = Buffer.concat([block, paddingFor(block.length)]);
+        expect(Buffer.from(other.decrypt(sealer.seal(block))).equals(padded)).toBe(true);
+        expect(Buffer.from(opener.open(i, other.encrypt(padded))).equals(block)).toBe(true);
       });
     }),
     { numRuns: 50 },

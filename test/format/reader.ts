@@ -320,8 +320,20 @@ function openObject(
   same(derived.subarray(32), header.subarray(44), "key commitment");
   return (number, sealed) => {
     const nonce = concat(new Uint8Array(8), bigEndian(number));
-    return gcm(derived.subarray(0, 32), nonce, concat(header, bigEndian(number))).decrypt(sealed);
+    const padded = gcm(derived.subarray(0, 32), nonce, concat(header, bigEndian(number))).decrypt(sealed);
+    const zeros = new DataView(padded.buffer, padded.byteOffset + padded.length - 4).getUint32(0, true);
+    const end = padded.length - 4 - zeros;
+    if (padded.length !== padme(end + 4)) throw new Error(`${name}: block ${number} has another padding`);
+    return padded.subarray(0, end);
   };
+}
+
+/** §2: a length with few significant bits, by the definition of Padmé, with masks. */
+function padme(length: number): number {
+  const exponent = Math.floor(Math.log2(length));
+  const lastBits = exponent - Math.floor(Math.log2(exponent)) - 1;
+  const mask = 2 ** Math.max(lastBits, 0) - 1;
+  return length + ((mask - ((length - 1) & mask)) & mask);
 }
 
 function derive(
