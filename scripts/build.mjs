@@ -1,7 +1,7 @@
 // Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server.
 
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,18 +23,25 @@ for (const folder of ["dist", "model/dist", "server/dist"]) {
 run(tsc, "-p", "model/tsconfig.json");
 run(tsc, "-p", "tsconfig.json");
 run(tsc, "-p", "tsconfig.cjs.json");
-// Threads run the ES module, from either build.
+// Threads run a text: a bundle has no files next to it. As a script, since a text cannot be a module.
+const worker = (format) => join(root, "dist", format, "embedding", "inference-worker.js");
+const script = readFileSync(worker("esm"), "utf8")
+  .replace(/^import \{(.*?)\} from (".*?");$/gm, "const {$1} = require($2);")
+  .replace(/^export \{\};$/gm, "");
+if (/^(import|export)\b/m.test(script)) throw new Error("inference-worker.ts does not fit into a script");
+const workerText = `workerText = ${JSON.stringify(script)};\n`;
 writeFileSync(
-  join(root, "dist", "esm", "embedding", "worker-url.js"),
-  // Computed when it is needed: a bundle in CommonJS has no import.meta.url.
-  'export const workerUrl = () => new URL("./inference-worker.js", import.meta.url);\n',
+  join(root, "dist", "esm", "embedding", "worker-text.js"),
+  // Bundles in CommonJS have no import.meta.url.
+  `export const ${workerText}export const ownPlace = () => import.meta.url;\n`,
 );
 writeFileSync(
-  join(root, "dist", "cjs", "embedding", "worker-url.js"),
-  `const worker = require("node:path").join(__dirname, "../../esm/embedding/inference-worker.js");
-exports.workerUrl = () => require("node:url").pathToFileURL(worker);
-`,
+  join(root, "dist", "cjs", "embedding", "worker-text.js"),
+  `exports.${workerText}exports.ownPlace = () => __filename;\n`,
 );
+for (const format of ["esm", "cjs"]) {
+  for (const file of [worker(format), worker(format).replace(/js$/, "d.ts")]) rmSync(file);
+}
 writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
 writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');

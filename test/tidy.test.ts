@@ -192,7 +192,7 @@ test("every file is reached from a public entry", () => {
     exports: Record<string, { import?: { default: string } }>;
   };
   const entries = Object.values(exports).flatMap((entry) => entry.import?.default ?? []);
-  // A thread's module is started by its URL.
+  // A thread gets this module as a text.
   entries.push("embedding/inference-worker.ts");
   // Analysis, queries and fusion of words, ahead of the index that uses them.
   for (const noun of ["analyzer", "text-query", "document-terms", "fusion", "define-text", "field-texts"])

@@ -4,6 +4,7 @@
  * keeps no process alive.
  */
 
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type {
   InferenceFailure,
@@ -11,7 +12,7 @@ import type {
   InferenceRequest,
   InferenceResult,
 } from "./inference-protocol.js";
-import { workerUrl } from "./worker-url.js";
+import { ownPlace, workerText } from "./worker-text.js";
 
 interface PendingTask {
   readonly request: InferenceRequest;
@@ -62,15 +63,7 @@ class InferenceThread {
       this.#worker?.unref();
       return;
     }
-    try {
-      this.#worker ??= this.#start();
-    } catch (cause) {
-      // A bundle in CommonJS has no URL of its own.
-      this.#end(
-        `its module was not found next to the bundle (${cause instanceof Error ? cause.message : cause})`,
-      );
-      return;
-    }
+    this.#worker ??= this.#start();
     this.#worker.ref();
     this.#worker.postMessage(this.#running.request, []);
   }
@@ -79,7 +72,8 @@ class InferenceThread {
     // Of the process's environment only what downloads need is handed on.
     const names = ["HF_TOKEN", "HF_ACCESS_TOKEN"];
     const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-    const worker = new Worker(workerUrl(), { env, execArgv: [], name: "sealdex-inference" });
+    const options = { eval: true, env, execArgv: [], name: "sealdex-inference" };
+    const worker = new Worker(workerText, { ...options, workerData: { places: packagePlaces() } });
     worker.on("message", (reply: InferenceReply) => this.#take(reply));
     let cause: unknown;
     worker.on("error", (error) => {
@@ -117,6 +111,12 @@ class InferenceThread {
       job.reject(new InferenceError({ stage: "run", message: `the thread for inference: ${reason}` }));
     }
   }
+}
+
+/** Where packages are looked for: next to this module, to the program, in the working directory. A bundle may know no module. */
+function packagePlaces(): readonly string[] {
+  const places = [ownPlace(), process.argv[1], join(process.cwd(), "program.js")];
+  return places.filter((place) => place !== undefined);
 }
 
 const shared = new InferenceThread();

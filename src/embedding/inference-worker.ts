@@ -1,9 +1,12 @@
 /**
  * What a thread for inference runs: it loads models through transformers.js, whichever of its packages is installed, and
- * answers one request at a time. Names with underscores are transformers.js's.
+ * answers one request at a time. Names with underscores are transformers.js's. The thread gets this module as a text, so that
+ * bundles need no further file; it may import nothing but Node's modules and types.
  */
 
-import { parentPort } from "node:worker_threads";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { parentPort, workerData } from "node:worker_threads";
 import type {
   InferenceFailure,
   InferenceReply,
@@ -232,23 +235,29 @@ interface Progress {
 
 async function importTransformers(): Promise<Transformers> {
   for (const name of packages) {
+    const file = findPackage(name);
+    if (file === undefined) continue;
     try {
-      const module = (await import(name)) as Transformers & { default?: Transformers };
+      const module = (await import(pathToFileURL(file).href)) as Transformers & { default?: Transformers };
       return module.env === undefined && module.default !== undefined ? module.default : module;
     } catch (error) {
-      if (!isMissing(error, name)) throw new Failure("package", error);
+      throw new Failure("package", error);
     }
   }
   throw new Failure("package", `neither ${packages.join(" nor ")} is installed`);
 }
 
-function isMissing(error: unknown, name: string): boolean {
-  return (
-    error instanceof Error &&
-    "code" in error &&
-    error.code === "ERR_MODULE_NOT_FOUND" &&
-    error.message.includes(`'${name}'`)
-  );
+/** The main file of a package. This script has no place of its own from which `import` could resolve a name. */
+function findPackage(name: string): string | undefined {
+  const { places } = workerData as { readonly places: readonly string[] };
+  for (const place of places) {
+    try {
+      return createRequire(place).resolve(name);
+    } catch {
+      // Not next to this one.
+    }
+  }
+  return undefined;
 }
 
 /** The first dimension counts rows; all others are one row. */
