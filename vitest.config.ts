@@ -22,6 +22,8 @@ export const common = {
     include: ["test/**/*.test.ts"],
     testTimeout: 600_000,
     hookTimeout: 600_000,
+    // CommonJS, which only Node reads.
+    server: { deps: { external: [/model\/dist\//] } },
   },
 } satisfies ViteUserConfig;
 

@@ -21,6 +21,7 @@ for (const folder of ["dist", "model/dist", "server/dist"]) {
   rmSync(join(root, folder), { recursive: true, force: true });
 }
 run(tsc, "-p", "model/tsconfig.json");
+run("scripts/build-model-data.mjs");
 run(tsc, "-p", "tsconfig.json");
 run(tsc, "-p", "tsconfig.cjs.json");
 // Threads run a text: a bundle has no files next to it. As a script, since a text cannot be a module.
@@ -33,7 +34,7 @@ const workerText = `workerText = ${JSON.stringify(script)};\n`;
 writeFileSync(
   join(root, "dist", "esm", "embedding", "worker-text.js"),
   // Bundles in CommonJS have no import.meta.url.
-  `export const ${workerText}export const ownPlace = () => import.meta.url;\n`,
+  `export const ${workerText}export const ownPlace = () => (typeof __filename === "string" ? __filename : import.meta.url);\n`,
 );
 writeFileSync(
   join(root, "dist", "cjs", "embedding", "worker-text.js"),

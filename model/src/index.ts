@@ -6,18 +6,16 @@
  * of few bits, so that a sum in double precision hardly rounds.
  */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { parts, tokenCount } from "./packed-data";
 import { TokenTable } from "./token-table";
 import { Vocabulary } from "./vocabulary";
-
-const data = join(__dirname, "..", "data");
 
 interface Model {
   readonly vocabulary: Vocabulary;
   readonly table: TokenTable;
 }
 
+let reading: Generator<void, Model> | undefined;
 let loaded: Model | undefined;
 
 /** Components of a vector. */
@@ -28,16 +26,12 @@ export const revision = "static-minilm-256-int4-1";
 
 /** The vector of `text`: 256 components of Euclidean norm 1, or all 0 if no token of it is in the table. */
 export function embed(text: string): Float32Array {
-  const work = embedInPieces(text);
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-  }
+  return finish(embedInPieces(text));
 }
 
-/** As `embed`, with a pause every few milliseconds: 1 MiB of text takes up to a second. */
+/** As `embed`, with a pause every few milliseconds: 1 MiB of text takes up to a second, the first call some 50 ms. */
 export function* embedInPieces(text: string): Generator<void, Float32Array> {
-  const { vocabulary, table } = model();
+  const { vocabulary, table } = yield* model();
   const sums = new Float64Array(dimension);
   for (const ids of vocabulary.tokenize(text)) {
     table.addRows(ids, sums);
@@ -53,14 +47,44 @@ export function* embedInPieces(text: string): Generator<void, Float32Array> {
 
 /** The ids of a text's tokens, in order: WordPiece over the table's vocabulary, 0 for what it does not know. */
 export function tokenIds(text: string): readonly number[] {
-  return [...model().vocabulary.tokenize(text)].flat();
+  return [...finish(model()).vocabulary.tokenize(text)].flat();
 }
 
-/** Read when first used: some 20 ms. */
-function model(): Model {
-  loaded ??= {
-    vocabulary: new Vocabulary(readFileSync(join(data, "vocab.txt"), "utf8").split("\n")),
-    table: new TokenTable(join(data, "model_int4.safetensors")),
-  };
+/** Read when first used. Calls that come meanwhile take turns at it. */
+function* model(): Generator<void, Model> {
+  while (loaded === undefined) {
+    reading ??= read();
+    try {
+      const step = reading.next();
+      if (step.done) loaded = step.value;
+    } catch (error) {
+      reading = undefined;
+      throw error;
+    }
+    if (loaded === undefined) yield;
+  }
   return loaded;
+}
+
+function* read(): Generator<void, Model> {
+  const vocabulary = new Vocabulary(tokenCount);
+  const table = new TokenTable(tokenCount, dimension);
+  let first = 0;
+  for (const readPart of parts) {
+    yield;
+    const part = readPart();
+    const pieces = part.pieces.split("\n");
+    vocabulary.add(pieces);
+    yield;
+    table.setRows(first, part);
+    first += pieces.length;
+  }
+  return { vocabulary, table };
+}
+
+function finish<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
 }

@@ -21,22 +21,26 @@ const hashBasis = 0x811c9dc5;
 const hashPrime = 0x01000193;
 
 export class PlainPieces {
-  readonly #pieces: readonly string[];
+  readonly #pieces: string[] = [];
   /** Ids plus 1, 0 for a free slot; probed linearly, at most half full. */
   readonly #slots: Int32Array;
 
-  /** `pieces`: the piece of every id, in order. Those that are no plain word are left out. */
-  constructor(pieces: readonly string[]) {
-    this.#pieces = pieces;
-    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * pieces.length + 1)));
+  /** `count`: of the pieces that will be added. */
+  constructor(count: number) {
+    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1)));
+  }
+
+  /** The pieces of the next ids. Those that are no plain word are not found. */
+  add(pieces: readonly string[]): void {
     const mask = this.#slots.length - 1;
-    for (const [id, piece] of pieces.entries()) {
+    for (const piece of pieces) {
+      this.#pieces.push(piece);
       if (!plainWord.test(piece)) continue;
       let hash = hashBasis;
       for (let i = 0; i < piece.length; i++) hash = Math.imul(hash ^ piece.charCodeAt(i), hashPrime);
       let slot = mixed(hash) & mask;
       while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
-      this.#slots[slot] = id + 1;
+      this.#slots[slot] = this.#pieces.length;
     }
   }
 

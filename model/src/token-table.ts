@@ -3,13 +3,8 @@
  * WebAssembly kernel, which adds rows some four times as fast as JavaScript does.
  */
 
-import { readFileSync } from "node:fs";
 import { addRowsWasm } from "./add-rows.wasm";
-
-interface Tensor {
-  readonly shape: readonly number[];
-  readonly data_offsets: readonly [number, number];
-}
+import type { Part } from "./packed-data";
 
 interface Kernel {
   addRows(
@@ -27,43 +22,44 @@ const pageBytes = 65_536;
 const rowsTogether = 4096;
 
 export class TokenTable {
-  readonly dimension: number;
+  readonly #dimension: number;
   readonly #kernel: Kernel;
-  /** In the kernel's memory: float64 scales, the ids and the sums of a call, int8 components, in this order. */
+  /** Where the ids and the sums of a call and the components are in the kernel's memory. */
   readonly #at: { readonly ids: number; readonly sums: number; readonly components: number };
+  readonly #scales: Float64Array;
   readonly #ids: Int32Array;
   readonly #sums: Float64Array;
+  readonly #components: Int8Array;
 
-  /** Reads a safetensors file with the tensors `table4` (U8: token, dimension / 2) and `scale` (F16: token). */
-  constructor(path: string) {
-    const file = readFileSync(path);
-    const headerEnd = 8 + Number(file.readBigUInt64LE(0));
-    const { table4, scale } = JSON.parse(file.toString("utf8", 8, headerEnd)) as Record<string, Tensor>;
-    const bytesOf = ({ data_offsets: [start, end] }: Tensor) =>
-      file.subarray(headerEnd + start, headerEnd + end);
-    const pairs = bytesOf(table4);
-    const halves = bytesOf(scale);
-    const tokens = scale.shape[0];
-    this.dimension = 2 * table4.shape[1];
-
+  /** All rows are 0. */
+  constructor(tokens: number, dimension: number) {
+    this.#dimension = dimension;
     const sums = 8 * tokens;
-    const ids = sums + 8 * this.dimension;
+    const ids = sums + 8 * dimension;
     const components = ids + 4 * rowsTogether;
     this.#at = { ids, sums, components };
-    const pages = Math.ceil((components + 2 * pairs.length) / pageBytes);
+    const pages = Math.ceil((components + tokens * dimension) / pageBytes);
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
-    const scales = new Float64Array(memory.buffer, 0, tokens);
-    for (let i = 0; i < tokens; i++) scales[i] = float16(halves.readUInt16LE(2 * i));
-    const unpacked = new Int8Array(memory.buffer, components, 2 * pairs.length);
+    this.#scales = new Float64Array(memory.buffer, 0, tokens);
+    this.#sums = new Float64Array(memory.buffer, sums, dimension);
+    this.#ids = new Int32Array(memory.buffer, ids, rowsTogether);
+    this.#components = new Int8Array(memory.buffer, components, tokens * dimension);
+    const module = new WebAssembly.Module(Buffer.from(addRowsWasm, "base64"));
+    this.#kernel = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Kernel;
+  }
+
+  /** Sets the rows of successive tokens, packed as in `Part`. */
+  setRows(first: number, { scales, rows }: Pick<Part, "scales" | "rows">): void {
+    const halves = Buffer.from(scales, "base64");
+    for (let i = 0; 2 * i < halves.length; i++) {
+      this.#scales[first + i] = float16(halves.readUInt16LE(2 * i));
+    }
+    const pairs = Buffer.from(rows, "base64");
+    const unpacked = this.#components.subarray(first * this.#dimension);
     for (let i = 0; i < pairs.length; i++) {
-      // The low half of a byte comes first; both halves are signed.
       unpacked[2 * i] = (pairs[i] << 28) >> 28;
       unpacked[2 * i + 1] = (pairs[i] << 24) >> 28;
     }
-    this.#ids = new Int32Array(memory.buffer, ids, rowsTogether);
-    this.#sums = new Float64Array(memory.buffer, sums, this.dimension);
-    const module = new WebAssembly.Module(Buffer.from(addRowsWasm, "base64"));
-    this.#kernel = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Kernel;
   }
 
   /**
@@ -76,7 +72,7 @@ export class TokenTable {
     for (let start = 0; start < ids.length; start += rowsTogether) {
       const count = Math.min(rowsTogether, ids.length - start);
       for (let i = 0; i < count; i++) this.#ids[i] = ids[start + i];
-      this.#kernel.addRows(at.components, 0, this.dimension, at.ids, count, at.sums);
+      this.#kernel.addRows(at.components, 0, this.#dimension, at.ids, count, at.sums);
     }
     sums.set(this.#sums);
   }

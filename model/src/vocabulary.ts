@@ -14,17 +14,25 @@ const idsTogether = 2048;
 
 export class Vocabulary {
   /** Ids by piece. A piece that continues a word begins with `##`. */
-  readonly #ids: ReadonlyMap<string, number>;
+  readonly #ids = new Map<string, number>();
   /** Of the longest piece, without `##`. */
-  readonly #pieceLengthMax: number;
+  #pieceLengthMax = 0;
   readonly #remembered = new Map<string, readonly number[]>();
   readonly #plain: PlainPieces;
 
-  /** `pieces`: the piece of every id, in order. */
-  constructor(pieces: readonly string[]) {
-    this.#ids = new Map(pieces.map((piece, id) => [piece, id]));
-    this.#plain = new PlainPieces(pieces);
-    this.#pieceLengthMax = Math.max(...pieces.map((piece) => piece.replace(/^##/, "").length));
+  /** `count`: of the pieces that will be added. */
+  constructor(count: number) {
+    this.#plain = new PlainPieces(count);
+  }
+
+  /** The pieces of the next ids. */
+  add(pieces: readonly string[]): void {
+    for (const piece of pieces) {
+      this.#ids.set(piece, this.#ids.size);
+      const length = piece.startsWith("##") ? piece.length - 2 : piece.length;
+      this.#pieceLengthMax = Math.max(this.#pieceLengthMax, length);
+    }
+    this.#plain.add(pieces);
   }
 
   /** The ids of the text's pieces, in order: all of a short text at once, else some at a time, with pauses in between. */

@@ -4,7 +4,6 @@
  * keeps no process alive.
  */
 
-import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type {
   InferenceFailure,
@@ -113,10 +112,9 @@ class InferenceThread {
   }
 }
 
-/** Where packages are looked for: next to this module, to the program, in the working directory. A bundle may know no module. */
+/** Next to what packages are looked for: this module, and the program, since a bundler may have put the build's path in place of the module's. */
 function packagePlaces(): readonly string[] {
-  const places = [ownPlace(), process.argv[1], join(process.cwd(), "program.js")];
-  return places.filter((place) => place !== undefined);
+  return [ownPlace(), process.argv[1]].filter((place) => place !== undefined);
 }
 
 const shared = new InferenceThread();

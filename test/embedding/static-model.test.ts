@@ -2,6 +2,9 @@
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import type * as SealdexModel from "sealdex-model";
 import { dimension, embed, embedInPieces, tokenIds } from "sealdex-model";
 import { describe, expect, test } from "vitest";
 import { Models } from "../../src/embedding/models.js";
@@ -17,6 +20,15 @@ function norm(vector: ArrayLike<number>): number {
 function similarity(a: string, b: string): number {
   const other = embed(b);
   return embed(a).reduce((sum, x, i) => sum + x * other[i], 0);
+}
+
+/** The package as a program sees it that has not used it yet. */
+function freshModel(): typeof SealdexModel {
+  const require = createRequire(import.meta.url);
+  for (const file of Object.keys(require.cache)) {
+    if (file.startsWith(dirname(require.resolve("sealdex-model")))) delete require.cache[file];
+  }
+  return require("sealdex-model") as typeof SealdexModel;
 }
 
 /** Texts of words and characters of all planes, the same ones for ever. */
@@ -118,6 +130,25 @@ describe("vectors", () => {
     for (; !step.done; step = work.next()) pauses++;
     expect(step.value).toEqual(embed(text));
     expect(pauses).toBeGreaterThan(3);
+  });
+
+  test("of the first texts, embedded at once, are computed with pauses while the table is read", () => {
+    const fresh = freshModel();
+    const pending = ["Keys are rotated every year.", "Salmon swim upstream."].map((text) => ({
+      text,
+      work: fresh.embedInPieces(text),
+      vector: undefined as Float32Array | undefined,
+    }));
+    let pauses = 0;
+    while (pending.some(({ vector }) => vector === undefined)) {
+      for (const one of pending.filter(({ vector }) => vector === undefined)) {
+        const step = one.work.next();
+        if (step.done) one.vector = step.value;
+        else pauses++;
+      }
+    }
+    for (const { text, vector } of pending) expect(vector).toEqual(embed(text));
+    expect(pauses).toBeGreaterThan(20);
   });
 
   test("of words of one meaning are near, of other words are not", () => {
