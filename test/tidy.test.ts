@@ -195,7 +195,15 @@ test("every file is reached from a public entry", () => {
   // A thread gets this module as a text.
   entries.push("embedding/inference-worker.ts");
   // Analysis, queries and fusion of words, ahead of the index that uses them.
-  for (const noun of ["analyzer", "text-query", "document-terms", "fusion", "define-text", "field-texts"])
+  for (const noun of [
+    "analyzer",
+    "text-query",
+    "document-terms",
+    "fusion",
+    "define-text",
+    "field-texts",
+    "highlights",
+  ])
     entries.push(`text/${noun}.ts`);
   const reached = new Set<string>();
   const visit = (path: string) => {

@@ -1,4 +1,4 @@
-/** One ranking from two: what words found and what vectors found. */
+/** One ranking from two: what words found and what vectors found. docs/hybrid.md compares the methods. */
 
 /** Matches of one side, best first. */
 export interface Ranking {
@@ -9,7 +9,8 @@ export interface Ranking {
 }
 
 /**
- * - `automatic`: each side counts as much as it is worth for this index and for this query.
+ * - `automatic`: the weighted sum of scores, with an `alpha` for each query: the more the sides agree on it, the more vectors
+ *   count.
  * - `rank`: reciprocal rank fusion, the sum of weight / (k + rank) over the sides. Default of `k`: 60.
  * - `scores`: the weighted sum of scores, each side's scaled to 0..1 over what it found.
  *
@@ -20,12 +21,8 @@ export type Fusion =
   | { readonly method: "rank"; readonly k?: number; readonly alpha?: number }
   | { readonly method: "scores"; readonly alpha?: number };
 
-/** What an index has learnt of its two sides; `undefined` until it has. Plain numbers, to be stored as JSON. */
-export interface FusionProfile {
-  readonly version: 1;
-  /** How much vectors are worth beside words, 0 to 1. */
-  readonly alpha: number;
-}
+/** `meaning`: of an embedding model that is known to match more than wording. `unknown`: all others. */
+export type VectorKind = "unknown" | "meaning";
 
 export interface FusedRow {
   readonly row: number;
@@ -34,31 +31,53 @@ export interface FusedRow {
 
 const defaultK = 60;
 const defaultAlpha = 0.5;
+/** Of each side, the rows by which agreement is measured. */
+const agreementDepth = 10;
 
-/**
- * The rows of both sides, best first; of equal scores the smaller row first. A side that found nothing leaves the other as it
- * is. `profile`: of the index, for `automatic`.
- */
-export function fuse(words: Ranking, vectors: Ranking, fusion: Fusion, profile?: FusionProfile): FusedRow[] {
-  const scores = new Map<number, number>();
-  const add = ({ rows }: Ranking, weight: (i: number) => number) => {
-    for (let i = 0; i < rows.length; i++) scores.set(rows[i], (scores.get(rows[i]) ?? 0) + weight(i));
+/** The rows of both sides, best first; of equal scores the smaller row first. One that one side has not, gets nothing from it. */
+export function fuse(
+  words: Ranking,
+  vectors: Ranking,
+  fusion: Fusion,
+  kind: VectorKind = "unknown",
+): FusedRow[] {
+  const sums = new Map<number, number>();
+  const add = ({ rows }: Ranking, scoreOf: (i: number) => number) => {
+    for (let i = 0; i < rows.length; i++) sums.set(rows[i], (sums.get(rows[i]) ?? 0) + scoreOf(i));
   };
   if (fusion.method === "rank") {
     const { k = defaultK, alpha = defaultAlpha } = fusion;
     add(words, (i) => (1 - alpha) / (k + i + 1));
     add(vectors, (i) => alpha / (k + i + 1));
   } else {
+    const wordScores = scaled(words.scores);
+    const vectorScores = scaled(vectors.scores);
     const alpha =
-      fusion.method === "scores" ? (fusion.alpha ?? defaultAlpha) : (profile?.alpha ?? defaultAlpha);
-    const scaledWords = scaled(words.scores);
-    const scaledVectors = scaled(vectors.scores);
-    add(words, (i) => (1 - alpha) * scaledWords[i]);
-    add(vectors, (i) => alpha * scaledVectors[i]);
+      fusion.method === "scores"
+        ? (fusion.alpha ?? defaultAlpha)
+        : automaticAlpha({ rows: words.rows, scores: wordScores }, vectors.rows, kind);
+    add(words, (i) => (1 - alpha) * wordScores[i]);
+    add(vectors, (i) => alpha * vectorScores[i]);
   }
-  return [...scores]
-    .map(([row, score]) => ({ row, score }))
-    .sort((x, y) => y.score - x.score || x.row - y.row);
+  return [...sums].map(([row, score]) => ({ row, score })).sort((x, y) => y.score - x.score || x.row - y.row);
+}
+
+/**
+ * Vectors that know meaning count at least a quarter, and half if words agree. Others count only so far as both sides find
+ * the same rows: weak vectors then do no harm. The numbers are from the collections of docs/hybrid.md.
+ */
+function automaticAlpha(words: Ranking, vectorRows: readonly number[], kind: VectorKind): number {
+  if (words.rows.length === 0) return 1;
+  if (vectorRows.length === 0) return 0;
+  const firstOfVectors = vectorRows.slice(0, agreementDepth);
+  if (kind === "unknown") {
+    const firstOfWords = new Set(words.rows.slice(0, agreementDepth));
+    return (0.5 * firstOfVectors.filter((row) => firstOfWords.has(row)).length) / agreementDepth;
+  }
+  const scoreOf = new Map(words.rows.map((row, i) => [row, words.scores[i]]));
+  const agreed = firstOfVectors.reduce((sum, row) => sum + (scoreOf.get(row) ?? 0), 0);
+  const best = words.scores.slice(0, agreementDepth).reduce((sum, score) => sum + score, 0);
+  return 0.25 + (0.3 * agreed) / best;
 }
 
 /** Scores as shares of the way from the least to the greatest; all 1 if they are equal. */
