@@ -120,6 +120,10 @@ export interface IndexDescription {
   readonly pqDim?: number;
   readonly pqBits?: number;
   readonly trained: boolean;
+  /** Segments that hold the items now; compaction merges them. */
+  readonly segments: number;
+  /** What segments and model take in storage, in bytes. */
+  readonly storedBytes: number;
   readonly embeddingModel?: string;
   /** Of the process that has the index open, all its indexes together. */
   readonly memory: MemoryUse;
@@ -127,7 +131,7 @@ export interface IndexDescription {
   readonly trainingFailure?: string;
 }
 
-/** In bytes. */
+/** `…Bytes` are bytes; what is counted, is counted since the client was created. */
 export interface MemoryUse {
   /** The process, as the system sees it. */
   readonly rssBytes: number;
@@ -136,6 +140,9 @@ export interface MemoryUse {
   /** Opened blocks of this client, and how much they may be. */
   readonly cacheBytes: number;
   readonly cacheBytesMax: number;
+  /** How often opened blocks were looked up, and how many of these lookups had to read from storage. */
+  readonly cacheLookups: number;
+  readonly cacheMisses: number;
 }
 
 /** What a training has done. The phases run in this order; `done` grows to `total`, and both restart with each phase. */

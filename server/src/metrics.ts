@@ -98,6 +98,19 @@ export class Metrics {
     });
   }
 
+  /** A counter that something else keeps, read when the metrics are. */
+  counter(name: string, help: string, read: () => number): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect: () => {
+        counter.reset();
+        counter.inc(read());
+      },
+    });
+  }
+
   /** The same store, whose calls are measured. `location`: `index`, `config` or `anchor`. */
   measured(store: BlobStore, location: string): BlobStore {
     const run = async <T>(

@@ -111,6 +111,8 @@ export const describeIndex = post(
     index_name: Type.String(),
     index_type: indexType,
     is_trained: Type.Boolean(),
+    segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
+    stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
     embedding_model: Type.Optional(Type.String()),
     index_config: Type.Object({
       type: indexType,
@@ -127,10 +129,12 @@ export const describeIndex = post(
         kernel_bytes: Type.Integer(),
         cache_bytes: Type.Integer(),
         cache_bytes_max: Type.Integer(),
+        cache_lookups: Type.Integer(),
+        cache_misses: Type.Integer(),
       },
       {
         description:
-          "Of the service, all indexes together: the process, the engine, opened blocks, their limit.",
+          "Of the service, all indexes together: the process, the engine, opened blocks, their limit, how often they were looked up, and how often that had to read from storage.",
       },
     ),
     training_failure: Type.Optional(

@@ -1,5 +1,6 @@
 /** What an index is, and how it is doing. */
 
+import { modelRefs } from "../commit/manifest.js";
 import { listCount } from "../engine/model.js";
 import type { IndexDescription } from "../vector-index.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -20,6 +21,8 @@ export async function describe(
     nLists: model === undefined ? 1 : listCount(model),
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
+    segments: manifest.segments.length,
+    storedBytes: [...manifest.segments, ...modelRefs(manifest)].reduce((sum, { length }) => sum + length, 0),
     ...(identity?.name !== undefined && { embeddingModel: identity.name }),
     memory: index.searcher.memory(),
     ...(trainingFailure !== undefined && { trainingFailure }),

@@ -18,6 +18,7 @@ export class BlockCache {
   readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
   #bytes = 0;
   #uses = 0;
+  #misses = 0;
   #isEvicting = false;
 
   constructor(bytesMax: number) {
@@ -27,6 +28,16 @@ export class BlockCache {
   /** Memory that cached values and their owners hold, in bytes. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** How often values were asked for, all that a query needs of one kind at a time. */
+  get lookups(): number {
+    return this.#uses;
+  }
+
+  /** Lookups that had to read at least one value from storage. */
+  get misses(): number {
+    return this.#misses;
   }
 
   /** Counts a use of values that are not asked for one by one, and returns the number that their `lastUse` should give. */
@@ -47,6 +58,9 @@ export class BlockCache {
       tick: () => this.tick(),
       add: (bytes) => {
         this.#bytes += bytes;
+      },
+      noteMiss: () => {
+        this.#misses++;
       },
       noteRemoval,
       settle: () => this.#settle(),

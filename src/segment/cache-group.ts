@@ -31,6 +31,8 @@ export interface CacheAccount {
   tick(): number;
   /** Bytes were added, or removed if negative. */
   add(bytes: number): void;
+  /** Values are read that were asked for and are not here. */
+  noteMiss(): void;
   /** A value outside the heap has moved or was freed. */
   noteRemoval(): void;
   /** Evicts if the limit is exceeded. */
@@ -184,6 +186,7 @@ export class CacheGroup {
     missing: readonly K[],
     read: (missing: readonly K[]) => Promise<readonly T[]>,
   ): Promise<void> {
+    this.#account.noteMiss();
     const reading = read(missing);
     for (const key of missing) this.#loading.set(key, reading);
     try {

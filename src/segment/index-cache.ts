@@ -34,6 +34,14 @@ export class IndexCache {
     return this.#cache.bytesMax;
   }
 
+  get lookups(): number {
+    return this.#cache.lookups;
+  }
+
+  get misses(): number {
+    return this.#cache.misses;
+  }
+
   /** See `BlockCache.tick`. */
   tick(): number {
     return this.#cache.tick();

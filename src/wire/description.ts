@@ -8,6 +8,8 @@ export interface DescriptionBody {
   readonly index_name: string;
   readonly index_type: IndexType;
   readonly is_trained: boolean;
+  readonly segments: number;
+  readonly stored_bytes: number;
   readonly embedding_model?: string;
   readonly index_config: {
     readonly type: IndexType;
@@ -29,23 +31,29 @@ interface MemoryBody {
   readonly kernel_bytes: number;
   readonly cache_bytes: number;
   readonly cache_bytes_max: number;
+  readonly cache_lookups: number;
+  readonly cache_misses: number;
 }
 
-function encodeMemory({ rssBytes, kernelBytes, cacheBytes, cacheBytesMax }: MemoryUse): MemoryBody {
+function encodeMemory(memory: MemoryUse): MemoryBody {
   return {
-    rss_bytes: rssBytes,
-    kernel_bytes: kernelBytes,
-    cache_bytes: cacheBytes,
-    cache_bytes_max: cacheBytesMax,
+    rss_bytes: memory.rssBytes,
+    kernel_bytes: memory.kernelBytes,
+    cache_bytes: memory.cacheBytes,
+    cache_bytes_max: memory.cacheBytesMax,
+    cache_lookups: memory.cacheLookups,
+    cache_misses: memory.cacheMisses,
   };
 }
 
-function decodeMemory({ rss_bytes, kernel_bytes, cache_bytes, cache_bytes_max }: MemoryBody): MemoryUse {
+function decodeMemory(memory: MemoryBody): MemoryUse {
   return {
-    rssBytes: rss_bytes,
-    kernelBytes: kernel_bytes,
-    cacheBytes: cache_bytes,
-    cacheBytesMax: cache_bytes_max,
+    rssBytes: memory.rss_bytes,
+    kernelBytes: memory.kernel_bytes,
+    cacheBytes: memory.cache_bytes,
+    cacheBytesMax: memory.cache_bytes_max,
+    cacheLookups: memory.cache_lookups,
+    cacheMisses: memory.cache_misses,
   };
 }
 
@@ -59,6 +67,8 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     pqDim,
     pqBits,
     trained,
+    segments,
+    storedBytes,
     embeddingModel,
     memory,
     trainingFailure,
@@ -67,6 +77,8 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     index_name: indexName,
     index_type: type,
     is_trained: trained,
+    segments,
+    stored_bytes: storedBytes,
     embedding_model: embeddingModel,
     index_config: {
       type,
@@ -83,8 +95,8 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
 }
 
 export function decodeDescription(json: unknown): IndexDescription {
-  const { index_name, is_trained, embedding_model, index_config, memory, training_failure } = (json ??
-    {}) as DescriptionBody;
+  const body = (json ?? {}) as DescriptionBody;
+  const { index_name, is_trained, embedding_model, index_config, memory, training_failure } = body;
   const { type, metric, dimension, n_lists, pq_dim, pq_bits } = index_config ?? {};
   if (typeof index_name !== "string" || typeof type !== "string" || memory === undefined) throw foreign();
   return {
@@ -95,6 +107,8 @@ export function decodeDescription(json: unknown): IndexDescription {
     nLists: n_lists,
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
     trained: is_trained,
+    segments: body.segments,
+    storedBytes: body.stored_bytes,
     ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
     memory: decodeMemory(memory),
     ...(training_failure !== undefined && { trainingFailure: training_failure }),

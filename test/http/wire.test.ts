@@ -236,10 +236,21 @@ test("a description is the same on the other side", () => {
       trained: fc.boolean(),
       dimension: fc.integer({ min: 1, max: 8192 }),
       embeddingModel: fc.string(),
-      memory: fc.record({ rssBytes: count, kernelBytes: count, cacheBytes: count, cacheBytesMax: count }),
+      segments: count,
+      storedBytes: count,
+      memory: fc.record({
+        rssBytes: count,
+        kernelBytes: count,
+        cacheBytes: count,
+        cacheBytesMax: count,
+        cacheLookups: count,
+        cacheMisses: count,
+      }),
       trainingFailure: fc.string(),
     },
-    { requiredKeys: ["indexName", "type", "metric", "nLists", "trained", "memory"] },
+    {
+      requiredKeys: ["indexName", "type", "metric", "nLists", "trained", "segments", "storedBytes", "memory"],
+    },
   );
   fc.assert(
     fc.property(description, (given) => {

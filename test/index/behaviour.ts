@@ -522,16 +522,24 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         metric: "cosine",
         trained: false,
         nLists: 1,
+        segments: 0,
+        storedBytes: 0,
         ...indexConfig,
         memory: {
           rssBytes: expect.any(Number),
           kernelBytes: expect.any(Number),
           cacheBytes: expect.any(Number),
           cacheBytesMax: expect.any(Number),
+          cacheLookups: expect.any(Number),
+          cacheMisses: expect.any(Number),
         },
       };
       expect(await index.describe()).toEqual(described);
       expect(await (await service.client.loadIndex(options)).describe()).toEqual(described);
+      await index.upsert([{ id: "a", vector: Array.from({ length: 12 }, () => 1) }]);
+      const { segments, storedBytes } = await index.describe();
+      expect(segments).toBe(1);
+      expect(storedBytes).toBeGreaterThan(100);
     });
 
     test("an embedding model turns contents into vectors, and a text into a query", async () => {

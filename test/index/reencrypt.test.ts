@@ -61,7 +61,7 @@ async function state(index: VectorIndex) {
   return {
     ids: await index.listIds(),
     found,
-    description: { ...(await index.describe()), memory: undefined },
+    description: { ...(await index.describe()), memory: undefined, segments: 0, storedBytes: 0 },
   };
 }
 
