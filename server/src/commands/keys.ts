@@ -100,7 +100,10 @@ async function revoke(store: KeyStore, id: string): Promise<AuditedKey> {
 
 async function list(store: KeyStore): Promise<undefined> {
   const { records, unknown } = await store.list();
-  for (const record of records) process.stdout.write(`${JSON.stringify(shown(record))}\n`);
+  const lastUses = await store.lastUses.list();
+  for (const record of records) {
+    process.stdout.write(`${JSON.stringify(shown(record, lastUses.get(record.id)))}\n`);
+  }
   for (const id of unknown) {
     process.stderr.write(
       `${id}: not accepted; its record was created with another root key, or was modified\n`,
@@ -108,9 +111,20 @@ async function list(store: KeyStore): Promise<undefined> {
   }
 }
 
-function shown({ id, name, scopes: granted, indexes, createdAt, expiresAt }: KeyRecord) {
+function shown(
+  { id, name, scopes: granted, indexes, createdAt, expiresAt }: KeyRecord,
+  lastUsedAt: number | undefined,
+) {
   const date = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
-  return { id, name, scopes: granted, indexes, created: date(createdAt), expires: date(expiresAt) };
+  return {
+    id,
+    name,
+    scopes: granted,
+    indexes,
+    created: date(createdAt),
+    expires: date(expiresAt),
+    lastUsed: date(lastUsedAt),
+  };
 }
 
 /** Milliseconds since 1970. Throws `invalid_request`. */

@@ -39,7 +39,9 @@ export class IssuedKeys {
     const record = await this.#record(text, checkMayRead);
     if (record === undefined || !this.store.recordKeys.isSecretOf(record, text)) return undefined;
     const { id, scopes, indexes, expiresAt = Infinity } = record;
-    return expiresAt <= this.store.now() ? undefined : { id, scopes, indexes };
+    if (expiresAt <= this.store.now()) return undefined;
+    this.store.lastUses.note(id);
+    return { id, scopes, indexes };
   }
 
   /** Revokes a key, at once in this process. Throws `not_found`. */

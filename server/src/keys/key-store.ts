@@ -1,6 +1,7 @@
 /** The API keys that were issued: one record per key in the configuration location, which several processes may share. */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
+import { LastUses } from "./last-uses.js";
 import { encodeKeyText, isKeyId, newKeyText } from "./key-text.js";
 import { type KeyDetails, type KeyRecord, RecordKeys, recordKey, recordsPrefix } from "./key-record.js";
 
@@ -11,6 +12,7 @@ export class KeyStore {
   readonly #store: BlobStore;
   /** What digests and authenticates records. */
   readonly recordKeys: RecordKeys;
+  readonly lastUses: LastUses;
   readonly #now: () => number;
 
   /** `store`: of the configuration location, the caller's to close. `now`: milliseconds since 1970. */
@@ -18,6 +20,7 @@ export class KeyStore {
     this.#store = store;
     this.recordKeys = new RecordKeys(rootKey);
     this.#now = now;
+    this.lastUses = new LastUses(store, rootKey, now);
   }
 
   /** The key, which cannot be shown again, and its record. */
@@ -66,6 +69,7 @@ export class KeyStore {
       throw new SealdexError("not_found", "API key: there is no key with this id");
     }
     await this.#store.delete([recordKey(id)]);
+    await this.lastUses.forget(id);
   }
 
   /** Milliseconds since 1970. */

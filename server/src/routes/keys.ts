@@ -17,8 +17,9 @@ export function addKeyRoutes(app: Server, issued: IssuedKeys | undefined): void 
   });
 
   app.get("/v1/keys", { schema: schemas.listKeys }, async ({ caller }) => {
-    const { records } = await issuedBy(issued, caller).store.list();
-    return { keys: records.map(schemas.encodeKey) };
+    const { store } = issuedBy(issued, caller);
+    const [{ records }, lastUses] = await Promise.all([store.list(), store.lastUses.list()]);
+    return { keys: records.map((record) => schemas.encodeUsedKey(record, lastUses.get(record.id))) };
   });
 
   app.delete("/v1/keys/:id", { schema: schemas.revokeKey }, async ({ params, caller }) => {

@@ -36,7 +36,20 @@ export const createKey = {
 export const listKeys = {
   tags: ["keys"],
   summary: "The API keys that were issued, without their secrets.",
-  response: answers(Type.Object({ keys: Type.Array(Type.Object(keyFields)) })),
+  response: answers(
+    Type.Object({
+      keys: Type.Array(
+        Type.Object({
+          ...keyFields,
+          last_used_at: Type.Optional(
+            Type.Integer({
+              description: "Milliseconds since 1970; up to 10 minutes old if other processes were used.",
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
 };
 
 export const revokeKey = {
@@ -102,6 +115,10 @@ export function encodeKey({ id, name, scopes: granted, indexes, createdAt, expir
     created_at: createdAt,
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
   };
+}
+
+export function encodeUsedKey(record: KeyRecord, lastUsedAt: number | undefined) {
+  return { ...encodeKey(record), ...(lastUsedAt !== undefined && { last_used_at: lastUsedAt }) };
 }
 
 export function encodeNewKey(apiKey: string, record: KeyRecord) {
