@@ -8,6 +8,8 @@ import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, SealdexError } from "sealdex/core";
 import { type AuditEvent, type ChainEnd, ChainKey } from "./chain.js";
+import { fileName } from "./file-name.js";
+import { AuditReader } from "./read-log.js";
 
 export interface AuditOptions {
   readonly folder: string;
@@ -24,16 +26,14 @@ const fileMode = 0o600;
 
 export const endsPrefix = "audit/";
 
-export function fileName(id: string): string {
-  return `audit-${id}.jsonl`;
-}
-
 /** Counts down, so that the newest end is the first of a list. */
 export function endKey(id: string, { count }: ChainEnd): string {
   return `${endsPrefix}${id}/${String(Number.MAX_SAFE_INTEGER - count).padStart(16, "0")}`;
 }
 
 export class AuditLog {
+  /** Reads what all processes have written to the folder. */
+  readonly reader: AuditReader;
   readonly #id: string;
   readonly #file: FileHandle;
   readonly #key: ChainKey;
@@ -47,11 +47,12 @@ export class AuditLog {
   #bytes = 0;
   readonly #timer: NodeJS.Timeout;
 
-  private constructor(id: string, file: FileHandle, { rootKey, store }: AuditOptions) {
+  private constructor(id: string, file: FileHandle, { folder, rootKey, store }: AuditOptions) {
     this.#id = id;
     this.#file = file;
     this.#key = new ChainKey(rootKey);
     this.#store = store;
+    this.reader = new AuditReader(folder, this.#key);
     this.#end = this.#key.begin(id);
     this.#timer = setInterval(() => {
       this.writeEnd().catch(() => undefined);

@@ -5,8 +5,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { BlobStore } from "sealdex/core";
-import { type AuditOptions, endsPrefix, fileName } from "./audit-log.js";
+import { type AuditOptions, endsPrefix } from "./audit-log.js";
 import { type ChainEnd, ChainKey } from "./chain.js";
+import { fileName, logIdOf } from "./file-name.js";
 
 export interface Finding {
   readonly file: string;
@@ -20,9 +21,7 @@ export interface Finding {
 export async function verifyLogs({ folder, rootKey, store }: AuditOptions): Promise<Finding[]> {
   const key = new ChainKey(rootKey);
   const ends = await readEnds(store, key);
-  const present = (await readdir(folder)).flatMap(
-    (name) => /^audit-([0-9a-f]{28})\.jsonl$/.exec(name)?.[1] ?? [],
-  );
+  const present = (await readdir(folder)).flatMap((name) => logIdOf(name) ?? []);
   const ids = [...new Set([...present, ...ends.keys()])].sort();
   const findings: Finding[] = [];
   for (const id of ids) {
