@@ -1,4 +1,4 @@
-// Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server.
+// Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server and its dashboard.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -47,3 +47,4 @@ writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
 writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
 run(tsc, "-p", "server/tsconfig.json");
+run("scripts/build-dashboard.mjs");

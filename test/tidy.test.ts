@@ -42,6 +42,11 @@ function sources(folder: string): Source[] {
 const serverTable: Record<string, string> = {
   "root-key.ts": "node:crypto",
   "keys/": "root-key.ts sealdex/core sealdex/wire node:crypto",
+  "shared-for.ts": "",
+  "dashboard.ts": "http-server.ts @fastify/static node:url",
+  "location-health.ts": "shared-for.ts sealdex/core",
+  "last-writes.ts": "http-server.ts fastify sealdex/wire",
+  "live-figures.ts": "metrics.ts",
   "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
   "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
   "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
@@ -56,7 +61,8 @@ const serverTable: Record<string, string> = {
   "results.ts": "request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
   "schemas.ts": "typebox sealdex/core sealdex/wire",
-  "schemas/": "schemas.ts keys/ typebox",
+  "schemas/":
+    "schemas.ts keys/ audit/read-log.ts live-figures.ts location-health.ts open-indexes.ts typebox sealdex/wire",
   "certificates.ts": "sealdex/core node:crypto node:fs node:tls",
   "renew-certificates.ts": "certificates.ts http-server.ts node:tls",
   "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
@@ -71,8 +77,8 @@ const serverTable: Record<string, string> = {
   "authentication.ts":
     "http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire",
-  "app.ts": `certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
+    "audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto",
+  "app.ts": `dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",

@@ -13,17 +13,21 @@ import type { AuditLog } from "./audit/audit-log.js";
 import { limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
 import { BodySchemas } from "./body/body-schema.js";
 import { readBody } from "./body/read-body.js";
+import { addDashboard } from "./dashboard.js";
 import { addDocumentation } from "./documentation.js";
 import { replyWithError, replyWithNoRoute } from "./error-reply.js";
 import { type Log, newServer, type Server } from "./http-server.js";
 import { FixedKeys } from "./keys/fixed-keys.js";
 import { IssuedKeys } from "./keys/issued-keys.js";
 import { KeyStore } from "./keys/key-store.js";
+import { LastWrites } from "./last-writes.js";
 import { defaultLimits, type Limits } from "./limits.js";
+import { healthOf, type Location } from "./location-health.js";
 import type { Metrics } from "./metrics.js";
 import { OpenIndexes } from "./open-indexes.js";
 import { refuseUnderPressure } from "./pressure.js";
 import { readLimits } from "./results.js";
+import { addAdminRoutes } from "./routes/admin.js";
 import { addHealthRoutes } from "./routes/health.js";
 import { addIndexRoutes } from "./routes/indexes.js";
 import { addMetricsRoute } from "./routes/metrics.js";
@@ -52,6 +56,8 @@ export interface AppOptions {
   readonly audit?: AuditLog;
   /** Default: nothing is measured, and there is no `/metrics`. */
   readonly metrics?: Metrics;
+  /** The storage locations that the dashboard at `/admin` shows; needs `metrics`. Default: there is no dashboard. */
+  readonly dashboard?: readonly Location[];
   /** Rejects if requests could not be served now, for `/v1/health/ready`. Default: they always can. */
   readonly checkStorage?: () => Promise<unknown>;
   /** Default: no log. */
@@ -71,7 +77,8 @@ export interface Issuing {
 
 /** A service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { apiKeys, issuing, version, audit, metrics, log, trustProxy, indexKey, certificates } = options;
+  const { apiKeys, issuing, version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } =
+    options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
   app.removeAllContentTypeParsers();
@@ -93,15 +100,17 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   addHealthRoutes(app, version, options.checkStorage);
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
+  const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
+  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
   const indexes = new OpenIndexes(client);
   const trainings = new Trainings((result, ms) => metrics?.trained(result, ms));
   app.addHook("onClose", async () => {
     indexes.close();
     trainings.close();
+    await issued?.store.lastUses.close();
   });
   if (metrics !== undefined) measure(app, metrics, indexes, trainings);
-  const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
-  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
+  if (dashboard !== undefined) await addDashboard(app);
   await app.register(async (scope: Server) => {
     if (audit !== undefined) auditRequests(scope, audit);
     await refuseUnderPressure(scope, limits);
@@ -115,6 +124,18 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (metrics !== undefined) addMetricsRoute(scope, metrics);
     addKeyRoutes(scope, issued);
     addUserRoutes(scope, { client, indexes, issued });
+    if (dashboard === undefined || metrics === undefined) return;
+    const lastWrites = new LastWrites();
+    lastWrites.record(scope);
+    const services = {
+      version,
+      metrics,
+      indexes,
+      lastWrites,
+      health: healthOf(dashboard),
+      audit: audit?.reader,
+    };
+    await scope.register(async (admin: Server) => addAdminRoutes(admin, services));
   });
   return app;
 }

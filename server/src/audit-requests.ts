@@ -7,6 +7,10 @@ import type { Server } from "./http-server.js";
 import { whenEnded } from "./request-end.js";
 
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Whether requests are left out of the audit log. */
+    isUnrecorded?: boolean;
+  }
   interface FastifyRequest {
     /** The id of the API key that this request created or revoked. */
     subjectKey?: string;
@@ -29,7 +33,8 @@ export function auditRequests(scope: Server, log: AuditLog): void {
 /**
  * Without a valid API key only what tried one, as far as the limits per address let it: others could fill the disk.
  */
-function isRecorded({ caller, headers, failureCode }: FastifyRequest): boolean {
+function isRecorded({ caller, headers, failureCode, routeOptions }: FastifyRequest): boolean {
+  if (routeOptions.config.isUnrecorded === true && failureCode === undefined) return false;
   return caller !== undefined || (headers["x-api-key"] !== undefined && failureCode === "unauthenticated");
 }
 

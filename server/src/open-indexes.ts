@@ -6,7 +6,7 @@
  */
 
 import { createHmac, randomBytes } from "node:crypto";
-import { type Client, SealdexError, type VectorIndex } from "sealdex/core";
+import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
 
 const openMax = 100;
 /** Keys of unused indexes leave memory after this long. */
@@ -19,7 +19,13 @@ interface Address {
   readonly indexKey: string;
 }
 
+export interface Described {
+  readonly description: IndexDescription;
+  readonly items: number;
+}
+
 interface OpenIndex {
+  readonly indexName: string;
   readonly index: Promise<VectorIndex>;
   usedAt: number;
 }
@@ -55,6 +61,19 @@ export class OpenIndexes {
     return this.#open.size;
   }
 
+  /** Undefined for an index that is not open, or does not respond. Does not keep it open. */
+  async describe(indexName: string): Promise<Described | undefined> {
+    const open = [...this.#open.values()].findLast((each) => each.indexName === indexName);
+    if (open === undefined) return undefined;
+    try {
+      const index = await open.index;
+      return { description: await index.describe(), items: await index.count() };
+    } catch (error) {
+      if (error instanceof SealdexError) return undefined;
+      throw error;
+    }
+  }
+
   /** Whether the index is open under this key, or is being opened. */
   isOpen(address: Address): boolean {
     return this.#open.has(this.#fingerprint(address));
@@ -76,6 +95,7 @@ export class OpenIndexes {
 
   #load(fingerprint: string, address: Address): Promise<VectorIndex> {
     const open: OpenIndex = {
+      indexName: address.indexName,
       index: this.#client.loadIndex(address),
       usedAt: 0,
     };

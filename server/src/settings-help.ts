@@ -29,6 +29,7 @@ export const variables: readonly Variable[] = [
     "Further keys that clients may send for everything, separated by commas, each of at least 16 characters.",
   ),
   variable("SEALDEX_AUDIT_FOLDER", "none", "Where an audit log is written; needs `SEALDEX_ROOT_KEY`."),
+  variable("SEALDEX_DASHBOARD", "`on`", "`off`: there is no dashboard at `/admin`."),
   variable(
     "SEALDEX_TRUST_PROXY",
     "none",

@@ -27,6 +27,8 @@ export interface Settings {
   readonly auditFolder?: string;
   /** Undefined: HTTP without TLS. */
   readonly tls?: CertificateFiles;
+  /** Whether there is a dashboard at `/admin`. */
+  readonly dashboard: boolean;
   readonly automaticTraining: boolean;
   /** How old what is read may be, in milliseconds. */
   readonly maxStalenessMs: number;
@@ -49,7 +51,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
-  const { SEALDEX_MAX_STALENESS_MS } = environment;
+  const { SEALDEX_MAX_STALENESS_MS, SEALDEX_DASHBOARD } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
@@ -71,6 +73,7 @@ export function readSettings(environment: Environment): Settings {
     ...(SEALDEX_INDEX_KEY && { indexKey: parseIndexKeyProvider(SEALDEX_INDEX_KEY, environment) }),
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
     ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
+    dashboard: parseSwitch(SEALDEX_DASHBOARD || "on", "SEALDEX_DASHBOARD"),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
     ...readTls(environment),

@@ -30,11 +30,29 @@ export async function startService(
   options: Partial<EmbeddedClientOptions> &
     Pick<
       AppOptions,
-      "log" | "limits" | "issuing" | "audit" | "metrics" | "checkStorage" | "indexKey" | "certificates"
+      | "log"
+      | "limits"
+      | "issuing"
+      | "audit"
+      | "metrics"
+      | "dashboard"
+      | "checkStorage"
+      | "indexKey"
+      | "certificates"
     > = {},
 ): Promise<RunningService> {
-  const { log, limits, issuing, audit, metrics, checkStorage, indexKey, certificates, ...locations } =
-    options;
+  const {
+    log,
+    limits,
+    issuing,
+    audit,
+    metrics,
+    dashboard,
+    checkStorage,
+    indexKey,
+    certificates,
+    ...locations
+  } = options;
   const apiKey = generateKey();
   const client = createClient({
     indexLocation: { location: "memory" },
@@ -53,6 +71,7 @@ export async function startService(
     ...(indexKey && { indexKey }),
     ...(metrics && { metrics }),
     ...(certificates && { certificates }),
+    ...(dashboard && { dashboard }),
     ...(checkStorage && { checkStorage }),
   });
   const baseUrl = await app.listen({ host: "127.0.0.1", port: 0 });

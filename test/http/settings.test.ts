@@ -19,6 +19,7 @@ test("two settings are needed, the others have defaults", () => {
     indexLocation: { location: "memory" },
     apiKeys: ["one-of-16-letters"],
     trustProxy: [],
+    dashboard: true,
     automaticTraining: true,
     maxStalenessMs: 0,
     models: { allowed: [], offline: false, failWhileLoading: true },

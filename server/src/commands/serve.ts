@@ -15,8 +15,19 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 /** `version`: what `/v1/health` reports. */
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
-  const { host, port, apiKeys, rootKey, trustProxy, limits, auditFolder, indexKey, tls, ...clientOptions } =
-    settings;
+  const {
+    host,
+    port,
+    apiKeys,
+    rootKey,
+    trustProxy,
+    limits,
+    auditFolder,
+    indexKey,
+    dashboard,
+    tls,
+    ...clientOptions
+  } = settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
   const metrics = new Metrics();
   // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
@@ -46,12 +57,29 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     const help = "When the TLS certificate of the service expires, in seconds since 1970.";
     metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt());
   }
+  metrics.counter(
+    "sealdex_cache_lookups_total",
+    "Lookups of opened blocks.",
+    () => client.memory().cacheLookups,
+  );
+  metrics.counter(
+    "sealdex_cache_misses_total",
+    "Lookups of opened blocks that had to read from storage.",
+    () => client.memory().cacheMisses,
+  );
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
   const audit =
     auditFolder !== undefined && rootKey !== undefined
       ? await AuditLog.open({ folder: auditFolder, rootKey, store: configStore })
       : undefined;
+  const locations = [
+    { name: "index", kind: indexLocation.location, store: indexStore },
+    ...(configLocation ? [{ name: "config", kind: configLocation.location, store: configStore }] : []),
+    ...(anchorLocation && anchorStore
+      ? [{ name: "anchor", kind: anchorLocation.location, store: anchorStore }]
+      : []),
+  ];
   const app = await createApp({
     client,
     apiKeys,
@@ -60,6 +88,7 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     limits,
     log: process.stdout,
     metrics,
+    ...(dashboard && { dashboard: locations }),
     // Nothing has this name: whether the storage answers is all that is asked.
     checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),

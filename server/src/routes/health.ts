@@ -3,6 +3,7 @@
 import { SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
 import type { Server } from "../http-server.js";
+import { sharedFor } from "../shared-for.js";
 import * as schemas from "../schemas/operations.js";
 
 /** How often the storage is asked at most, however many ask whether the service is ready. */
@@ -15,8 +16,7 @@ export function addHealthRoutes(
   checkStorage: () => Promise<unknown> = async () => undefined,
 ): void {
   let isStopping = false;
-  let checkedAt = -Infinity;
-  let checked: Promise<unknown> = Promise.resolve();
+  const check = sharedFor(checkMs, checkStorage);
   app.addHook("preClose", async () => {
     isStopping = true;
   });
@@ -25,12 +25,8 @@ export function addHealthRoutes(
   app.get("/v1/health/live", { schema: schemas.live }, isHealthy);
   app.get("/v1/health/ready", { schema: schemas.ready }, async () => {
     if (isStopping) throw new SealdexError("overloaded", "the service is stopping");
-    if (performance.now() - checkedAt >= checkMs) {
-      checkedAt = performance.now();
-      checked = checkStorage();
-    }
     try {
-      await checked;
+      await check();
     } catch (cause) {
       // A time-out among others.
       throw new SealdexError("storage_unavailable", "the storage did not respond", { cause });

@@ -1,0 +1,85 @@
+/** The audit log, newest entries first. */
+
+import { useSignal } from "@preact/signals";
+import type { AuditEntry } from "./answers.js";
+import { Failure } from "./failure.js";
+import { useLoaded } from "./loaded.js";
+import { ask } from "./session.js";
+import { Table } from "./table.js";
+
+interface Page {
+  readonly entries: AuditEntry[];
+  readonly next?: string;
+}
+
+const pageSize = 50;
+
+export function Audit() {
+  /** Where each page from the second on begins. */
+  const starts = useSignal<readonly string[]>([]);
+  const { value, error, reload } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
+  const page = value.value;
+  return (
+    <>
+      <p class="hint">
+        Who did what, when, and with which result; never vectors, texts, metadata or keys. An entry that the
+        service did not write, or that does not follow the one before it, is marked. Whether entries are
+        missing at the end of a file is for <code>sealdex-server audit verify</code> to find out.
+      </p>
+      <Failure error={error.value} />
+      <Table
+        label="Audit log"
+        columns={["Time", "Caller", "Address", "Action", "Index", "Result", "Request"]}
+        rows={page?.entries.map((entry, i) => ({
+          key: `${entry.log} ${entry.at} ${i}`,
+          cells: cellsOf(entry),
+        }))}
+      />
+      <div class="actions">
+        <button
+          type="button"
+          disabled={starts.value.length === 0}
+          onClick={() => {
+            starts.value = starts.value.slice(0, -1);
+          }}
+        >
+          Newer
+        </button>
+        <button
+          type="button"
+          disabled={page?.next === undefined}
+          onClick={() => {
+            starts.value = [...starts.value, page?.next ?? ""];
+          }}
+        >
+          Older
+        </button>
+        <button type="button" onClick={() => void reload()}>
+          Refresh
+        </button>
+      </div>
+    </>
+  );
+}
+
+function load(before: string | undefined): Promise<Page> {
+  const query = new URLSearchParams({ limit: `${pageSize}`, ...(before !== undefined && { before }) });
+  return ask<Page>("GET", `/v1/admin/audit?${query}`);
+}
+
+function cellsOf({ at, caller, address, action, index, key, status, code, request, authentic }: AuditEntry) {
+  const result = `${status ?? "left"}${code === undefined ? "" : ` ${code}`}`;
+  return [
+    <time dateTime={at}>{at.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>,
+    caller ?? "–",
+    address ?? "–",
+    <>
+      {action}
+      {key !== undefined && <> of key {key}</>}
+      {!authentic && <strong class="bad"> not authentic</strong>}
+    </>,
+    index ?? "–",
+    <span class={code === undefined ? "good" : "bad"}>{result}</span>,
+    <code>{request?.slice(0, 8) ?? "–"}</code>,
+  ];
+}

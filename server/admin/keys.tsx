@@ -1,0 +1,118 @@
+/** API keys: who has which, issuing and revoking. */
+
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import type { ApiKey } from "./answers.js";
+import { Failure } from "./failure.js";
+import { formatTime } from "./format.js";
+import { IssueKey } from "./issue-key.js";
+import { useLoaded } from "./loaded.js";
+import { ask } from "./session.js";
+import { Table } from "./table.js";
+
+export function Keys() {
+  const { value, error, reload } = useLoaded(() => ask<{ keys: ApiKey[] }>("GET", "/v1/keys"));
+  const revoking = useSignal<ApiKey | undefined>(undefined);
+  const like = useSignal<ApiKey | undefined>(undefined);
+  const form = useRef<HTMLDivElement>(null);
+
+  function restrict(key: ApiKey): void {
+    like.value = key;
+    form.current?.querySelector("input")?.focus();
+  }
+
+  const cellsOf = (key: ApiKey) => [
+    key.name,
+    <code>{key.id}</code>,
+    key.scopes.join(", "),
+    key.indexes?.join(", ") ?? "all",
+    formatTime(key.createdAt),
+    key.expiresAt === undefined ? "never" : formatTime(key.expiresAt),
+    key.lastUsedAt === undefined ? "never" : formatTime(key.lastUsedAt),
+    <span class="actions">
+      <button type="button" aria-label={`Issue one like ${key.name}`} onClick={() => restrict(key)}>
+        Issue one like it
+      </button>
+      <button
+        type="button"
+        class="danger"
+        aria-label={`Revoke ${key.name}`}
+        onClick={() => {
+          revoking.value = key;
+        }}
+      >
+        Revoke
+      </button>
+    </span>,
+  ];
+
+  return (
+    <>
+      <Failure error={error.value} />
+      <Table
+        label="API keys"
+        columns={["Name", "Id", "Scopes", "Indexes", "Issued", "Expires", "Last used", "Actions"]}
+        rows={value.value?.keys.map((key) => ({ key: key.id, cells: cellsOf(key) }))}
+      />
+      <p class="hint">
+        A key cannot be changed. To restrict one, issue one like it with less, hand that out, and revoke the
+        first. The last use is up to ten minutes old if the key was used in another process.
+      </p>
+      <div ref={form}>
+        <IssueKey key={like.value?.id} like={like.value} onIssued={() => void reload()} />
+      </div>
+      {revoking.value !== undefined && (
+        <ConfirmRevocation
+          apiKey={revoking.value}
+          onClose={() => {
+            revoking.value = undefined;
+            void reload();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface ConfirmRevocationProps {
+  readonly apiKey: ApiKey;
+  readonly onClose: () => void;
+}
+
+function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
+  const failure = useSignal<unknown>(undefined);
+
+  async function revoke(dialog: HTMLDialogElement | null): Promise<void> {
+    try {
+      await ask("DELETE", `/v1/keys/${apiKey.id}`);
+      dialog?.close();
+    } catch (error) {
+      failure.value = error;
+    }
+  }
+
+  return (
+    <dialog ref={showModal} aria-labelledby="revoke-title" onClose={onClose}>
+      <h2 id="revoke-title">Revoke “{apiKey.name}”?</h2>
+      <p>
+        Requests with this key are refused at once by this process, and by all others after at most 10
+        seconds. It cannot be undone.
+      </p>
+      <Failure error={failure.value} />
+      <form method="dialog" class="actions">
+        <button type="submit">Keep it</button>
+        <button
+          type="button"
+          class="danger"
+          onClick={(event) => void revoke(event.currentTarget.closest("dialog"))}
+        >
+          Revoke it
+        </button>
+      </form>
+    </dialog>
+  );
+}
+
+function showModal(dialog: HTMLDialogElement | null): void {
+  if (dialog?.open === false) dialog.showModal();
+}

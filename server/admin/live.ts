@@ -1,0 +1,96 @@
+/** What the service reports every few seconds, and what that means per second. */
+
+import { computed, effect, signal } from "@preact/signals";
+import type { Histogram, Live } from "./answers.js";
+import { ask, isSignedIn } from "./session.js";
+
+const pollMs = 2000;
+/** Ten minutes. */
+const pointsMax = 300;
+
+/** What happened between two reports. A share or a time is null if there was nothing to measure. */
+export interface Point {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly queriesPerSecond: number;
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly errorsPerSecond: number;
+  /** Of lookups in the cache. */
+  readonly hitShare: number | null;
+  readonly rssBytes: number;
+  readonly heapBytes: number;
+  readonly cacheBytes: number;
+}
+
+export const latest = signal<Live | undefined>(undefined);
+export const points = signal<readonly Point[]>([]);
+/** Why the last report is missing. */
+export const liveError = signal<unknown>(undefined);
+/** Since this tab signed in. */
+export const lastPoint = computed(() => points.value.at(-1));
+
+/** Reports while someone is signed in and the tab is visible. */
+effect(() => {
+  if (!isSignedIn.value) return undefined;
+  latest.value = undefined;
+  points.value = [];
+  const poll = () => void (document.hidden || report());
+  poll();
+  const timer = setInterval(poll, pollMs);
+  return () => clearInterval(timer);
+});
+
+async function report(): Promise<void> {
+  try {
+    const live = await ask<Live>("GET", "/v1/admin/live");
+    const before = latest.peek();
+    latest.value = live;
+    liveError.value = undefined;
+    // Counters of another process, or of the time before a restart, say nothing about what happened since.
+    if (before === undefined || before.process !== live.process || live.at <= before.at) return;
+    points.value = [...points.peek(), pointBetween(before, live)].slice(-pointsMax);
+  } catch (error) {
+    liveError.value = error;
+  }
+}
+
+function pointBetween(before: Live, live: Live): Point {
+  const seconds = (live.at - before.at) / 1000;
+  const percentile = (share: number) => percentileMs(before.queries, live.queries, share);
+  const lookups = live.cache.lookups - before.cache.lookups;
+  const misses = live.cache.misses - before.cache.misses;
+  return {
+    at: live.at,
+    queriesPerSecond: (live.queries.count - before.queries.count) / seconds,
+    requestsPerSecond: (live.requests - before.requests) / seconds,
+    p50Ms: percentile(0.5),
+    p95Ms: percentile(0.95),
+    p99Ms: percentile(0.99),
+    errorsPerSecond: (errorsOf(live) - errorsOf(before)) / seconds,
+    hitShare: lookups > 0 ? Math.max(0, 1 - misses / lookups) : null,
+    rssBytes: live.memory.rssBytes,
+    heapBytes: live.memory.heapBytes,
+    cacheBytes: live.cache.bytes,
+  };
+}
+
+function errorsOf({ errors }: Live): number {
+  return errors.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Of the queries between two reports, interpolated within a bucket, as Prometheus does. */
+function percentileMs(before: Histogram, after: Histogram, share: number): number | null {
+  const total = after.count - before.count;
+  if (total === 0) return null;
+  const wanted = share * total;
+  let [lower, below] = [0, 0];
+  for (const [i, upper] of after.seconds.entries()) {
+    const within = after.counts[i] - (before.counts[i] ?? 0);
+    if (within >= wanted) return 1000 * (lower + ((upper - lower) * (wanted - below)) / (within - below));
+    [lower, below] = [upper, within];
+  }
+  return 1000 * lower;
+}

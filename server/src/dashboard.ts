@@ -1,0 +1,42 @@
+/** The pages of the dashboard at `/admin`: files that the build made. They ask this service, and nothing else. */
+
+import { fileURLToPath } from "node:url";
+import fastifyStatic from "@fastify/static";
+import type { Server } from "./http-server.js";
+
+/** The same folder for the sources and for what is built from them. */
+const root = fileURLToPath(new URL("../dist/admin", import.meta.url));
+
+export async function addDashboard(app: Server): Promise<void> {
+  // Relative, so that a proxy may serve it under a path of its own.
+  app.get("/admin", { schema: { hide: true } }, async (_request, reply) => reply.redirect("admin/"));
+  await app.register(fastifyStatic, {
+    root,
+    prefix: "/admin/",
+    schemaHide: true,
+    // Asked for again each time, by its ETag: the service may have been updated.
+    cacheControl: false,
+    setHeaders: (reply) => void reply.headers(headers),
+  });
+}
+
+/** No inline script or style, no other origin, no text that becomes HTML. The keys that are typed stay in this page. */
+const headers = {
+  "Cache-Control": "no-cache",
+  "Content-Security-Policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; "),
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+  "Referrer-Policy": "no-referrer",
+};

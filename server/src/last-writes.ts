@@ -1,0 +1,41 @@
+/** When each index was last written to through this process, as far as it remembers. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { addressIn } from "sealdex/wire";
+import type { Server } from "./http-server.js";
+
+/** A name and a time take about 400 bytes. */
+const namesMax = 10_000;
+
+const writing = new Set([
+  "/v1/indexes/create",
+  "/v1/vectors/upsert",
+  "/v1/vectors/update",
+  "/v1/vectors/delete",
+]);
+
+export class LastWrites {
+  /** By index name, oldest first: milliseconds since 1970. */
+  readonly #times = new Map<string, number>();
+
+  /** Undefined if it was not written to since the process was started, or the process has forgotten it. */
+  of(indexName: string): number | undefined {
+    return this.#times.get(indexName);
+  }
+
+  /** Records what the requests of `scope` write from now on. */
+  record(scope: Server): void {
+    scope.addHook("onResponse", async ({ routeOptions, body }: FastifyRequest, reply: FastifyReply) => {
+      const { indexName } = addressIn(body);
+      if (reply.statusCode !== 200 || indexName === undefined || !writing.has(routeOptions.url ?? "")) return;
+      this.#note(indexName);
+    });
+  }
+
+  #note(indexName: string): void {
+    this.#times.delete(indexName);
+    this.#times.set(indexName, Date.now());
+    const [oldest] = this.#times.keys();
+    if (this.#times.size > namesMax) this.#times.delete(oldest);
+  }
+}

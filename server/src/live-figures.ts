@@ -1,0 +1,92 @@
+/** The figures that the dashboard draws, out of the registry that `/metrics` shows. All count since the process was started. */
+
+import type { Metrics } from "./metrics.js";
+
+interface Sample {
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+  readonly value: number;
+  /** Of a part of a histogram: its name ends in `_bucket`, `_sum` or `_count`. */
+  readonly metricName?: string;
+}
+
+export interface Histogram {
+  readonly count: number;
+  readonly sumSeconds: number;
+  /** Upper limits of the buckets in seconds, ascending, and how many were at most so long. */
+  readonly seconds: number[];
+  readonly counts: number[];
+}
+
+export interface StorageFigures {
+  readonly location: string;
+  readonly operation: string;
+  readonly calls: number;
+  readonly errors: number;
+  readonly bytes: number;
+}
+
+const queryRoute = "/v1/vectors/query";
+
+export class LiveFigures {
+  readonly #samples: ReadonlyMap<string, readonly Sample[]>;
+
+  private constructor(samples: ReadonlyMap<string, readonly Sample[]>) {
+    this.#samples = samples;
+  }
+
+  static async read({ registry }: Metrics): Promise<LiveFigures> {
+    const metrics = await registry.getMetricsAsJSON();
+    return new LiveFigures(new Map(metrics.map(({ name, values }) => [name, values])));
+  }
+
+  /** Of a metric without labels; 0 if there is none. */
+  value(name: string): number {
+    return this.#of(name).at(0)?.value ?? 0;
+  }
+
+  /** Of all samples together. */
+  total(name: string, isCounted: (labels: Sample["labels"]) => boolean = () => true): number {
+    return this.#of(name).reduce((sum, { labels, value }) => (isCounted(labels) ? sum + value : sum), 0);
+  }
+
+  queries(): Histogram {
+    const samples = this.#of("sealdex_request_seconds").filter(({ labels }) => labels.route === queryRoute);
+    const part = (suffix: string) => samples.filter(({ metricName }) => metricName?.endsWith(suffix));
+    const buckets = part("_bucket").filter(({ labels }) => labels.le !== "+Inf");
+    return {
+      count: part("_count").at(0)?.value ?? 0,
+      sumSeconds: part("_sum").at(0)?.value ?? 0,
+      seconds: buckets.map(({ labels }) => Number(labels.le)),
+      counts: buckets.map(({ value }) => value),
+    };
+  }
+
+  /** By error code. */
+  errors(): { readonly code: string; readonly count: number }[] {
+    return this.#of("sealdex_errors_total").map(({ labels, value }) => ({
+      code: String(labels.code),
+      count: value,
+    }));
+  }
+
+  storage(): StorageFigures[] {
+    const calls = this.#of("sealdex_storage_seconds").filter(({ metricName }) =>
+      metricName?.endsWith("_count"),
+    );
+    return calls.map(({ labels, value }) => {
+      const isSame = (other: Sample["labels"]) =>
+        other.location === labels.location && other.operation === labels.operation;
+      return {
+        location: String(labels.location),
+        operation: String(labels.operation),
+        calls: value,
+        errors: this.total("sealdex_storage_errors_total", isSame),
+        bytes: this.total("sealdex_storage_bytes_total", isSame),
+      };
+    });
+  }
+
+  #of(name: string): readonly Sample[] {
+    return this.#samples.get(name) ?? [];
+  }
+}
