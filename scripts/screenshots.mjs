@@ -1,5 +1,6 @@
 // Takes a picture of every view of the dashboard, for docs/dashboard.md: starts a service with made-up data, and looks at it in
-// a headless browser. `npm run screenshots`; needs Chromium (CHROMIUM names another one than /usr/bin/chromium).
+// a headless browser. `npm run screenshots`; `node scripts/screenshots.mjs <folder>` also takes those that the document leaves out, dark and
+// narrow ones of every view. Needs Chromium (CHROMIUM names another one than /usr/bin/chromium).
 
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,11 +12,17 @@ import { createClient, generateKey } from "sealdex/core";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = process.argv[2] ?? join(root, "docs", "dashboard");
+/** In the document: every view in light and wide, and some of the others. */
+const documented =
+  /^[a-z-]+?(?<!-dark|-phone)$|^(overview-dark|data-map-dark|overview-phone|data-items-phone)$/;
+const isWanted = (name) => process.argv[2] !== undefined || documented.test(name);
 const work = mkdtempSync(join(tmpdir(), "sealdex-screenshots-"));
 const rootKey = generateKey();
 const indexKey = generateKey();
 /** How long charts are drawn before they are looked at. */
-const chartMs = Number(process.argv[3] ?? 40_000);
+const chartMs = 40_000;
+/** Of long pages, the beginning is enough. */
+const pictureHeightMax = 1000;
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 390, height: 844 };
 
@@ -112,18 +119,19 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 mkdirSync(out, { recursive: true });
 
 async function shoot(page, name) {
+  if (!isWanted(name)) return;
   await page.evaluate(() => document.fonts.ready);
   const session = await page.context().newCDPSession(page);
   const { cssContentSize } = await session.send("Page.getLayoutMetrics");
   const { data } = await session.send("Page.captureScreenshot", {
     format: "webp",
-    quality: 70,
+    quality: 60,
     captureBeyondViewport: true,
     clip: {
       x: 0,
       y: 0,
       width: cssContentSize.width,
-      height: Math.min(cssContentSize.height, 1800),
+      height: Math.min(cssContentSize.height, pictureHeightMax),
       scale: 1,
     },
   });

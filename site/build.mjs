@@ -1,4 +1,4 @@
-// Builds the site: the Markdown files of the repository under their own paths, and the API reference beside them. A dead link
+// Builds the site: the Markdown files of the repository and their pictures under their own paths, and the API reference beside them. A dead link
 // fails the build.
 
 import { execFileSync } from "node:child_process";
@@ -19,7 +19,7 @@ const documents = [
   "FORMAT.md",
   "bench/README.md",
   "server/README.md",
-  ...guides.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`),
+  ...guides.filter((name) => /\.(md|webp)$/.test(name)).map((name) => `docs/${name}`),
 ];
 
 rmSync(pages, { recursive: true, force: true });

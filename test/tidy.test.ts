@@ -72,6 +72,7 @@ const serverTable: Record<string, string> = {
   "open-indexes.ts": "sealdex/core node:crypto",
   "trainings.ts": "node:diagnostics_channel",
   "metrics.ts": "fastify prom-client sealdex/core",
+  "measure-cache.ts": "metrics.ts sealdex/core",
   "measure.ts": "http-server.ts metrics.ts open-indexes.ts request-end.ts trainings.ts",
   "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
   "authentication.ts":
@@ -88,7 +89,7 @@ const serverTable: Record<string, string> = {
   "config-file.ts": "sealdex/wire yaml",
   "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "app.ts certificates.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
+    "measure-cache.ts app.ts certificates.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 

@@ -52,7 +52,7 @@ export function Chart({ title, times, series, format }: ChartProps) {
   return (
     <figure class="chart card">
       <figcaption>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <ul class="legend">
           {series.map(({ label, color, values }) => (
             <li key={label} class={color}>

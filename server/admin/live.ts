@@ -1,7 +1,8 @@
 /** What the service reports every few seconds, and what that means per second. */
 
 import { computed, effect, signal } from "@preact/signals";
-import type { Histogram, Live } from "./answers.js";
+import type { Live } from "./answers.js";
+import { percentileMs } from "./percentile.js";
 import { ask, isSignedIn } from "./session.js";
 
 const pollMs = 2000;
@@ -79,18 +80,4 @@ function pointBetween(before: Live, live: Live): Point {
 
 function errorsOf({ errors }: Live): number {
   return errors.reduce((sum, { count }) => sum + count, 0);
-}
-
-/** Of the queries between two reports, interpolated within a bucket, as Prometheus does. */
-function percentileMs(before: Histogram, after: Histogram, share: number): number | null {
-  const total = after.count - before.count;
-  if (total === 0) return null;
-  const wanted = share * total;
-  let [lower, below] = [0, 0];
-  for (const [i, upper] of after.seconds.entries()) {
-    const within = after.counts[i] - (before.counts[i] ?? 0);
-    if (within >= wanted) return 1000 * (lower + ((upper - lower) * (wanted - below)) / (within - below));
-    [lower, below] = [upper, within];
-  }
-  return 1000 * lower;
 }

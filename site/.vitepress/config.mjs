@@ -34,6 +34,8 @@ export default defineConfig({
           { text: "Bundlers and serverless", link: "/docs/bundling" },
           { text: "Storage drivers", link: "/docs/storage-drivers" },
           { text: "The HTTP service", link: "/server/" },
+          { text: "Operating the service", link: "/docs/service" },
+          { text: "The dashboard", link: "/docs/dashboard" },
         ],
       },
       {

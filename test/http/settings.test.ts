@@ -36,6 +36,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_MAX_STALENESS_MS: "250",
     SEALDEX_MODELS: "all-MiniLM-L6-v2, default",
     SEALDEX_MODEL_DOWNLOADS: "off",
+    SEALDEX_DASHBOARD: "off",
   };
   expect(readSettings(all)).toEqual({
     host: "0.0.0.0",
@@ -45,6 +46,7 @@ test("two settings are needed, the others have defaults", () => {
     apiKeys: ["one-of-16-letters", "two-of-16-letters", "three-of-16-letters"],
     trustProxy: [],
     anchorLocation: { location: "local", path: "./anchors" },
+    dashboard: false,
     automaticTraining: false,
     maxStalenessMs: 250,
     models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },

@@ -37,7 +37,7 @@ export function Recall({ opened }: { readonly opened: Opened }) {
   }
 
   return (
-    <section class="card" aria-label="Recall">
+    <section class="card">
       <p>
         Asks for the {topK} nearest neighbours of {queries} random items, with different numbers of lists, and
         compares the answers with those from all {formatInteger(nLists)} lists.

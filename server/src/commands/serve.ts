@@ -4,6 +4,7 @@ import { checkLocations, createClient, openLocation, type StorageLocation } from
 import { createApp } from "../app.js";
 import { Certificates } from "../certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
+import { measureCache } from "../measure-cache.js";
 import { Metrics } from "../metrics.js";
 import { unknownVariables } from "../load-settings.js";
 import { requireKeys, type Settings } from "../settings.js";
@@ -41,32 +42,12 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     configLocation: configStore,
     ...(anchorStore && { anchorLocation: anchorStore }),
   });
-  metrics.gauge("sealdex_cache_bytes", "Opened blocks in memory.", () => client.memory().cacheBytes);
-  metrics.gauge(
-    "sealdex_cache_bytes_max",
-    "The limit of opened blocks.",
-    () => client.memory().cacheBytesMax,
-  );
-  metrics.gauge(
-    "sealdex_kernel_bytes",
-    "In use in the memory of the kernels.",
-    () => client.memory().kernelBytes,
-  );
+  measureCache(metrics, client);
   const certificates = tls && new Certificates(tls);
   if (certificates !== undefined) {
     const help = "When the TLS certificate of the service expires, in seconds since 1970.";
     metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt());
   }
-  metrics.counter(
-    "sealdex_cache_lookups_total",
-    "Lookups of opened blocks.",
-    () => client.memory().cacheLookups,
-  );
-  metrics.counter(
-    "sealdex_cache_misses_total",
-    "Lookups of opened blocks that had to read from storage.",
-    () => client.memory().cacheMisses,
-  );
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
   const audit =
