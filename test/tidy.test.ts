@@ -101,7 +101,7 @@ const table: Record<string, string> = {
   "memoize.ts": "",
   "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "errors.ts node:crypto",
-  "keys/": "crypto/ errors.ts peer-package.ts node: @aws-sdk/client-kms",
+  "keys/": "crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/": "check-input.ts option-names.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
   "check-input.ts": "engine/config.ts errors.ts",

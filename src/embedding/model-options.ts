@@ -1,5 +1,7 @@
 /** How models are found by name. */
 
+import { optionNames } from "../option-names.js";
+
 export interface ModelOptions {
   /** A folder that holds models, each in a folder of its name; looked at before anything is downloaded. */
   readonly localFolder?: string;
@@ -19,6 +21,18 @@ export interface ModelOptions {
   /** Called as files of a model arrive. */
   readonly onProgress?: (progress: ModelProgress) => void;
 }
+
+export const modelOptionTable = {
+  localFolder: true,
+  cacheFolder: true,
+  offline: true,
+  allowed: true,
+  precision: true,
+  failWhileLoading: true,
+  onProgress: true,
+} as const;
+
+export const modelOptions = optionNames<ModelOptions>("models", modelOptionTable);
 
 export interface ModelProgress {
   readonly model: string;

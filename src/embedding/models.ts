@@ -5,8 +5,9 @@ import { builtInEmbedder, builtInNames, modelName } from "./built-in.js";
 import type { Embedder, EmbeddingInput } from "./embedder.js";
 import { customEmbedder } from "./custom-embedder.js";
 import { useInferenceThread } from "./inference-thread.js";
-import type { ModelOptions } from "./model-options.js";
+import { type ModelOptions, modelOptions } from "./model-options.js";
 import { customReranker, type RerankInput, type Reranker } from "./reranker.js";
+import { checkOptions } from "../option-names.js";
 import { TransformersModel } from "./transformers-model.js";
 
 export class Models {
@@ -14,7 +15,9 @@ export class Models {
   readonly #byName = new Map<string, TransformersModel>();
   readonly #release: () => Promise<void>;
 
+  /** Throws `invalid_request` for an option that it does not take. */
   constructor(options: ModelOptions = {}) {
+    checkOptions(options, modelOptions);
     this.#options = options;
     this.#release = useInferenceThread();
   }

@@ -2,6 +2,7 @@
 
 import type * as Sdk from "@aws-sdk/client-kms";
 import { SealdexError } from "../errors.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import { type KeyContext, type KeyProvider, refusal } from "./key-provider.js";
 
@@ -19,9 +20,12 @@ export interface AwsKmsKeyOptions {
 }
 
 const service = "AWS KMS";
+const optionsOf = optionNames<AwsKmsKeyOptions>("awsKmsKey", { keyId: true, client: true });
 
 /** The index's identity is the encryption context `sealdex:index`, which AWS also logs. Throws `invalid_request`. */
-export function awsKmsKey({ keyId, client }: AwsKmsKeyOptions): KeyProvider {
+export function awsKmsKey(options: AwsKmsKeyOptions): KeyProvider {
+  checkOptions(options, optionsOf);
+  const { keyId, client } = options;
   if (typeof keyId !== "string" || keyId === "") {
     throw new SealdexError("invalid_request", "keyId: expected the ARN of a key");
   }

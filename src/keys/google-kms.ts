@@ -1,6 +1,7 @@
 /** A key of Google Cloud KMS, through its REST interface. */
 
 import { SealdexError } from "../errors.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
@@ -14,10 +15,17 @@ export interface GoogleKmsKeyOptions {
 }
 
 const service = "Google Cloud KMS";
+const optionsOf = optionNames<GoogleKmsKeyOptions>("googleKmsKey", {
+  name: true,
+  accessToken: true,
+  endpoint: true,
+});
 const namePattern = /^projects\/[^/?#]+\/locations\/[^/?#]+\/keyRings\/[^/?#]+\/cryptoKeys\/[^/?#]+$/;
 
 /** The index's identity is authenticated data: a wrapped key opens no other index. Throws `invalid_request`. */
-export function googleKmsKey({ name, accessToken, endpoint }: GoogleKmsKeyOptions): KeyProvider {
+export function googleKmsKey(options: GoogleKmsKeyOptions): KeyProvider {
+  checkOptions(options, optionsOf);
+  const { name, accessToken, endpoint } = options;
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new SealdexError(
       "invalid_request",

@@ -1,5 +1,6 @@
 /** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
 
+import { checkOptions, optionNames } from "../option-names.js";
 import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
@@ -17,15 +18,18 @@ export interface VaultKeyOptions {
 }
 
 const service = "Vault";
+const optionsOf = optionNames<VaultKeyOptions>("vaultKey", {
+  address: true,
+  key: true,
+  token: true,
+  mount: true,
+  namespace: true,
+});
 
 /** The index's identity is associated data: a wrapped key opens no other index. Throws `invalid_request`. */
-export function vaultKey({
-  address,
-  key,
-  token,
-  mount = "transit",
-  namespace,
-}: VaultKeyOptions): KeyProvider {
+export function vaultKey(options: VaultKeyOptions): KeyProvider {
+  checkOptions(options, optionsOf);
+  const { address, key, token, mount = "transit", namespace } = options;
   const base = checkServiceUrl(address, "address");
   const urlOf = (verb: string) => {
     const path = [...mount.split("/"), verb, key].map(encodeURIComponent);

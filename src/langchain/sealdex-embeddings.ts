@@ -2,8 +2,9 @@
 
 import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings";
 import type { Image } from "../embedding/image.js";
-import type { ModelOptions } from "../embedding/model-options.js";
+import { type ModelOptions, modelOptionTable } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { embedImage } from "./add-images.js";
 import { chooseEmbeddings, sealdexModel } from "./choose-embeddings.js";
 
@@ -12,17 +13,25 @@ export interface SealdexEmbeddingsParams extends ModelOptions {
   readonly model?: string;
 }
 
+const paramNames = optionNames<SealdexEmbeddingsParams>("SealdexEmbeddings", {
+  model: true,
+  ...modelOptionTable,
+});
+
 /**
  * Embeddings by the name of a model, for every part of LangChain; an `EncryptedVectorStore` takes the name itself. The
- * vectors are those of an index with that `embeddingModel`. Throws `invalid_request` for what can be no name.
+ * vectors are those of an index with that `embeddingModel`. Throws `invalid_request` for what can be no name, and for
+ * an option that it does not take.
  */
 export class SealdexEmbeddings extends Embeddings {
   readonly model: string;
   readonly [sealdexModel]: string;
   readonly #embeddings: EmbeddingsInterface;
 
-  constructor({ model = "default", ...options }: SealdexEmbeddingsParams = {}) {
+  constructor(params: SealdexEmbeddingsParams = {}) {
     super({});
+    checkOptions(params, paramNames);
+    const { model = "default", ...options } = params;
     this.#embeddings = chooseEmbeddings(model, new Models(options));
     this.model = model;
     this[sealdexModel] = model;

@@ -2,8 +2,9 @@
 
 import type { DocumentInterface } from "@langchain/core/documents";
 import { BaseDocumentCompressor } from "@langchain/core/retrievers/document_compressors";
-import type { ModelOptions } from "../embedding/model-options.js";
+import { type ModelOptions, modelOptionTable } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { rankBest, type RerankInput, type Reranker } from "../embedding/reranker.js";
 
 export interface SealdexRerankerParams extends ModelOptions {
@@ -13,13 +14,21 @@ export interface SealdexRerankerParams extends ModelOptions {
   readonly topN?: number;
 }
 
+const paramNames = optionNames<SealdexRerankerParams>("SealdexReranker", {
+  model: true,
+  topN: true,
+  ...modelOptionTable,
+});
+
 /** Keeps the documents that score best for the query, best first, each with its score as `relevanceScore` in the metadata. */
 export class SealdexReranker extends BaseDocumentCompressor {
   readonly topN: number;
   readonly #reranker: Reranker;
 
-  constructor({ model, topN = 4, ...options }: SealdexRerankerParams) {
+  constructor(params: SealdexRerankerParams) {
     super();
+    checkOptions(params, paramNames);
+    const { model, topN = 4, ...options } = params;
     this.topN = topN;
     this.#reranker = new Models(options).reranker(model);
   }

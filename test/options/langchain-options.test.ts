@@ -7,6 +7,8 @@ import {
   EncryptedVectorStore,
   generateKey,
   LexicalEmbeddings,
+  SealdexEmbeddings,
+  SealdexReranker,
 } from "../../src/index.js";
 import { EncryptedStore } from "../../src/langgraph/encrypted-store.js";
 
@@ -57,6 +59,9 @@ describe("methods", () => {
     ],
     ["EncryptedSemanticCache", async (store, more) => new EncryptedSemanticCache(store, more)],
     ["LexicalEmbeddings", async (_, more) => new LexicalEmbeddings(more)],
+    ["SealdexEmbeddings", async (_, more) => new SealdexEmbeddings(more)],
+    ["SealdexReranker", async (_, more) => new SealdexReranker({ model: "a", ...more })],
+    ["models", async (_, more) => new EncryptedVectorStore("default", { ...args(), models: more })],
   ])("%s refuses an option that it does not take", async (_, call) => {
     const store = new EncryptedVectorStore(embeddings, args());
     await expect((async () => call(store, { filters: { a: 1 } }))()).rejects.toMatchObject(unknown);

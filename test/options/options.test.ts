@@ -5,11 +5,14 @@
 
 import { describe, expect, test } from "vitest";
 import {
+  awsKmsKey,
   type Client,
   createClient,
   type Filter,
   generateKey,
+  googleKmsKey,
   type SingleQuery,
+  vaultKey,
   type VectorIndex,
 } from "../../src/core.js";
 import {
@@ -416,6 +419,22 @@ test("createClient refuses an option that it does not take", () => {
     "storageTimeoutMs",
   ]);
   expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "timeoutMs"]);
+});
+
+test.each<[string, (more: object) => unknown]>([
+  ["models", (more) => createClient({ indexLocation: { location: "memory" }, models: { ...more } })],
+  ["awsKmsKey", (more) => awsKmsKey({ keyId: "arn", ...more })],
+  [
+    "googleKmsKey",
+    (more) => {
+      const name = "projects/p/locations/l/keyRings/r/cryptoKeys/k";
+      return googleKmsKey({ name, accessToken: () => "token", ...more });
+    },
+  ],
+  ["vaultKey", (more) => vaultKey({ address: "https://vault", key: "k", token: "t", ...more })],
+])("%s refuses an option that it does not take", (where, make) => {
+  make({});
+  expect(() => make({ offLine: true })).toThrow(`${where}: unknown property "offLine"`);
 });
 
 test("over HTTP, filter and filters mean the same in bodies too", async () => {
