@@ -17,12 +17,13 @@ export interface PeerPackage {
   readonly exports: readonly string[];
 }
 
-/**
- * The error to throw when importing the package failed: `not_supported`, with the command to run, if the package is not
- * installed, else the error as it is.
- */
-export function peerFailure(cause: unknown, peer: PeerPackage): unknown {
-  return isMissing(cause, peer.name) ? notSupported(peer, "got none", cause) : cause;
+/** The error to throw when importing the package failed: `not_supported`, with the command to run and the reason. */
+export function peerFailure(cause: unknown, peer: PeerPackage): SealdexError {
+  if (cause instanceof SealdexError) return cause;
+  const received = isMissing(cause, peer.name)
+    ? "got none"
+    : `got one that does not load (${reasonOf(cause)})`;
+  return notSupported(peer, received, cause);
 }
 
 /**
@@ -44,6 +45,12 @@ function notSupported(
     `${feature}: expected the package ${name} ${range}, ${received}: npm install ${name}@"${range}"`,
     cause === undefined ? {} : { cause },
   );
+}
+
+/** A code if there is one: messages with a code name files of this machine. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && typeof error.code === "string" ? error.code : error.message;
 }
 
 /** As import(), require() and the bundlers report it. A package that is installed and lacks one of its own is another matter. */
