@@ -10,13 +10,10 @@ const root = fileURLToPath(new URL("../dist/admin", import.meta.url));
 export async function addDashboard(app: Server): Promise<void> {
   // Relative, so that a proxy may serve it under a path of its own.
   app.get("/admin", { schema: { hide: true } }, async (_request, reply) => reply.redirect("admin/"));
-  await app.register(fastifyStatic, {
-    root,
-    prefix: "/admin/",
-    schemaHide: true,
+  await app.register(async (pages) => {
+    pages.addHook("onSend", async (_request, reply) => void reply.headers(headers));
     // Asked for again each time, by its ETag: the service may have been updated.
-    cacheControl: false,
-    setHeaders: (reply) => void reply.headers(headers),
+    await pages.register(fastifyStatic, { root, prefix: "/admin/", schemaHide: true, cacheControl: false });
   });
 }
 
