@@ -186,7 +186,7 @@ async function shootAll(options, suffix) {
   await openIndex(page);
   await shoot(page, `data-items${suffix}`);
   await page.getByRole("link", { name: "Similar to ticket-00001" }).click();
-  await page.getByText("Distance").first().waitFor();
+  await page.getByRole("region", { name: "Items similar" }).getByRole("link").first().waitFor();
   await shoot(page, `data-similar${suffix}`);
   await page.getByRole("link", { name: "Map" }).click();
   await page.getByRole("button", { name: "Draw" }).click();

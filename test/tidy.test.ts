@@ -19,7 +19,8 @@ interface Source {
 function sources(folder: string): Source[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter(
-      (name) => /(?<!\.d)\.ts$/.test(name) && !name.includes("assembly") && !name.endsWith("kernels.wasm.ts"),
+      (name) =>
+        /(?<!\.d)\.tsx?$/.test(name) && !name.includes("assembly") && !name.endsWith("kernels.wasm.ts"),
     )
     .map((name) => {
       const file = join(folder, name);
@@ -154,7 +155,8 @@ const table: Record<string, string> = {
 
 const all = sources(src);
 const server = sources(join(root, "server", "src"));
-const everywhere = [...all, ...server];
+const dashboard = sources(join(root, "server", "admin"));
+const everywhere = [...all, ...server, ...dashboard];
 
 test.each([
   ["the library", all, table],
@@ -239,7 +241,7 @@ test("what storage/ hashes is requests, which services want signed, in two files
 
 test("snake_case property names stay on the wire", () => {
   const home =
-    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|embedding\/inference-worker\.ts|keys\/vault\.ts)$/;
+    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|issue-key\.tsx|embedding\/inference-worker\.ts|keys\/vault\.ts)$/;
   // Words in quotation marks are values, as the specification has them; LangChain's members and pg's option are their own.
   const found = everywhere
     .filter(({ path }) => !home.test(path))
@@ -253,7 +255,7 @@ test("snake_case property names stay on the wire", () => {
 });
 
 test("files have names that say what they hold, and stay short enough to be read", () => {
-  const banned = /(^|\/)(utils?|helpers?|common|types|misc)\.ts$/;
+  const banned = /(^|\/)(utils?|helpers?|common|types|misc)\.tsx?$/;
   expect(everywhere.filter(({ path }) => banned.test(path)).map(({ path }) => path)).toEqual([]);
   const long = everywhere.filter(({ text }) => text.split("\n").length > 350);
   expect(long.map(({ path }) => path)).toEqual([]);

@@ -38,7 +38,15 @@ effect(() => {
   if (!isSignedIn.value) return undefined;
   latest.value = undefined;
   points.value = [];
-  const poll = () => void (document.hidden || report());
+  let isAsking = false;
+  const poll = () => {
+    // A service that is slow is not asked more and more.
+    if (isAsking || document.hidden) return;
+    isAsking = true;
+    void report().finally(() => {
+      isAsking = false;
+    });
+  };
   poll();
   const timer = setInterval(poll, pollMs);
   return () => clearInterval(timer);

@@ -18,8 +18,15 @@ let isDown: boolean;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sealdex-dashboard-"));
-  store = openLocation({ location: "memory" });
+  const memory = openLocation({ location: "memory" });
   isDown = false;
+  store = {
+    ...memory,
+    async list(prefix, options) {
+      if (isDown && prefix.startsWith("keyuses/")) throw new Error("the storage is gone");
+      return memory.list(prefix, options);
+    },
+  };
   const anchor: BlobStore = {
     ...openLocation({ location: "memory" }),
     read: async () => {
@@ -178,6 +185,19 @@ test("the last use of a key is known, in other processes too, with few writes", 
   expect((elsewhere.keys as { last_used_at: number }[])[0].last_used_at).toBeGreaterThanOrEqual(startedAt);
   await other.close();
   expect((await store.list("keyuses/")).length).toBe(1);
+});
+
+test("a key is revoked at once even if its last use cannot be forgotten", async () => {
+  const reader = await issue({ name: "reader", scopes: ["read"] });
+  const use = () => service.get("/v1/indexes/list", { "X-API-Key": reader });
+  expect((await use()).status).toBe(200);
+  isDown = true;
+  const revoked = await fetch(`${service.baseUrl}/v1/keys/${reader.slice(8, 24)}`, {
+    method: "DELETE",
+    headers: { "X-API-Key": rootKey },
+  });
+  expect(revoked.status).toBe(200);
+  expect((await use()).status).toBe(401);
 });
 
 test("without a dashboard there are neither pages nor their routes", async () => {

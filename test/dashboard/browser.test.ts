@@ -188,7 +188,7 @@ test("a wrong index key is refused, and closing an index forgets its key", async
   await page.close();
 });
 
-test("keys go to the service alone, and into no storage of the browser", async () => {
+test("keys go to the service alone, and neither keys nor items into a storage of the browser", async () => {
   const own = await openBrowser();
   const requests: Request[] = [];
   own.context.on("request", (request) => requests.push(request));
@@ -226,7 +226,8 @@ test("keys go to the service alone, and into no storage of the browser", async (
   // What the browser has left on disk.
   await own.context.close();
   expect(await filesWith(own.profile, new URL(service.baseUrl).host)).not.toEqual([]);
-  for (const key of [indexKey, service.rootKey]) expect(await filesWith(own.profile, key)).toEqual([]);
+  for (const secret of [indexKey, service.rootKey, "item-001", "Text of number"])
+    expect(await filesWith(own.profile, secret)).toEqual([]);
   await own.close();
 });
 

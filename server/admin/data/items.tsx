@@ -7,6 +7,7 @@ import { formatInteger } from "../format.js";
 import { useLoaded } from "../loaded.js";
 import { Table } from "../table.js";
 import type { Opened } from "./opened.js";
+import { SimilarLink } from "./similar-link.js";
 
 interface Wanted {
   readonly filter?: Filter;
@@ -106,9 +107,9 @@ function cellsOf({ id, metadata, contents }: StoredItem) {
     <code>{id}</code>,
     <code class="clamp">{JSON.stringify(metadata)}</code>,
     <span class="clamp">{contents ?? "–"}</span>,
-    <a href={`#/data/similar?${new URLSearchParams({ id })}`} aria-label={`Similar to ${id}`}>
+    <SimilarLink id={id} label={`Similar to ${id}`}>
       Similar
-    </a>,
+    </SimilarLink>,
   ];
 }
 

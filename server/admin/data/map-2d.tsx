@@ -6,6 +6,7 @@ import { formatInteger } from "../format.js";
 import type { Opened } from "./opened.js";
 import { projectTo2d } from "./principal-components.js";
 import { idsMax, sample, type Sampled } from "./sample.js";
+import { SimilarLink } from "./similar-link.js";
 
 interface Point {
   readonly item: Sampled;
@@ -151,7 +152,7 @@ function Choice({ items, selected, onSelect }: ChoiceProps) {
       {selected !== undefined && (
         <p>
           <code>{selected.id}</code> <code>{JSON.stringify(selected.metadata)}</code>{" "}
-          <a href={`#/data/similar?${new URLSearchParams({ id: selected.id })}`}>Similar items</a>
+          <SimilarLink id={selected.id}>Similar items</SimilarLink>
         </p>
       )}
     </>

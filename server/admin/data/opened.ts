@@ -6,6 +6,7 @@
 import { effect, signal } from "@preact/signals";
 import type { IndexDescription, VectorIndex } from "sealdex/client";
 import { isSignedIn, newClient } from "../session.js";
+import { chosenId } from "./similar-link.js";
 
 export interface Opened {
   readonly index: VectorIndex;
@@ -24,6 +25,7 @@ export async function openIndex(indexName: string, indexKey: string): Promise<vo
 
 export function closeIndex(): void {
   opened.value = undefined;
+  chosenId.value = "";
 }
 
 effect(() => {

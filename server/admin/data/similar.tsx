@@ -5,15 +5,15 @@ import { useEffect } from "preact/hooks";
 import type { Match } from "sealdex/client";
 import { Failure } from "../failure.js";
 import { formatNumber } from "../format.js";
-import { route } from "../navigation.js";
 import { Table } from "../table.js";
 import type { Opened } from "./opened.js";
+import { chosenId, SimilarLink } from "./similar-link.js";
 
 const topK = 20;
 const include = ["distance", "contents", "metadata"] as const;
 
 export function Similar({ opened }: { readonly opened: Opened }) {
-  const id = route.value.query.get("id") ?? "";
+  const id = chosenId.value;
   const matches = useSignal<readonly Match<typeof include>[] | undefined>(undefined);
   const failure = useSignal<unknown>(undefined);
 
@@ -35,8 +35,7 @@ export function Similar({ opened }: { readonly opened: Opened }) {
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
-    const wanted = String(new FormData(event.currentTarget as HTMLFormElement).get("id"));
-    location.hash = `#/data/similar?${new URLSearchParams({ id: wanted })}`;
+    chosenId.value = String(new FormData(event.currentTarget as HTMLFormElement).get("id"));
   }
 
   return (
@@ -66,9 +65,9 @@ export function Similar({ opened }: { readonly opened: Opened }) {
           rows={matches.value?.map((match) => ({
             key: match.id,
             cells: [
-              <a href={`#/data/similar?${new URLSearchParams({ id: match.id })}`}>
+              <SimilarLink id={match.id}>
                 <code>{match.id}</code>
-              </a>,
+              </SimilarLink>,
               formatNumber(match.distance),
               <code class="clamp">{JSON.stringify(match.metadata)}</code>,
               <span class="clamp">{match.contents ?? "–"}</span>,

@@ -38,22 +38,25 @@ export async function* linesBackwards(file: FileHandle, end: number): AsyncGener
 }
 
 /**
- * A position from which on no line is older than wanted, and before which few are newer, in a file whose lines are sorted: the
- * beginning of a line, or `size`. `isOlder`: whether a line is wanted.
+ * A position from which on no line is wanted, and before which few are not, in a file whose lines are sorted: the beginning of a
+ * line, or `size`. `isPast`: whether a line, given with the one before it, is surely not wanted.
  */
 export async function bisectLines(
   file: FileHandle,
   size: number,
-  isOlder: (text: string) => boolean,
+  isPast: (before: string, line: string) => boolean,
 ): Promise<number> {
   let [low, high] = [0, size];
   while (high - low > chunkBytes) {
     const middle = Math.floor((low + high) / 2);
     const chunk = await readAt(file, middle, Math.min(lineBytesMax, high - middle));
     const first = chunk.indexOf(lineFeed) + 1;
-    const after = chunk.indexOf(lineFeed, first);
-    if (first === 0 || after < 0 || isOlder(chunk.toString("utf8", first, after))) low = middle + 1;
-    else high = middle + first;
+    const second = chunk.indexOf(lineFeed, first) + 1;
+    const end = chunk.indexOf(lineFeed, second);
+    const isComplete = first > 0 && second > first && end > second;
+    const text = (from: number, to: number) => chunk.toString("utf8", from, to);
+    if (isComplete && isPast(text(first, second - 1), text(second, end))) high = middle + second;
+    else low = middle + 1;
   }
   return high;
 }

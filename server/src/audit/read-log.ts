@@ -20,7 +20,7 @@ export interface AuditEntry {
   readonly logId: string;
   /** Where it begins in its file, in bytes. */
   readonly start: number;
-  /** Milliseconds since 1970; of a line without a time, that of the next newer one. */
+  /** Milliseconds since 1970; of a line that is not authentic, that of the next newer one. */
   readonly at: number;
 }
 
@@ -72,7 +72,7 @@ export class AuditReader {
     const files = await Promise.all(
       ids.map(async (logId) => {
         const { mtimeMs } = await stat(join(this.#folder, fileName(logId)));
-        return { logId, changedAt: mtimeMs + clockMs };
+        return { logId, changedAt: Math.ceil(mtimeMs) + clockMs };
       }),
     );
     return files.sort((a, b) => b.changedAt - a.changedAt);
@@ -108,7 +108,10 @@ class LogFile {
     const end = async () => {
       if (before === undefined) return size;
       if (before.logId === logId) return before.start;
-      return bisectLines(file, size, (text) => !((timeOf(text) ?? -Infinity) > before.at));
+      // Who forges a time must not hide the lines around it.
+      const isPast = (previous: string, text: string) =>
+        isNext(options.key, previous, text) && (timeOf(text) ?? 0) > before.at;
+      return bisectLines(file, size, isPast);
     };
     const log = new LogFile(file, options, linesBackwards(file, await end()));
     await log.#step();
@@ -131,14 +134,17 @@ class LogFile {
     const { key, logId, changedAt } = this.#options;
     await this.#step();
     const before = this.#next as Line | undefined;
-    const start = line.start === 0 ? key.begin(logId) : { count: 0, mac: macOf(before?.text ?? "") };
+    const isAuthentic =
+      line.start === 0
+        ? key.accept(key.begin(logId), line.text) !== undefined
+        : isNext(key, before?.text ?? "", line.text);
     const event = parse(line.text);
     this.#head = {
       ...(event && { event }),
-      isAuthentic: event !== undefined && key.accept(start, line.text) !== undefined,
+      isAuthentic: event !== undefined && isAuthentic,
       logId,
       start: line.start,
-      at: timeOf(line.text) ?? this.#head?.at ?? changedAt,
+      at: (isAuthentic ? timeOf(line.text) : undefined) ?? this.#head?.at ?? changedAt,
     };
     return true;
   }
@@ -158,8 +164,10 @@ function compare(a: AuditPosition, b: AuditPosition): number {
   return a.at - b.at || (a.logId === b.logId ? a.start - b.start : a.logId < b.logId ? -1 : 1);
 }
 
-function macOf(line: string): string {
-  return /"mac":"([0-9a-f]{64})"\}$/.exec(line)?.[1] ?? "";
+/** Whether the service wrote a line right after another. */
+function isNext(key: ChainKey, before: string, line: string): boolean {
+  const mac = /"mac":"([0-9a-f]{64})"\}$/.exec(before)?.[1] ?? "";
+  return key.accept({ count: 0, mac }, line) !== undefined;
 }
 
 function timeOf(line: string): number | undefined {

@@ -69,7 +69,8 @@ export class KeyStore {
       throw new SealdexError("not_found", "API key: there is no key with this id");
     }
     await this.#store.delete([recordKey(id)]);
-    await this.lastUses.forget(id);
+    // The key is revoked, whether or not its last use can be forgotten now.
+    await this.lastUses.forget(id).catch(() => undefined);
   }
 
   /** Milliseconds since 1970. */

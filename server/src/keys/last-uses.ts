@@ -9,6 +9,8 @@ import { deriveKey } from "../root-key.js";
 
 /** How often the last use of a key is written, at most, by each process. */
 export const writeMs = 10 * 60 * 1000;
+/** How long storage may take to write one: a service that stops does not wait for longer. */
+const storageMsMax = 5000;
 /** An id and its times take about 200 bytes. */
 const knownMax = 10_000;
 /** How many are read or written at once. */
@@ -103,11 +105,16 @@ export class LastUses {
     const { at, written } = use;
     use.triedAt = at;
     const name = nameOf(id, at);
-    await this.#store.create(name, this.#mac(name));
+    const options = { signal: AbortSignal.timeout(storageMsMax) };
+    await this.#store.create(name, this.#mac(name), options);
     use.written = at;
     // After a restart, what earlier processes have left is deleted as well.
-    const older = written === undefined ? await this.#store.list(`${prefix}${id}/`) : [nameOf(id, written)];
-    await this.#store.delete(older.filter((other) => other > name));
+    const older =
+      written === undefined ? await this.#store.list(`${prefix}${id}/`, options) : [nameOf(id, written)];
+    await this.#store.delete(
+      older.filter((other) => other > name),
+      options,
+    );
   }
 
   async #read(name: string): Promise<number | undefined> {

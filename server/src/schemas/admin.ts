@@ -146,6 +146,6 @@ function encodeCursor({ at, logId, start }: AuditPosition): string {
 
 /** Undefined for a text that is no cursor. */
 function decodeCursor(text: string): AuditPosition | undefined {
-  const [, at, start, logId] = /^(\d{1,15}(?:\.\d{1,6})?)\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
+  const [, at, start, logId] = /^(\d{1,16})\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
   return at === undefined ? undefined : { at: Number(at), start: Number(start), logId };
 }
