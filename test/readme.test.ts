@@ -1,4 +1,4 @@
-/** The README's code does what the README says. */
+/** The code of the README and of docs/items.md does what they say. */
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const blocks = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => c
 async function run(program: string, times = 1): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sealdex-readme-"));
   // Run from the project, where its own name resolves, with its files elsewhere.
-  const moved = program.replaceAll(/"\.\/(data|notes\.key)"/g, (_, name: string) =>
+  const moved = program.replaceAll(/"(?:\.\/)?(data|notes\.key|pages\.jsonl)"/g, (_, name: string) =>
     JSON.stringify(join(folder, name)),
   );
   let printed = "";
@@ -40,6 +40,17 @@ test("the first lines store two texts and find the right one, also when they run
   const printed = await run(blocks[0], 2);
   expect(printed.match(/Keys are rotated every year\./g)).toHaveLength(2);
   expect(printed).not.toContain("Salmon");
+});
+
+test("docs/items.md runs from its first line to its last", async () => {
+  const text = readFileSync(join(root, "docs", "items.md"), "utf8");
+  const program = [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => code).join("\n");
+  const printed = (await run(program)).trim().split("\n");
+  // Two batches of an ingest and the lines of an import.
+  expect([printed.slice(0, 3), printed.at(-1)]).toEqual([
+    ["guide#1 guide.md", "guide#2 guide.md", "news#1 news.md"],
+    "2500",
+  ]);
 });
 
 test("the vector store's calls work as shown", async () => {
