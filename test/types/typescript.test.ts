@@ -37,7 +37,7 @@ function versionOf(compiler: string): string {
   return (JSON.parse(readFileSync(join(compiler, "package.json"), "utf8")) as { version: string }).version;
 }
 
-const programs = ["consumer.ts", "core.ts"];
+const programs = ["consumer.ts", "core.ts", "options.ts"];
 
 test.each(
   compilers.flatMap((compiler) => programs.map((program) => [program, versionOf(compiler), compiler])),
