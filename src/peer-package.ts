@@ -27,12 +27,20 @@ export function peerFailure(cause: unknown, peer: PeerPackage): SealdexError {
 }
 
 /**
- * Throws `not_supported` unless the package exports what is needed, as another major version of it may not.
- * `module`: what `import()` gave.
+ * The package itself. Throws `not_supported` unless it exports what is needed, as another major version of it may not.
+ * `module`: what `import()` gave. Of CommonJS some bundlers show the default export alone, which then has the others.
  */
-export function checkPeer(module: object, peer: PeerPackage): void {
-  const missing = peer.exports.filter((name) => typeof Reflect.get(module, name) !== "function");
-  if (missing.length > 0) throw notSupported(peer, `got a version without ${missing.join(", ")}`);
+export function checkPeer<T extends object>(module: T, peer: PeerPackage): T {
+  const { default: whole } = module as { readonly default?: unknown };
+  const missing = missingExports(module, peer);
+  if (missing.length === 0) return module;
+  if (missingExports(whole, peer).length === 0) return whole as T;
+  throw notSupported(peer, `got a version without ${missing.join(", ")}`);
+}
+
+function missingExports(module: unknown, { exports }: PeerPackage): readonly string[] {
+  const isThing = typeof module === "function" || (typeof module === "object" && module !== null);
+  return exports.filter((name) => !isThing || typeof Reflect.get(module, name) !== "function");
 }
 
 function notSupported(

@@ -26,9 +26,7 @@ export async function loadSemanticVector(model: string): Promise<TextVector> {
 async function loadModelPackage(feature: string) {
   const peer = { name: "sealdex-model", range: "^0.1.0", feature, exports: ["embedInPieces"] };
   try {
-    const model = await import("sealdex-model");
-    checkPeer(model, peer);
-    return model;
+    return checkPeer(await import("sealdex-model"), peer);
   } catch (cause) {
     throw peerFailure(cause, peer);
   }

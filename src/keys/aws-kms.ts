@@ -87,9 +87,7 @@ const sdkPackage: PeerPackage = {
 
 async function loadSdk(): Promise<typeof Sdk> {
   try {
-    const sdk = await import("@aws-sdk/client-kms");
-    checkPeer(sdk, sdkPackage);
-    return sdk;
+    return checkPeer(await import("@aws-sdk/client-kms"), sdkPackage);
   } catch (cause) {
     throw peerFailure(cause, sdkPackage);
   }

@@ -199,10 +199,7 @@ const pgPackage: PeerPackage = {
 
 async function loadPg() {
   try {
-    // A CommonJS package: not every version shows its named exports to import().
-    const pg = (await import("pg")).default;
-    checkPeer(pg, pgPackage);
-    return pg;
+    return checkPeer(await import("pg"), pgPackage);
   } catch (cause) {
     throw peerFailure(cause, pgPackage);
   }

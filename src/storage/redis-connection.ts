@@ -107,9 +107,7 @@ const ioredisPackage: PeerPackage = {
 
 async function loadIoredis() {
   try {
-    const ioredis = await import("ioredis");
-    checkPeer(ioredis, ioredisPackage);
-    return ioredis;
+    return checkPeer(await import("ioredis"), ioredisPackage);
   } catch (cause) {
     throw peerFailure(cause, ioredisPackage);
   }

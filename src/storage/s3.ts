@@ -187,9 +187,7 @@ const sdkPackage: PeerPackage = {
 
 async function loadSdk(): Promise<typeof Sdk> {
   try {
-    const sdk = await import("@aws-sdk/client-s3");
-    checkPeer(sdk, sdkPackage);
-    return sdk;
+    return checkPeer(await import("@aws-sdk/client-s3"), sdkPackage);
   } catch (cause) {
     throw peerFailure(cause, sdkPackage);
   }
