@@ -1,144 +1,112 @@
-// Packs the library, bundles a small app with every bundler of test/bundlers/, with nothing left out of the bundle and
-// without the optional packages, runs each bundle, and prints a table of sizes and cold starts.
+// Packs the library and bundles a small app with every bundler of test/bundlers/, with nothing left out of the bundle; prints a
+// table of sizes and cold starts. Each bundle runs in a folder without packages, three times: built where no optional
+// package is installed; with all of them, on servers that run and on ports where none listens, and with embedding
+// models; and, minified, with a driver that is too old.
 //
 //   node scripts/check-bundlers.mjs [name of a bundler …]
+//
+// The servers are those of CONTRIBUTING.md. SEALDEX_BUNDLED_WITHOUT=servers leaves them out.
 
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
+import { runnerImport } from "vite";
+import { bundlersIn } from "./bundlers.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const work = mkdtempSync(join(tmpdir(), "sealdex-bundlers-"));
+const outer = mkdtempSync(join(tmpdir(), "sealdex-bundlers-"));
+const work = join(outer, "project");
 cpSync(join(root, "test", "bundlers"), work, { recursive: true });
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-const quiet = ["--silent", "--no-audit", "--no-fund"];
-const [{ filename }] = JSON.parse(
-  execFileSync(npm, ["pack", "--json", "--pack-destination", work], { cwd: root, encoding: "utf8" }),
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+function pack(folder) {
+  const args = ["pack", "--json", "--pack-destination", work];
+  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: folder, encoding: "utf8" }));
+  return join(work, filename);
+}
+
+/** Without peers: npm would install those that the registry has. */
+function install(...packages) {
+  const quiet = [
+    "--silent",
+    "--no-audit",
+    "--no-fund",
+    "--prefer-offline",
+    "--no-save",
+    "--legacy-peer-deps",
+  ];
+  execFileSync(npm, ["install", ...quiet, ...packages], { cwd: work, stdio: "inherit" });
+}
+
+const [library, model] = [root, join(root, "model")].map(pack);
+const chosen = process.argv.slice(2);
+const bundlers = Object.entries(bundlersIn(work)).filter(
+  ([name]) => chosen.length === 0 || chosen.includes(name),
 );
-execFileSync(npm, ["install", ...quiet], { cwd: work, stdio: "inherit" });
-// Without its peers: npm would install those that the registry has.
-execFileSync(npm, ["install", ...quiet, "--no-save", "--legacy-peer-deps", join(work, filename)], {
-  cwd: work,
-  stdio: "inherit",
-});
+const failures = [];
+let bundles = 0;
+const withPackages = "with optional packages";
+const withOldDriver = "with an old driver";
 
-const entry = join(work, "main.mjs");
-const load = (name) => import(pathToFileURL(resolveFrom(name)).href);
-function resolveFrom(name) {
-  return execFileSync(
-    process.execPath,
-    [
-      "--input-type=module",
-      "-e",
-      `import { fileURLToPath } from "node:url"; process.stdout.write(fileURLToPath(import.meta.resolve(${JSON.stringify(name)})))`,
-    ],
-    { cwd: work, encoding: "utf8" },
-  );
-}
-
-const esbuild = (options) => async (out) => {
-  const { build } = (await load("esbuild")).default;
-  const outfile = join(out, options.format === "cjs" ? "main.cjs" : "main.mjs");
-  await build({
-    entryPoints: [entry],
-    bundle: true,
-    platform: "node",
-    logLevel: "error",
-    outfile,
-    ...options,
-  });
-  return outfile;
-};
-
-/** How each bundles `entry` into a folder; the file to run. */
-const bundlers = {
-  "no bundler": async () => entry,
-  "esbuild, ESM": esbuild({ format: "esm" }),
-  "esbuild, CommonJS": esbuild({ format: "cjs" }),
-  "esbuild, minified": esbuild({ format: "esm", minify: true }),
-  async webpack(out) {
-    const webpack = (await load("webpack")).default;
-    const output = { path: out, filename: "main.cjs" };
-    const compiler = webpack({ entry, output, mode: "production", target: "node20", context: work });
-    const stats = await new Promise((resolve, reject) =>
-      compiler.run((error, done) => (error ? reject(error) : resolve(done))),
+async function check(name, bundle, phase, app) {
+  const out = join(work, "out", `${phase} ${name}`.replace(/\W+/g, "-"));
+  mkdirSync(out, { recursive: true });
+  try {
+    const file = await bundle(out, [withPackages, withOldDriver].includes(phase));
+    const result = await runBundle(file, out, app);
+    if (!result.ok) throw new Error(JSON.stringify(result, null, 2));
+    return { ...result, size: sizeOf(out, file) };
+  } catch (error) {
+    failures.push(`${name}, ${phase}`);
+    const parts = [error.message, error.stderr, error.stdout].map((text) =>
+      String(text ?? "").slice(0, 4000),
     );
-    if (stats.hasErrors()) throw new Error(stats.toString({ all: false, errors: true }));
-    return join(out, "main.cjs");
-  },
-  async Rollup(out) {
-    const { rollup } = await load("rollup");
-    const { nodeResolve } = await load("@rollup/plugin-node-resolve");
-    const commonjs = (await load("@rollup/plugin-commonjs")).default;
-    const plugins = [nodeResolve({ exportConditions: ["node"], preferBuiltins: true }), commonjs()];
-    const bundle = await rollup({ input: entry, plugins, onwarn: () => {} });
-    await bundle.write({ dir: out, format: "es", entryFileNames: "main.mjs" });
-    return join(out, "main.mjs");
-  },
-  async Rolldown(out) {
-    const { build } = await load("rolldown");
-    await build({
-      input: entry,
-      platform: "node",
-      logLevel: "silent",
-      output: { dir: out, format: "esm", entryFileNames: "main.mjs" },
-    });
-    return join(out, "main.mjs");
-  },
-  async "Vite, SSR"(out) {
-    const { build } = await load("vite");
-    await build({
-      root: work,
-      logLevel: "error",
-      ssr: { noExternal: true },
-      build: { ssr: entry, outDir: out, rollupOptions: { output: { entryFileNames: "main.mjs" } } },
-    });
-    return join(out, "main.mjs");
-  },
-  async ncc(out) {
-    const ncc = join(work, "node_modules", "@vercel", "ncc", "dist", "ncc", "cli.js");
-    execFileSync(process.execPath, [ncc, "build", entry, "--out", out, "--quiet", "--minify"], { cwd: work });
-    return join(out, existsSync(join(out, "index.mjs")) ? "index.mjs" : "index.js");
-  },
-  "Next, Turbopack": next,
-};
-
-/** `next build` with its defaults; the app runs in a route. */
-async function next(out) {
-  const project = join(out, "project");
-  mkdirSync(project, { recursive: true });
-  cpSync(join(work, "next", "app"), join(project, "app"), { recursive: true });
-  cpSync(join(work, "app.mjs"), join(project, "app.mjs"));
-  cpSync(join(work, "package.json"), join(project, "package.json"));
-  cpSync(join(work, "node_modules"), join(project, "node_modules"), {
-    recursive: true,
-    verbatimSymlinks: true,
-  });
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
-  const cli = join(project, "node_modules", "next", "dist", "bin", "next");
-  execFileSync(process.execPath, [cli, "build"], {
-    cwd: project,
-    env,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  return { cli, project, env };
+    console.error(`${name}, ${phase}: ${parts.join("\n")}`);
+    return undefined;
+  }
 }
 
-/** What the app in a bundle prints. The bundle is moved away from all packages first. */
-async function runBundle(file, out) {
-  if (typeof file === "object") return runNext(file);
-  const alone = file === entry ? file : join(mkdtempSync(join(tmpdir(), "sealdex-alone-")), "bundle");
-  if (file !== entry) cpSync(out, alone, { recursive: true });
-  const program = file === entry ? entry : join(alone, file.slice(out.length + 1));
-  const started = performance.now();
-  const output = execFileSync(process.execPath, [program], { encoding: "utf8", timeout: 120_000 });
-  return { ...JSON.parse(output), processMs: Math.round(performance.now() - started) };
+/** What the app in a bundle prints. The bundle is moved away from all packages but transformers.js. */
+async function runBundle(file, out, app) {
+  const env = app === undefined ? {} : { SEALDEX_APP: JSON.stringify(app) };
+  if (typeof file === "object") return runNext(file, env);
+  const isBundle = file.startsWith(out);
+  const alone = join(outer, "alone", String(bundles++));
+  if (isBundle) cpSync(out, alone, { recursive: true });
+  const program = isBundle ? join(alone, file.slice(out.length + 1)) : file;
+  const options = {
+    cwd: dirname(program),
+    encoding: "utf8",
+    timeout: 300_000,
+    env: { ...process.env, ...env },
+  };
+  return JSON.parse(execFileSync(process.execPath, [program], options));
 }
 
-async function runNext({ cli, project, env }) {
+/**
+ * It has native code, and is not bundled. Above the project and the bundles: npm would delete what it did not install in a
+ * project's own folder, the link's target included.
+ */
+function linkTransformers() {
+  const modules = join(outer, "node_modules");
+  mkdirSync(modules);
+  symlinkSync(join(root, "node_modules", "@huggingface"), join(modules, "@huggingface"), "junction");
+}
+
+async function runNext({ cli, project, env }, app) {
   const port = await new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const { port: free } = server.address();
@@ -146,7 +114,11 @@ async function runNext({ cli, project, env }) {
     });
   });
   const args = [cli, "start", "--hostname", "127.0.0.1", "--port", String(port)];
-  const service = spawn(process.execPath, args, { cwd: project, env, stdio: ["ignore", "pipe", "inherit"] });
+  const service = spawn(process.execPath, args, {
+    cwd: project,
+    env: { ...env, ...app },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   try {
     await new Promise((resolve, reject) => {
       service.once("exit", () => reject(new Error("next start ended")));
@@ -158,34 +130,129 @@ async function runNext({ cli, project, env }) {
   }
 }
 
-function sizeOf(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((file) => file.isFile() && /\.[cm]?js$/.test(file.name))
-    .reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
+/** In KiB, of all JavaScript files; "-" if the bundle has a package manager's folder. */
+function sizeOf(folder, file) {
+  if (typeof file === "object" || !file.startsWith(folder)) return "-";
+  const bytes = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.[cm]?js$/.test(entry.name))
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+  return Math.round(bytes / 1024);
 }
 
-const chosen = process.argv.slice(2);
-const failures = [];
-console.log("| bundler | size (KiB) | first index and query (ms) | result |\n|---|---:|---:|---|");
-for (const [name, bundle] of Object.entries(bundlers)) {
-  if (chosen.length > 0 && !chosen.includes(name)) continue;
-  const out = join(work, "out", name.replace(/\W+/g, "-"));
-  mkdirSync(out, { recursive: true });
-  try {
-    const file = await bundle(out);
-    const result = await runBundle(file, out);
-    if (!result.ok) throw new Error(JSON.stringify(result));
-    const size = typeof file === "object" || file === entry ? "-" : Math.round(sizeOf(out) / 1024);
-    console.log(`| ${name} | ${size} | ${result.coldStartMs} | runs |`);
-  } catch (error) {
-    failures.push(name);
-    console.log(`| ${name} | - | - | fails |`);
-    console.error(
-      error.message.slice(0, 2000),
-      String(error.stderr ?? "").slice(0, 2000),
-      String(error.stdout ?? "").slice(0, 2000),
+async function importTest(file) {
+  const { module } = await runnerImport(join(root, "test", file), {
+    root,
+    logLevel: "error",
+    configFile: false,
+  });
+  return module;
+}
+
+/** Addresses for `packages.mjs`, and what ends the servers. */
+async function startServers() {
+  const { redis } = await importTest("servers/redis.ts");
+  const { postgres } = await importTest("servers/postgres.ts");
+  const { ceph } = await importTest("servers/ceph.ts");
+  const running = await Promise.all([redis, postgres, ceph].map((server) => server.start()));
+  const [redisUrl, postgresUrl, s3Url] = running.map(({ address }) => address);
+  const { origin: endpoint, username: accessKey, password: secretKey } = new URL(s3Url);
+  const { CreateBucketCommand, S3Client } = await import("@aws-sdk/client-s3");
+  const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey };
+  const s3 = new S3Client({ endpoint, region: "us-east-1", forcePathStyle: true, credentials });
+  await s3.send(new CreateBucketCommand({ Bucket: "bundled" }));
+  s3.destroy();
+  const bucket = { location: "s3", bucket: "bundled", endpoint, accessKey, secretKey };
+  const other = (url) => Object.assign(new URL(url), { password: "other" }).href;
+  return {
+    up: [
+      { location: "redis", connectionString: redisUrl },
+      { location: "postgres", connectionString: postgresUrl },
+      bucket,
+    ],
+    refusing: [
+      [{ location: "redis", connectionString: other(redisUrl) }, "WRONGPASS"],
+      [
+        { location: "postgres", connectionString: other(postgresUrl) },
+        "password authentication failed|28P01",
+      ],
+      [{ ...bucket, secretKey: "other" }, "SignatureDoesNotMatch"],
+    ],
+    stop: () => Promise.all(running.map((server) => server.stop())),
+  };
+}
+
+const at = (indexLocation) => ({ indexLocation, storageTimeoutMs: 5000 });
+const closed = [
+  { location: "redis", connectionString: "redis://127.0.0.1:1" },
+  { location: "postgres", connectionString: "postgres://127.0.0.1:1/d" },
+  { location: "s3", bucket: "bucket", endpoint: "http://127.0.0.1:1", accessKey: "a", secretKey: "s" },
+].map((location) => ({ client: at(location), expected: "^storage_unavailable: .*ECONNREFUSED" }));
+
+const withServers = process.env.SEALDEX_BUNDLED_WITHOUT !== "servers";
+const { up, refusing, stop } = withServers
+  ? await startServers()
+  : { up: [], refusing: [], stop: async () => {} };
+try {
+  install();
+  install(library);
+  console.log("| bundler | size (KiB) | first index and query (ms) | result |\n|---|---:|---:|---|");
+  for (const [name, bundle] of bundlers) {
+    const result = await check(name, bundle, "without optional packages");
+    console.log(
+      result === undefined
+        ? `| ${name} | - | - | fails |`
+        : `| ${name} | ${result.size} | ${result.coldStartMs} | runs |`,
     );
   }
+
+  const drivers = ["ioredis", "pg", "@aws-sdk/client-s3"].map((name) => `${name}@${devDependencies[name]}`);
+  install(library, model, ...drivers);
+  linkTransformers();
+  const { buildModels } = await importTest("embedding/small-models.ts");
+  const models = { localFolder: await buildModels(), offline: true };
+  const embedding = { client: { indexLocation: { location: "memory" }, models } };
+  const steps = [
+    ...up.map((location) => ({ client: at(location), index: {}, expected: "^found$" })),
+    ...refusing.map(([location, reason]) => ({
+      client: at(location),
+      expected: `^storage_unavailable: .*(${reason})`,
+    })),
+    ...closed,
+    ...["default", "small-embedder"].map((embeddingModel) => ({
+      ...embedding,
+      index: { embeddingModel },
+      expected: "^found$",
+    })),
+    { ...embedding, index: { embeddingModel: "unknown" }, expected: "^invalid_request: .*no such model" },
+  ];
+  for (const [name, bundle] of bundlers) {
+    const result = await check(name, bundle, withPackages, steps);
+    if (result !== undefined) console.log(`With optional packages: ${name}, ${result.size} KiB, runs`);
+  }
+
+  const unloadable = [
+    { ...closed[0], expected: "^not_supported: .*ioredis.*does not load .Dynamic require" },
+  ];
+  for (const [name, bundle] of bundlers) {
+    if (name !== "esbuild, minified") continue;
+    const result = await check(name, bundle, "with a driver that does not load", unloadable);
+    if (result !== undefined) console.log(`With a driver that does not load: ${name} says so`);
+  }
+
+  install(library, "ioredis@4");
+  const old = [
+    {
+      client: at(closed[0].client.indexLocation),
+      expected: "^not_supported: .*ioredis.*got a version without Redis",
+    },
+  ];
+  for (const [name, bundle] of bundlers) {
+    if (!["esbuild, minified", "webpack", "ncc"].includes(name)) continue;
+    const result = await check(name, bundle, withOldDriver, old);
+    if (result !== undefined) console.log(`With an old driver: ${name} says so`);
+  }
+} finally {
+  await stop();
+  rmSync(outer, { recursive: true, force: true });
 }
-rmSync(work, { recursive: true, force: true });
-if (failures.length > 0) throw new Error(`fails with: ${failures.join(", ")}`);
+if (failures.length > 0) throw new Error(`fails: ${failures.join("; ")}`);

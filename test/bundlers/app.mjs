@@ -1,4 +1,4 @@
-/** A user's app: a store in a folder, training on threads, a batch query, and what is said where packages are missing. */
+/** A user's app without optional packages: a store in a folder, training on threads, a batch query, and what is said of what is missing. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, generateKey } from "sealdex/core";
 
-export async function run() {
+export async function runAlone() {
   const started = performance.now();
   const path = mkdtempSync(join(tmpdir(), "sealdex-bundled-"));
   const ones = Array.from({ length: 64 }, () => 1);
@@ -47,13 +47,28 @@ export async function run() {
   }
   const remote = createClient({ baseUrl: `http://127.0.0.1:${closedPort}` });
   const service = await reasonOf(remote);
+  const models = [];
+  for (const embeddingModel of ["default", "all-MiniLM-L6-v2"])
+    models.push(await modelReasonOf(embeddingModel));
   const isRight =
     nearest.id === "first" &&
     right === 50 &&
     refusals.every((reason) => reason.startsWith("not_supported: storage location ")) &&
     service.startsWith("storage_unavailable: ") &&
-    service.endsWith("(ECONNREFUSED)");
-  return { ok: isRight, coldStartMs, right, refusals, service };
+    service.endsWith("(ECONNREFUSED)") &&
+    /^not_supported: .*npm install sealdex-model/.test(models[0]) &&
+    /^not_supported: .*npm install @huggingface\/transformers/.test(models[1]);
+  return { ok: isRight, coldStartMs, right, refusals, service, models };
+}
+
+async function modelReasonOf(embeddingModel) {
+  const client = createClient({ indexLocation: { location: "memory" }, models: { offline: true } });
+  const reason = await client.createIndex({ indexName: "m", indexKey: generateKey(), embeddingModel }).then(
+    () => "no error",
+    ({ code, message }) => `${code}: ${message}`,
+  );
+  await client.close();
+  return reason;
 }
 
 async function reasonOf(client) {

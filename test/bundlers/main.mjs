@@ -1,4 +1,4 @@
-import { run } from "./app.mjs";
+import { run } from "./run.mjs";
 
 void run().then((result) => {
   process.stdout.write(`${JSON.stringify(result)}\n`);

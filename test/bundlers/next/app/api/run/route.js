@@ -1,4 +1,4 @@
-import { run } from "../../../app.mjs";
+import { run } from "../../../run.mjs";
 
 export const dynamic = "force-dynamic";
 
