@@ -38,17 +38,12 @@ function pack(folder) {
   return join(work, filename);
 }
 
-/** Without peers: npm would install those that the registry has. */
+const quick = ["--silent", "--no-audit", "--no-fund", "--prefer-offline"];
+
+/** Besides the bundlers, and without peers: npm would install those that the registry has. */
 function install(...packages) {
-  const quiet = [
-    "--silent",
-    "--no-audit",
-    "--no-fund",
-    "--prefer-offline",
-    "--no-save",
-    "--legacy-peer-deps",
-  ];
-  execFileSync(npm, ["install", ...quiet, ...packages], { cwd: work, stdio: "inherit" });
+  const args = ["install", ...quick, "--no-save", "--legacy-peer-deps", ...packages];
+  execFileSync(npm, args, { cwd: work, stdio: "inherit" });
 }
 
 const [library, model] = [root, join(root, "model")].map(pack);
@@ -193,7 +188,7 @@ const { up, refusing, stop } = withServers
   ? await startServers()
   : { up: [], refusing: [], stop: async () => {} };
 try {
-  install();
+  execFileSync(npm, ["install", ...quick], { cwd: work, stdio: "inherit" });
   install(library);
   console.log("| bundler | size (KiB) | first index and query (ms) | result |\n|---|---:|---:|---|");
   for (const [name, bundle] of bundlers) {
