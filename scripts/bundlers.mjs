@@ -62,7 +62,9 @@ export function bundlersIn(work) {
       const { rollup } = await load("rollup");
       const { nodeResolve } = await load("@rollup/plugin-node-resolve");
       const commonjs = (await load("@rollup/plugin-commonjs")).default;
-      const plugins = [nodeResolve({ exportConditions: ["node"], preferBuiltins: true }), commonjs()];
+      // For the package.json that the AWS SDK imports.
+      const json = (await load("@rollup/plugin-json")).default;
+      const plugins = [nodeResolve({ exportConditions: ["node"], preferBuiltins: true }), commonjs(), json()];
       const bundle = await rollup({ input: entry, plugins, onwarn: () => {} });
       await bundle.write({ dir: out, format: "es", entryFileNames: "main.mjs" });
       return join(out, "main.mjs");

@@ -135,11 +135,11 @@ function sizeOf(folder, file) {
 }
 
 async function importTest(file) {
-  const { module } = await runnerImport(join(root, "test", file), {
-    root,
-    logLevel: "error",
-    configFile: false,
-  });
+  const env = { ...process.env };
+  const options = { root, logLevel: "error", configFile: false };
+  const { module } = await runnerImport(join(root, "test", file), options);
+  // Vite sets NODE_ENV, by which bundlers would build for development.
+  process.env = env;
   return module;
 }
 
