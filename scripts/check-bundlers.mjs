@@ -61,9 +61,15 @@ async function check(name, bundle, phase, app) {
   mkdirSync(out, { recursive: true });
   try {
     const file = await bundle(out, [withPackages, withOldDriver].includes(phase));
-    const result = await runBundle(file, out, app);
-    if (!result.ok) throw new Error(JSON.stringify(result, null, 2));
-    return { ...result, size: sizeOf(out, file) };
+    const results = [];
+    // Of several times the shortest: the first is also that of a cold disk.
+    for (let run = 0; run < (app === undefined ? 3 : 1); run++) {
+      const result = await runBundle(file, out, app);
+      if (!result.ok) throw new Error(JSON.stringify(result, null, 2));
+      results.push(result);
+    }
+    const coldStartMs = Math.min(...results.map((result) => result.coldStartMs));
+    return { coldStartMs, size: sizeOf(out, file) };
   } catch (error) {
     failures.push(`${name}, ${phase}`);
     const parts = [error.message, error.stderr, error.stdout].map((text) =>
@@ -190,15 +196,9 @@ const { up, refusing, stop } = withServers
 try {
   execFileSync(npm, ["install", ...quick], { cwd: work, stdio: "inherit" });
   install(library);
-  console.log("| bundler | size (KiB) | first index and query (ms) | result |\n|---|---:|---:|---|");
-  for (const [name, bundle] of bundlers) {
-    const result = await check(name, bundle, "without optional packages");
-    console.log(
-      result === undefined
-        ? `| ${name} | - | - | fails |`
-        : `| ${name} | ${result.size} | ${result.coldStartMs} | runs |`,
-    );
-  }
+  const rows = new Map();
+  for (const [name, bundle] of bundlers)
+    rows.set(name, [await check(name, bundle, "without optional packages")]);
 
   const drivers = ["ioredis", "pg", "@aws-sdk/client-s3"].map((name) => `${name}@${devDependencies[name]}`);
   install(library, model, ...drivers);
@@ -221,8 +221,16 @@ try {
     { ...embedding, index: { embeddingModel: "unknown" }, expected: "^invalid_request: .*no such model" },
   ];
   for (const [name, bundle] of bundlers) {
-    const result = await check(name, bundle, withPackages, steps);
-    if (result !== undefined) console.log(`With optional packages: ${name}, ${result.size} KiB, runs`);
+    rows.get(name).push(await check(name, bundle, withPackages, steps));
+  }
+
+  console.log(
+    "| bundler | size (KiB) | first index and query (ms) | with optional packages (KiB) | result |",
+  );
+  console.log("|---|---:|---:|---:|---|");
+  for (const [name, [alone, whole]] of rows) {
+    const result = alone !== undefined && whole !== undefined ? "runs" : "fails";
+    console.log(`| ${name} | ${alone?.size} | ${alone?.coldStartMs} | ${whole?.size} | ${result} |`);
   }
 
   const unloadable = [
