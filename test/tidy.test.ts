@@ -41,8 +41,9 @@ function sources(folder: string): Source[] {
 
 /** Files of the server, and the paths of their imports, relative to server/src/. */
 const serverTable: Record<string, string> = {
+  "processes/": "node:cluster",
   "root-key.ts": "node:crypto",
-  "keys/": "root-key.ts sealdex/core sealdex/wire node:crypto",
+  "keys/": "processes/siblings.ts root-key.ts sealdex/core sealdex/wire node:crypto",
   "shared-for.ts": "",
   "dashboard.ts": "http-server.ts @fastify/static node:url",
   "location-health.ts": "shared-for.ts sealdex/core",
@@ -50,7 +51,7 @@ const serverTable: Record<string, string> = {
   "live-figures.ts": "metrics.ts",
   "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
   "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
-  "rate-limit.ts": "fastify rate-limiter-flexible sealdex/core",
+  "rate-limit.ts": "processes/siblings.ts fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core sealdex/wire",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
@@ -70,17 +71,18 @@ const serverTable: Record<string, string> = {
     node:http`,
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
-  "open-indexes.ts": "sealdex/core node:crypto",
+  "open-indexes.ts": "limits.ts sealdex/core node:crypto",
   "trainings.ts": "node:diagnostics_channel",
   "metrics.ts": "fastify prom-client sealdex/core",
   "measure-cache.ts": "metrics.ts sealdex/core",
   "measure.ts": "http-server.ts metrics.ts open-indexes.ts request-end.ts trainings.ts",
+  "tracing.ts": "http-server.ts request-end.ts @opentelemetry/api sealdex/core",
   "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
   "authentication.ts":
-    "http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
+    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto",
-  "app.ts": `dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
+    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto",
+  "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "index-key.ts": "sealdex/core",
@@ -90,7 +92,7 @@ const serverTable: Record<string, string> = {
   "config-file.ts": "sealdex/wire yaml",
   "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "measure-cache.ts app.ts certificates.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:fs/promises node:stream node:stream/promises",
+    "measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 

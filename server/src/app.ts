@@ -25,6 +25,7 @@ import { defaultLimits, type Limits } from "./limits.js";
 import { healthOf, type Location } from "./location-health.js";
 import type { Metrics } from "./metrics.js";
 import { OpenIndexes } from "./open-indexes.js";
+import { noSiblings, type Siblings } from "./processes/siblings.js";
 import { refuseUnderPressure } from "./pressure.js";
 import { readLimits } from "./results.js";
 import { addAdminRoutes } from "./routes/admin.js";
@@ -38,6 +39,7 @@ import { addVectorRoutes } from "./routes/vectors.js";
 import { renewCertificates } from "./renew-certificates.js";
 import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
+import { traceRequests } from "./tracing.js";
 import { Trainings } from "./trainings.js";
 
 export interface AppOptions {
@@ -64,6 +66,8 @@ export interface AppOptions {
   readonly log?: Log;
   /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
   readonly trustProxy?: string[];
+  /** Default: none, the service is this process. */
+  readonly siblings?: Siblings;
   /** Default: HTTP without TLS. */
   readonly certificates?: Certificates;
 }
@@ -79,6 +83,7 @@ export interface Issuing {
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { apiKeys, issuing, version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } =
     options;
+  const { siblings = noSiblings } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
   app.removeAllContentTypeParsers();
@@ -101,27 +106,28 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
-  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
-  const indexes = new OpenIndexes(client);
+  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey), siblings);
+  const indexes = new OpenIndexes(client, limits);
   const trainings = new Trainings((result, ms) => metrics?.trained(result, ms));
   app.addHook("onClose", async () => {
     indexes.close();
     trainings.close();
     await issued?.store.lastUses.close();
   });
+  traceRequests(app);
   if (metrics !== undefined) measure(app, metrics, indexes, trainings);
   if (dashboard !== undefined) await addDashboard(app);
   await app.register(async (scope: Server) => {
     if (audit !== undefined) auditRequests(scope, audit);
     await refuseUnderPressure(scope, limits);
-    requireApiKeys(scope, { fixed, issued }, limits);
+    requireApiKeys(scope, { fixed, issued }, limits, siblings);
     limitRequests(scope, limits);
-    limitWrongIndexKeys(scope, indexes, limits);
+    limitWrongIndexKeys(scope, indexes, limits, siblings);
     const reading = readLimits(limits);
     addIndexRoutes(scope, { client, indexes, limits, reading });
     addVectorRoutes(scope, { indexes, limits, reading });
-    addTrainingStatusRoute(scope, trainings);
-    if (metrics !== undefined) addMetricsRoute(scope, metrics);
+    addTrainingStatusRoute(scope, trainings, siblings);
+    if (metrics !== undefined) addMetricsRoute(scope, metrics, siblings);
     addKeyRoutes(scope, issued);
     addUserRoutes(scope, { client, indexes, issued });
     if (dashboard === undefined || metrics === undefined) return;

@@ -10,6 +10,7 @@ import type { IssuedKeys } from "./keys/issued-keys.js";
 import { routeAccess } from "./keys/route-access.js";
 import type { Limits } from "./limits.js";
 import type { OpenIndexes } from "./open-indexes.js";
+import type { Siblings } from "./processes/siblings.js";
 import { RateLimit } from "./rate-limit.js";
 
 declare module "fastify" {
@@ -33,10 +34,16 @@ export interface Authentication {
 }
 
 /** Checks the requests of `scope` before their bodies are read, and the index that a body names before it is used. */
-export function requireApiKeys(scope: Server, keys: Authentication, limits: Limits): void {
-  const ofKey = new RateLimit(limits.keyRequestsPerMinuteMax);
-  const ofAddress = new RateLimit(limits.addressRequestsPerMinuteMax);
-  const identify = callerCheck(keys, new RateLimit(limits.failedKeysPerMinuteMax));
+export function requireApiKeys(
+  scope: Server,
+  keys: Authentication,
+  limits: Limits,
+  siblings: Siblings,
+): void {
+  const ofKey = new RateLimit("API key", limits.keyRequestsPerMinuteMax, siblings);
+  const ofAddress = new RateLimit("address", limits.addressRequestsPerMinuteMax, siblings);
+  const failures = new RateLimit("invalid API keys", limits.failedKeysPerMinuteMax, siblings);
+  const identify = callerCheck(keys, failures);
   scope.addHook("onRoute", (route) => {
     const [method] = [route.method].flat();
     route.config = { ...route.config, access: routeAccess(method, route.url) };
@@ -88,8 +95,13 @@ function apiKeyOf({ headers, routeOptions }: FastifyRequest): string | string[] 
  * A client that tries many wrong keys on one index is refused with 429 and causes an alarm in the log. An index that is open
  * under the key of a request was opened with the right one, so its other users keep working.
  */
-export function limitWrongIndexKeys(scope: Server, indexes: OpenIndexes, limits: Limits): void {
-  const attempts = new RateLimit(limits.wrongIndexKeysPerMinuteMax);
+export function limitWrongIndexKeys(
+  scope: Server,
+  indexes: OpenIndexes,
+  limits: Limits,
+  siblings: Siblings,
+): void {
+  const attempts = new RateLimit("wrong index keys", limits.wrongIndexKeysPerMinuteMax, siblings);
   const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) => `${caller?.id} ${ip} ${indexName}`;
   scope.addHook("preHandler", async (request, reply) => {
     const { indexName, indexKey } = addressIn(request.body);

@@ -87,6 +87,8 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "The heap in use beyond which requests are refused",
     "95 % of the heap",
   ),
+  openIndexesMax: count("SEALDEX_OPEN_INDEXES_MAX", "Indexes kept open between requests"),
+  idleIndexMsMax: milliseconds("SEALDEX_IDLE_INDEX_MS_MAX", "How long an index without requests stays open"),
   connectionsMax: count("SEALDEX_CONNECTIONS_MAX", "Connections open at a time"),
 };
 

@@ -38,6 +38,10 @@ export interface Limits {
   readonly eventLoopDelayMsMax: number;
   /** The heap in use, beyond which requests are refused, in bytes. */
   readonly heapBytesMax: number;
+  /** Indexes that are kept open between requests. */
+  readonly openIndexesMax: number;
+  /** How long an index stays open that no request is for. */
+  readonly idleIndexMsMax: number;
   /** Connections open at a time; further ones are closed at once. */
   readonly connectionsMax: number;
 }
@@ -65,5 +69,7 @@ export const defaultLimits: Limits = {
   waitingMax: 1000,
   eventLoopDelayMsMax: 2000,
   heapBytesMax: 0.95 * heapSizeLimit,
+  openIndexesMax: 1000,
+  idleIndexMsMax: 600_000,
   connectionsMax: 2000,
 };

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { generateKey, SealdexError } from "sealdex/core";
 import { addAuditCommand } from "./commands/audit.js";
+import { addHealthCommand } from "./commands/health.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
@@ -38,6 +39,7 @@ program
 
 addKeysCommand(program, settings);
 addAuditCommand(program, settings);
+addHealthCommand(program, settings);
 addTransferCommands(program, settings);
 
 try {

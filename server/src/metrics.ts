@@ -1,12 +1,23 @@
 /** What the service counts and measures, as Prometheus text. No label holds a name of an index, an id or a key. */
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from "prom-client";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { BlobStore } from "sealdex/core";
 
 /** From half a millisecond, below which warm queries are, to training. */
 const requestSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10];
+
+export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 
 export class Metrics {
   readonly registry = new Registry();
@@ -65,8 +76,15 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics();
+  /** Of this process and of `others`, added up. */
+  async text(others: readonly MetricValues[] = []): Promise<string> {
+    if (others.length === 0) return this.registry.metrics();
+    return AggregatorRegistry.aggregate([await this.values(), ...others]).metrics();
+  }
+
+  /** Those of this process, to be sent to another one. */
+  values(): Promise<MetricValues> {
+    return this.registry.getMetricsAsJSON();
   }
 
   begin(): void {
@@ -88,11 +106,12 @@ export class Metrics {
     this.#trainingSeconds.observe({ result }, ms / 1000);
   }
 
-  /** A gauge that is read when the metrics are. */
-  gauge(name: string, help: string, read: () => number): void {
+  /** A gauge that is read when the metrics are. `aggregator`: what several processes have together. */
+  gauge(name: string, help: string, read: () => number, aggregator: "sum" | "min" = "sum"): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
+      aggregator,
       registers: [this.registry],
       collect: () => gauge.set(read()),
     });

@@ -7,10 +7,8 @@
 
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
+import type { Limits } from "./limits.js";
 
-const openMax = 100;
-/** Keys of unused indexes leave memory after this long. */
-const idleMsMax = 10 * 60 * 1000;
 const sweepMs = 60 * 1000;
 
 interface Address {
@@ -18,6 +16,9 @@ interface Address {
   /** 64 hexadecimal characters. */
   readonly indexKey: string;
 }
+
+/** How many indexes are kept open; and for how long their keys stay in memory when nothing is asked of them. */
+type OpenLimits = Pick<Limits, "openIndexesMax" | "idleIndexMsMax">;
 
 export interface Described {
   readonly description: IndexDescription;
@@ -32,14 +33,16 @@ interface OpenIndex {
 
 export class OpenIndexes {
   readonly #client: Client;
+  readonly #openMax: number;
   /** By fingerprint, least recently used first. */
   readonly #open = new Map<string, OpenIndex>();
   readonly #fingerprintKey = randomBytes(32);
   readonly #sweeping: NodeJS.Timeout;
 
-  constructor(client: Client) {
+  constructor(client: Client, { openIndexesMax, idleIndexMsMax }: OpenLimits) {
     this.#client = client;
-    this.#sweeping = setInterval(() => this.#sweep(Date.now() - idleMsMax), sweepMs).unref();
+    this.#openMax = openIndexesMax;
+    this.#sweeping = setInterval(() => this.#sweep(Date.now() - idleIndexMsMax), sweepMs).unref();
   }
 
   /** Runs `work` on the index, opening it if need be. Throws as `loadIndex` and as `work` do. */
@@ -110,7 +113,7 @@ export class OpenIndexes {
     this.#open.delete(fingerprint);
     this.#open.set(fingerprint, open);
     const [oldest] = this.#open.keys();
-    if (this.#open.size > openMax) this.#open.delete(oldest);
+    if (this.#open.size > this.#openMax) this.#open.delete(oldest);
     return open.index;
   }
 

@@ -3,33 +3,42 @@
 import type { FastifyReply } from "fastify";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 import { SealdexError } from "sealdex/core";
+import type { Siblings } from "./processes/siblings.js";
 
 const durationS = 60;
 
 export class RateLimit {
   readonly #max: number;
   readonly #limiter: RateLimiterMemory;
+  readonly #topic: string;
+  readonly #siblings: Siblings;
 
-  /** `max`: how many per minute and client. Infinity: no limit. */
-  constructor(max: number) {
+  /** `max`: how many per minute and client, of all processes together. Infinity: no limit. `name`: the same in all of them. */
+  constructor(name: string, max: number, siblings: Siblings) {
     this.#max = max;
+    this.#topic = `limit ${name}`;
+    this.#siblings = siblings;
     this.#limiter = new RateLimiterMemory({
       points: Math.min(max, Number.MAX_SAFE_INTEGER),
       duration: durationS,
     });
+    siblings.whenTold(this.#topic, (client) => void this.#limiter.penalty(client as string));
   }
 
-  /** Counts one, even beyond the limit. Whether this is the first beyond it in this minute, which is worth an alarm. */
+  /**
+   * Counts one, even beyond the limit. Whether this is the first beyond it in this minute, which is worth an alarm; with several
+   * processes, one of the first.
+   */
   async count(client: string): Promise<boolean> {
     if (this.#max === Infinity) return false;
-    const { consumedPoints } = await this.#limiter.penalty(client);
-    return consumedPoints === this.#max + 1;
+    const { consumedPoints } = await this.#add(client);
+    return consumedPoints > this.#max && consumedPoints <= this.#max + this.#siblings.count;
   }
 
   /** Counts one. Throws `rate_limited` beyond the limit. */
   async take(client: string, reply: FastifyReply, what: string): Promise<void> {
     if (this.#max === Infinity) return;
-    const state = await this.#limiter.penalty(client);
+    const state = await this.#add(client);
     this.#refuseBeyond(state, reply, what);
   }
 
@@ -42,6 +51,13 @@ export class RateLimit {
   async check(client: string, reply: FastifyReply, what: string): Promise<void> {
     const state = await this.#limiter.get(client);
     if (state !== null) this.#refuseBeyond(state, reply, what);
+  }
+
+  async #add(client: string): Promise<RateLimiterRes> {
+    const state = await this.#limiter.penalty(client);
+    // Beyond the limit, how far is of no interest: a flood is not passed on.
+    if (state.consumedPoints <= this.#max + 1) this.#siblings.tell(this.#topic, client);
+    return state;
   }
 
   #refuseBeyond({ consumedPoints, msBeforeNext }: RateLimiterRes, reply: FastifyReply, what: string): void {

@@ -91,6 +91,11 @@ export const variables: readonly Variable[] = [
     "A YAML file with settings, as is `--config`: `index_location` in it is `SEALDEX_INDEX_LOCATION`. The environment wins.",
   ),
   variable("SEALDEX_PORT", "`8000`", "0 lets the system choose."),
+  variable(
+    "SEALDEX_PROCESSES",
+    "`1`",
+    "How many processes serve the port, on one machine: about as many as it has cores. They share limits per minute, revocations and metrics; other limits are of each process.",
+  ),
   ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
     variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),
   ),

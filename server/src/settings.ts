@@ -27,6 +27,8 @@ export interface Settings {
   readonly auditFolder?: string;
   /** Undefined: HTTP without TLS. */
   readonly tls?: CertificateFiles;
+  /** How many processes serve the port. */
+  readonly processes: number;
   /** Whether there is a dashboard at `/admin`. */
   readonly dashboard: boolean;
   readonly automaticTraining: boolean;
@@ -45,23 +47,26 @@ const apiKeyLengthMin = 16;
 /** Of the root key: what it authenticates can be attacked by trying out root keys, without asking the service. */
 const rootKeyLengthMin = 32;
 
+const processesMax = 128;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws `invalid_request`. An empty variable counts as unset. */
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
-  const { SEALDEX_MAX_STALENESS_MS, SEALDEX_DASHBOARD } = environment;
+  const { SEALDEX_MAX_STALENESS_MS, SEALDEX_PROCESSES, SEALDEX_DASHBOARD } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
     );
   }
+  const indexLocation = parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
   return {
     host: SEALDEX_HOST || "127.0.0.1",
     port: parsePort(SEALDEX_PORT || "8000"),
-    indexLocation: parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION"),
+    indexLocation,
     ...(SEALDEX_CONFIG_LOCATION && {
       configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
     }),
@@ -77,6 +82,7 @@ export function readSettings(environment: Environment): Settings {
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
     ...readTls(environment),
+    processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
     models: readModels(environment),
     limits: readLimitSettings(environment),
   };
@@ -118,6 +124,17 @@ function parsePort(text: string): number {
     throw invalid("SEALDEX_PORT: expected a number from 0 to 65535");
   }
   return port;
+}
+
+function parseProcesses(text: string, { location }: StorageLocation): number {
+  const processes = Number(text);
+  if (!/^\d{1,3}$/.test(text) || processes < 1 || processes > processesMax) {
+    throw invalid(`SEALDEX_PROCESSES: expected a number from 1 to ${processesMax}`);
+  }
+  if (processes > 1 && location === "memory") {
+    throw invalid("SEALDEX_PROCESSES: expected 1 with the location memory:, which processes cannot share");
+  }
+  return processes;
 }
 
 function parseMilliseconds(text: string, name: string): number {

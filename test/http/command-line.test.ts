@@ -112,6 +112,16 @@ test("serve takes its settings from a file, and warns of variables that are no s
   expect((await fetch(`${baseUrl}/v1/indexes/list`, { headers })).status).toBe(200);
   expect(output).toMatch(/"level":40.*SEALDEX_PROT.*did you mean/);
   expect(output).not.toMatch(/saffron|0123456789abcdef/);
+  const { port } = new URL(baseUrl);
+  const health = (...args: string[]) =>
+    run(process.execPath, [program, "health", ...args], {
+      cwd: folder,
+      env: { SEALDEX_CONFIG: "sealdex.yaml", KEY: "0123456789abcdef", SEALDEX_PORT: port },
+    });
+  await health();
+  await health("--ready");
+  await stop("SIGTERM");
+  await expect(health()).rejects.toMatchObject({ code: 1, stdout: "", stderr: "" });
   const { stdout } = await run(process.execPath, [program, "keys", "create", "--help"]);
   expect(stdout).toContain("--config <file>");
 });

@@ -2,7 +2,10 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
+import { defaultLimits } from "../../server/src/limits.js";
 import { OpenIndexes } from "../../server/src/open-indexes.js";
+
+const limits = { ...defaultLimits, openIndexesMax: 100 };
 
 let client: Client;
 let loaded: string[];
@@ -23,7 +26,7 @@ beforeEach(() => {
     deleteIndex: (options) => client.deleteIndex(options),
     close: () => client.close(),
   };
-  indexes = new OpenIndexes(watched);
+  indexes = new OpenIndexes(watched, limits);
 });
 afterEach(async () => {
   indexes.close();
@@ -46,7 +49,7 @@ test("an index is loaded once, also by uses at the same time", async () => {
   expect(loaded).toEqual(["a"]);
 });
 
-test("of more than a hundred, the least recently used is given up", async () => {
+test("of more than may be open, the least recently used is given up", async () => {
   const addresses = await Promise.all(Array.from({ length: 101 }, (_, i) => newIndex(`${i}`)));
   for (const address of addresses.slice(0, 100)) await use(address);
   await use(addresses[0]);

@@ -7,7 +7,10 @@ import { AuditLog } from "../audit/audit-log.js";
 import { measureCache } from "../measure-cache.js";
 import { Metrics } from "../metrics.js";
 import { unknownVariables } from "../load-settings.js";
+import { supervise } from "../processes/supervise.js";
+import { joinSiblings, type Worker } from "../processes/worker.js";
 import { requireKeys, type Settings } from "../settings.js";
+import { traced } from "../tracing.js";
 
 /** How long the storage may take to respond for the service to count as ready. */
 const readyMsMax = 5000;
@@ -16,6 +19,13 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 /** `version`: what `/v1/health` reports. */
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
+  const worker = joinSiblings(settings.processes);
+  if (settings.processes === 1 || worker !== undefined) return serveHere(settings, version, worker);
+  supervise(settings.processes, (line) => void process.stdout.write(line));
+}
+
+/** In this process. `worker`: as which of several. */
+async function serveHere(settings: Settings, version: string, worker: Worker | undefined): Promise<void> {
   const {
     host,
     port,
@@ -27,12 +37,14 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     indexKey,
     dashboard,
     tls,
+    processes: _processes,
     ...clientOptions
   } = settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
   const metrics = new Metrics();
   // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
-  const open = (location: StorageLocation, name: string) => metrics.measured(openLocation(location), name);
+  const open = (location: StorageLocation, name: string) =>
+    traced(metrics.measured(openLocation(location), name), name);
   const indexStore = open(indexLocation, "index");
   const configStore = configLocation === undefined ? indexStore : open(configLocation, "config");
   const anchorStore = anchorLocation && open(anchorLocation, "anchor");
@@ -46,7 +58,7 @@ export async function serve(settings: Settings, version: string): Promise<void> 
   const certificates = tls && new Certificates(tls);
   if (certificates !== undefined) {
     const help = "When the TLS certificate of the service expires, in seconds since 1970.";
-    metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt());
+    metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt(), "min");
   }
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);
@@ -74,12 +86,11 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
     ...(certificates && { certificates }),
+    ...(worker && { siblings: worker.siblings }),
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
-  const stop = async (signal: NodeJS.Signals) => {
-    // A second signal ends the process at once.
-    for (const name of signals) process.removeAllListeners(name);
+  const stop = async (signal: string) => {
     app.log.info(`${signal}: stopping once the requests in progress are answered`);
     try {
       await app.close();
@@ -91,9 +102,12 @@ export async function serve(settings: Settings, version: string): Promise<void> 
     } catch {
       app.log.error("stopping failed");
       process.exitCode = 1;
+    } finally {
+      worker?.leave();
     }
   };
-  for (const signal of signals) process.once(signal, (name) => void stop(name));
+  if (worker !== undefined) worker.whenStopped((signal) => void stop(signal));
+  else whenSignalled((signal) => void stop(signal));
   if (tls === undefined && !isLoopback(host)) {
     app.log.warn(
       "API keys and index keys travel unencrypted to this address: set SEALDEX_TLS_CERT_FILE, or put a proxy with TLS before it",
@@ -101,6 +115,16 @@ export async function serve(settings: Settings, version: string): Promise<void> 
   }
   for (const message of unknownVariables(process.env)) app.log.warn(message);
   await app.listen({ host, port });
+}
+
+function whenSignalled(stop: (signal: string) => void): void {
+  for (const signal of signals) {
+    process.once(signal, () => {
+      // A second signal ends the process at once.
+      for (const name of signals) process.removeAllListeners(name);
+      stop(signal);
+    });
+  }
 }
 
 function isLoopback(host: string): boolean {

@@ -3,6 +3,7 @@
  * that every process notices a revocation within `trustMs`.
  */
 
+import { noSiblings, type Siblings } from "../processes/siblings.js";
 import type { Caller } from "./caller.js";
 import type { KeyRecord } from "./key-record.js";
 import type { KeyStore } from "./key-store.js";
@@ -10,6 +11,7 @@ import { decodeKeyText, type KeyText } from "./key-text.js";
 
 /** For how long a record is trusted after it was read. From half of this time on it is read again, in the background. */
 export const trustMs = 10_000;
+const revokedTopic = "revoked API key";
 /** A record takes about 1 KiB. */
 const knownMax = 10_000;
 
@@ -21,12 +23,15 @@ interface Known {
 
 export class IssuedKeys {
   readonly store: KeyStore;
+  readonly #siblings: Siblings;
   /** By id, least recently used first. */
   readonly #known = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<KeyRecord | undefined>>();
 
-  constructor(store: KeyStore) {
+  constructor(store: KeyStore, siblings: Siblings = noSiblings) {
     this.store = store;
+    this.#siblings = siblings;
+    siblings.whenTold(revokedTopic, (id) => this.#forget(id as string));
   }
 
   /**
@@ -44,9 +49,14 @@ export class IssuedKeys {
     return { id, scopes, indexes };
   }
 
-  /** Revokes a key, at once in this process. Throws `not_found`. */
+  /** Revokes a key, at once in this process, and a moment later in its siblings. Throws `not_found`. */
   async revoke(id: string): Promise<void> {
     await this.store.revoke(id);
+    this.#forget(id);
+    this.#siblings.tell(revokedTopic, id);
+  }
+
+  #forget(id: string): void {
     this.#known.delete(id);
     this.#reading.delete(id);
   }

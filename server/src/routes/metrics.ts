@@ -1,17 +1,23 @@
-/** `GET /metrics`, for Prometheus: of the whole service, so for keys that are not limited to some indexes. */
+/** `GET /metrics`, for Prometheus: of all processes of the service, so for keys that are not limited to some indexes. */
 
 import { checkUnlimited } from "../keys/caller.js";
 import type { Server } from "../http-server.js";
-import type { Metrics } from "../metrics.js";
+import type { Metrics, MetricValues } from "../metrics.js";
+import type { Siblings } from "../processes/siblings.js";
 import * as schemas from "../schemas/operations.js";
 
-export function addMetricsRoute(app: Server, metrics: Metrics): void {
+const topic = "metrics";
+
+export function addMetricsRoute(app: Server, metrics: Metrics, siblings: Siblings): void {
+  siblings.whenAsked(topic, () => metrics.values());
   app.get(
     "/metrics",
     { schema: schemas.metrics, config: { acceptsBearer: true } },
     async ({ caller }, reply) => {
       if (caller !== undefined) checkUnlimited(caller);
-      return reply.type(metrics.registry.contentType).send(await metrics.text());
+      return reply
+        .type(metrics.registry.contentType)
+        .send(await metrics.text((await siblings.ask(topic)) as MetricValues[]));
     },
   );
 }

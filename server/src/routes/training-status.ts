@@ -1,17 +1,23 @@
 /**
- * `GET /v1/indexes/training-status`: which indexes this process trains. Published clients send no API key with it; the answer
+ * `GET /v1/indexes/training-status`: which indexes this service trains, in any of its processes. Published clients send no API key with it; the answer
  * then names no index.
  */
 
 import type { Server } from "../http-server.js";
 import { mayUseIndex } from "../keys/caller.js";
+import type { Siblings } from "../processes/siblings.js";
 import * as schemas from "../schemas/operations.js";
 import type { Trainings } from "../trainings.js";
 
-export function addTrainingStatusRoute(app: Server, trainings: Trainings): void {
+const topic = "trainings";
+
+export function addTrainingStatusRoute(app: Server, trainings: Trainings, siblings: Siblings): void {
+  siblings.whenAsked(topic, () => trainings.running);
   const options = { schema: schemas.trainingStatus, config: { isKeyOptional: true } };
   app.get("/v1/indexes/training-status", options, async ({ caller }) => {
-    const names = caller === undefined ? [] : trainings.running.filter((name) => mayUseIndex(caller, name));
-    return schemas.encodeTrainingStatus(names);
+    if (caller === undefined) return schemas.encodeTrainingStatus([]);
+    const others = (await siblings.ask(topic)) as string[][];
+    const names = new Set([...trainings.running, ...others.flat()]);
+    return schemas.encodeTrainingStatus([...names].filter((name) => mayUseIndex(caller, name)));
   });
 }
