@@ -4,7 +4,7 @@ import { common } from "./vitest.config.js";
 
 /** Suites that take several seconds of a processor each: they test in depth what the fast tier tests in short. */
 const slow = [
-  "dashboard/{accessibility,browser}",
+  "dashboard/{accessibility,audit-pages,browser}",
   "embedding/{images,packages,questions,real-models}",
   "http/{body,command-line,cyborgdb,faults,langchain,models,processes,results,tls}",
   "index/{automatic-training,codes-only,leakage,numeric-borders,recall,tampering,warm-search}",
