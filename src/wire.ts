@@ -7,9 +7,8 @@
  * `encode` throws `invalid_request`. Nothing of Node.js is used.
  */
 
-import type { IndexType, Metric } from "./engine/config.js";
-import { codeOfStatus, statusOfCode, toLibraryMessage, toWireMessage } from "./wire/errors.js";
-import { type ErrorCode, isErrorCode, SealdexError } from "./errors.js";
+import { dimensionMax, type IndexType, type Metric } from "./engine/config.js";
+import { SealdexError } from "./errors.js";
 import { invalid, isArray, onlySubjectOf } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./wire/contents.js";
@@ -29,10 +28,16 @@ import type {
   TextQuery,
 } from "./vector-index.js";
 
-export { dimensionMax } from "./engine/config.js";
+export { dimensionMax };
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
-export { type DescriptionBody, decodeDescription, encodeDescription } from "./wire/description.js";
+export {
+  type DescriptionBody,
+  decodeDescription,
+  descriptionForm,
+  encodeDescription,
+} from "./wire/description.js";
+export { decodeError, encodeError, encodePlainError, type ErrorBody, mediaType } from "./wire/error-body.js";
 export {
   decodeUpdate,
   decodeUpdateResult,
@@ -114,7 +119,7 @@ export function decodeAnchorCheck(body: AnchorBody): { anchor: string | undefine
 }
 
 interface IndexConfigBody {
-  readonly type: IndexType;
+  readonly type: IndexType | "ivfsq";
   readonly dimension?: Maybe<number>;
   readonly n_lists?: Maybe<number>;
   readonly pq_dim?: Maybe<number>;
@@ -123,6 +128,8 @@ interface IndexConfigBody {
 
 export interface CreateIndexBody extends AddressBody {
   readonly index_config?: Maybe<IndexConfigBody>;
+  /** The same as in `index_config`; some clients send it here. */
+  readonly dimension?: Maybe<number>;
   readonly metric?: Maybe<Metric>;
   readonly embedding_model?: Maybe<string>;
 }
@@ -140,10 +147,16 @@ export function encodeCreateIndex(options: CreateIndexOptions): CreateIndexBody 
 export function decodeCreateIndex(body: CreateIndexBody): CreateIndexOptions {
   return {
     ...decodeAddress(body),
-    indexConfig: body.index_config ? decodeConfig(body.index_config) : undefined,
+    indexConfig: decodeConfig(body),
     metric: body.metric ?? undefined,
     embeddingModel: body.embedding_model ?? undefined,
   };
+}
+
+/** Zero, which means something else over HTTP, is refused as by the library. */
+function positive(value: number | undefined, where: string): number | undefined {
+  if (value === 0) throw invalid(`${where}: expected an integer from 1 to ${dimensionMax}, got 0`);
+  return integer(value, where);
 }
 
 /** Over HTTP, `pq_dim` and `pq_bits` of `ivfpq` have no default; the library's is 8. */
@@ -151,22 +164,29 @@ function encodeConfig({ type, dimension, nLists, pqDim, pqBits }: IndexConfigInp
   const pqDefault = type === "ivfpq" ? 8 : undefined;
   return {
     type,
-    dimension: integer(dimension, "indexConfig.dimension"),
+    dimension: positive(dimension, "indexConfig.dimension"),
     n_lists: integer(nLists, "indexConfig.nLists"),
     pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
     pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
   };
 }
 
-function decodeConfig({ type, dimension, n_lists, pq_dim, pq_bits }: IndexConfigBody): IndexConfigInput {
+/** A dimension of 0 means the first vector's. `ivfsq` is stored as `ivfflat`: more precise than asked for. */
+function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfigInput | undefined {
+  const given = dimension || index_config?.dimension || undefined;
+  if (dimension && index_config?.dimension && dimension !== index_config.dimension) {
+    throw invalid(`dimension: expected that of index_config, ${index_config.dimension}, got ${dimension}`);
+  }
+  if (!index_config) return given === undefined ? undefined : { type: "ivfflat", dimension: given };
+  const { type, n_lists, pq_dim, pq_bits } = index_config;
   for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
     if (type === "ivfpq" && typeof value !== "number") {
       throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
     }
   }
   return {
-    type,
-    dimension: dimension ?? undefined,
+    type: type === "ivfsq" ? "ivfflat" : type,
+    dimension: given,
     nLists: n_lists ?? undefined,
     pqDim: pq_dim ?? undefined,
     pqBits: pq_bits ?? undefined,
@@ -304,26 +324,6 @@ export function encodeTrain(address: OpenIndexOptions, options?: { readonly nLis
 
 export function decodeTrain(body: TrainBody): { readonly nLists?: number } {
   return { nLists: body.n_lists ?? undefined };
-}
-
-export interface ErrorBody {
-  readonly status_code: number;
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
-
-/** `status`: if it says more than the code's own, such as 413. */
-export function encodeError({ code, message }: SealdexError, status = statusOfCode(code)): ErrorBody {
-  return { status_code: status, code, detail: toWireMessage(message) };
-}
-
-/** The error that the library would have thrown; for bodies of other origin, what the status says. */
-export function decodeError(status: number, body: unknown): SealdexError {
-  const { code, detail } = (body ?? {}) as Partial<ErrorBody>;
-  if (isErrorCode(code) && typeof detail === "string")
-    return new SealdexError(code, toLibraryMessage(detail));
-  const received = typeof detail === "string" ? `status ${status}: ${detail}` : `status ${status}`;
-  return new SealdexError(codeOfStatus(status), `service: expected a result, got ${received}`);
 }
 
 export function encodeHealth(version: string) {

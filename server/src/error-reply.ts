@@ -1,10 +1,10 @@
-/** Every error as an answer of one shape: status, code, detail. */
+/** Every error as an answer: its status, its code in `X-Error-Code`, and what is wrong. */
 
 import type { Socket } from "node:net";
 import { STATUS_CODES } from "node:http";
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, SealdexError } from "sealdex/core";
-import { encodeError, invalid, statusOfCode } from "sealdex/wire";
+import { encodeError, encodePlainError, invalid, mediaType, statusOfCode } from "sealdex/wire";
 
 /**
  * After how many seconds a request may succeed. Models load in seconds from disk, and in minutes from the network. What is
@@ -35,7 +35,9 @@ export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: F
   }
   const seconds = retryAfterSeconds.get(error.code);
   if (seconds !== undefined) reply.header("Retry-After", String(seconds));
-  return reply.code(status).send(encodeError(error, status));
+  reply.header("X-Error-Code", error.code);
+  const encode = request.headers.accept?.includes(mediaType) === true ? encodeError : encodePlainError;
+  return reply.code(status).send(encode(error, status));
 }
 
 export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
@@ -55,9 +57,11 @@ export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, rep
 export function replyToParserError(error: ConnectionError, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
     const [status, detail] = parserFault(error.code);
-    const body = JSON.stringify(encodeError(invalid(detail), status));
+    const fault = invalid(detail);
+    const body = JSON.stringify(encodePlainError(fault, status));
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+        `X-Error-Code: ${fault.code}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }

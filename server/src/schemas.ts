@@ -7,34 +7,18 @@
 
 import type { Metadata } from "sealdex/core";
 import { dimensionMax, itemsMax, queriesMax } from "sealdex/wire";
-import { type TProperties, type TSchema, Type } from "typebox";
-
-export function optional<S extends TSchema>(schema: S, description?: string) {
-  return Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }));
-}
-
-export function oneOf<T extends string>(...values: T[]) {
-  return Type.Unsafe<T>({ type: "string", enum: values });
-}
-
-export function answers<S extends TSchema>(schema: S) {
-  return { 200: schema, "4xx": failed, "5xx": failed };
-}
-
-/** An object that has no other properties, unless they are null. */
-export function closed<P extends TProperties>(properties: P) {
-  return Type.Object(properties, { additionalProperties: false });
-}
-
-/** What other clients of the interface send, and what changes no result here. */
-function ignored<N extends string>(...names: N[]) {
-  const schema = Type.Optional(Type.Unknown({ deprecated: true, description: "Accepted, and ignored." }));
-  return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
-}
-
-function post<S extends TSchema, P extends TProperties>(tag: string, summary: string, answer: S, body: P) {
-  return { tags: [tag], summary, body: closed(body), response: answers(answer) };
-}
+import { Type } from "typebox";
+import {
+  answers,
+  closed,
+  done,
+  ignored,
+  indexKey,
+  oneOf,
+  optional,
+  post,
+  unsupported,
+} from "./schemas/shapes.js";
 
 /** Of a text to search for, in characters: as much as the contents of an item can be. */
 const queryTextLengthMax = 1024 * 1024;
@@ -48,30 +32,26 @@ const queryBatch = Type.Array(vector, { maxItems: queriesMax });
 const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
 const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
 const filter = optional(metadata, "The same as `filters`; giving both is an error.");
-export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
-const failed = Type.Object({
-  status_code: Type.Integer(),
-  code: Type.String({ description: "What went wrong, for programs.", examples: ["not_found"] }),
-  detail: Type.String({ description: "What was expected, what was received, and where." }),
-});
-
-export const indexKey = Type.String({
-  pattern: "^[0-9a-fA-F]{64}$",
-  description:
-    "An encryption key: 32 bytes as 64 hexadecimal characters. May be absent if the service keeps the keys of indexes.",
-});
-
 const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
   index_key: indexKey,
 };
 
+const dimension = optional(
+  Type.Integer(),
+  "Default, and for 0: the embedding model's, or the first vector's.",
+);
+
 const indexConfig = closed({
-  type: indexType,
-  dimension: optional(Type.Integer(), "Default: the embedding model's, or the first vector's."),
+  type: oneOf("ivfflat", "ivf", "ivfpq", "ivfsq"),
+  dimension,
   n_lists: optional(Type.Integer(), "Inverted lists that training aims at. Default 1024."),
   pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
+  sq_bits: optional(
+    Type.Integer({ minimum: 1, maximum: 32 }),
+    "Of `ivfsq`, which is stored as `ivfflat`: with 32 bits.",
+  ),
 });
 
 const image = closed({ base64: Type.String({ description: "Of a PNG, JPEG, WebP or GIF file." }) });
@@ -97,50 +77,70 @@ const match = Type.Object({
 });
 
 export const createIndex = post("indexes", "Creates an encrypted index.", done, {
+  ...unsupported("kms_name"),
   ...address,
   index_config: optional(indexConfig, "Default: `ivfflat`."),
+  dimension,
   metric: optional(metric, "Default: `euclidean`."),
-  ...ignored("storage_precision"),
+  storage_precision: optional(oneOf("float32"), "Of stored vectors."),
+  ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
   embedding_model: optional(Type.String(), "Makes vectors of texts. `default` is built in."),
 });
+
+const shape = {
+  dimension: Type.Integer({ description: "0 until the first vector decides it." }),
+  metric,
+  n_lists: Type.Integer({ description: "Inverted lists that exist now: 1 until trained." }),
+};
 
 export const describeIndex = post(
   "indexes",
   "What an index is, and whether it is trained.",
-  Type.Object({
-    index_name: Type.String(),
-    index_type: indexType,
-    is_trained: Type.Boolean(),
-    segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
-    stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
-    embedding_model: Type.Optional(Type.String()),
-    index_config: Type.Object({
-      type: indexType,
-      index_type: indexType,
-      metric,
-      dimension: Type.Integer({ description: "0 until the first vector decides it." }),
-      n_lists: Type.Integer({ description: "Inverted lists that exist now: 1 until trained." }),
-      pq_dim: Type.Optional(Type.Integer()),
-      pq_bits: Type.Optional(Type.Integer()),
-    }),
-    memory: Type.Object(
-      {
-        rss_bytes: Type.Integer(),
-        kernel_bytes: Type.Integer(),
-        cache_bytes: Type.Integer(),
-        cache_bytes_max: Type.Integer(),
-        cache_lookups: Type.Integer(),
-        cache_misses: Type.Integer(),
-      },
-      {
-        description:
-          "Of the service, all indexes together: the process, the engine, opened blocks, their limit, how often they were looked up, and how often that had to read from storage.",
-      },
-    ),
-    training_failure: Type.Optional(
-      Type.String({ description: "Why the last automatic training failed, if it did." }),
-    ),
-  }),
+  Type.Object(
+    {
+      index_name: Type.String(),
+      is_trained: Type.Boolean(),
+      ...Type.Partial(Type.Object(shape)).properties,
+      metadata_schema: Type.Optional(
+        Type.Object({}, { description: "Always empty: every field can be filtered by." }),
+      ),
+      bm25: Type.Optional(Type.Null()),
+      index_type: Type.Optional(indexType),
+      index_config: Type.Optional(
+        Type.Object({
+          type: indexType,
+          index_type: indexType,
+          ...shape,
+          pq_dim: Type.Optional(Type.Integer()),
+          pq_bits: Type.Optional(Type.Integer()),
+          segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
+          stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
+          embedding_model: Type.Optional(Type.String()),
+          memory: Type.Object(
+            {
+              rss_bytes: Type.Integer(),
+              kernel_bytes: Type.Integer(),
+              cache_bytes: Type.Integer(),
+              cache_bytes_max: Type.Integer(),
+              cache_lookups: Type.Integer(),
+              cache_misses: Type.Integer(),
+            },
+            {
+              description:
+                "Of the service, all indexes together: the process, the engine, opened blocks, their limit, how often they were looked up, and how often that had to read from storage.",
+            },
+          ),
+          training_failure: Type.Optional(
+            Type.String({ description: "Why the last automatic training failed, if it did." }),
+          ),
+        }),
+      ),
+    },
+    {
+      description:
+        "With `X-Describe-Form: flat`, without `index_type` and `index_config`; with `nested`, with them alone.",
+    },
+  ),
   address,
 );
 
@@ -204,7 +204,7 @@ export const query = post(
     top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
     n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
     greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
-    ...ignored("rerank_mult"),
+    ...unsupported("rerank_mult"),
     filters,
     filter,
     include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),

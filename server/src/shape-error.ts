@@ -14,6 +14,9 @@ export function shapeError(
   const { instancePath, keyword, params } = error;
   const missing = keyword === "required" ? `/${String(params.missingProperty)}` : "";
   const place = placeOf(at + instancePath + missing) || part;
+  if (isUnsupported(error)) {
+    return new SealdexError("not_supported", `${place}: this service does not support it; leave it out`);
+  }
   return new SealdexError("invalid_request", `${place}: ${describeFault(error)}`);
 }
 
@@ -25,6 +28,12 @@ function isFurther(a: FastifySchemaValidationError, b: FastifySchemaValidationEr
   const [pathA, pathB] = [a.instancePath.split("/"), b.instancePath.split("/")];
   if (pathA.length !== pathB.length) return pathA.length > pathB.length;
   return Number(pathA.at(-1)) > Number(pathB.at(-1));
+}
+
+/** Whether this is about a property that only null is accepted for. */
+function isUnsupported(error: FastifySchemaValidationError): boolean {
+  const { parentSchema } = error as { readonly parentSchema?: { type?: unknown; deprecated?: unknown } };
+  return parentSchema?.type === "null" && parentSchema.deprecated === true;
 }
 
 /** `/items/3/id` as `items[3].id`. */

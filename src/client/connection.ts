@@ -8,7 +8,7 @@ import { Calls } from "../calls.js";
 import { SealdexError } from "../errors.js";
 import { invalid, jsonText } from "../check-input.js";
 import type { HttpClientOptions } from "../vector-index.js";
-import { decodeError } from "../wire.js";
+import { decodeError, mediaType } from "../wire.js";
 
 const timeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -39,6 +39,7 @@ export class Connection {
     this.#timeoutMs = timeoutMs;
     this.#headers = {
       "Content-Type": "application/json",
+      Accept: `${mediaType}, application/json`,
       ...(apiKey !== undefined && { "X-API-Key": apiKey }),
     };
   }

@@ -28,8 +28,8 @@ const segmentBytes = 128 * 1024 * 1024;
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
  * are grouped by later writes, or here if they are too many for that.
- * Throws `invalid_request` if there are fewer rows than lists, `storage_unavailable` if other processes rewrite the whole
- * index all the time.
+ * There are never more lists than rows, and an empty index stays as it is. Throws `storage_unavailable` if other processes
+ * rewrite the whole index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
   await publishTraining(index.indexName, () => trainAlone(index, options));
@@ -63,6 +63,7 @@ async function trainOn(
   const report = (phase: TrainingProgress["phase"]) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
   const size = await sampleSize(index, snapshot, nLists);
+  if (size === undefined) return true;
   const { rows } = size;
   const onRows = (phase: TrainingProgress["phase"]) => (done: number) => report(phase)(done, rows);
   const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: onRows("sample") });
@@ -98,24 +99,17 @@ async function trainOn(
   return committed !== null;
 }
 
+/** Undefined if there is nothing to learn from. */
 async function sampleSize(
   index: OpenIndex,
   snapshot: Snapshot,
   nLists: number | undefined,
-): Promise<SampleSize> {
+): Promise<SampleSize | undefined> {
   const dimension = dimensionOf(index, snapshot.manifest);
   const rows = await snapshot.count();
-  if (rows === 0 || dimension === undefined) {
-    throw new SealdexError("invalid_request", "train: expected an index with items, got an empty one");
-  }
-  if (nLists !== undefined && nLists > rows) {
-    throw new SealdexError(
-      "invalid_request",
-      `nLists: expected at most the ${rows} items there are, got ${nLists}`,
-    );
-  }
-  const lists = nLists ?? Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
-  return { rows, lists, dimension };
+  if (rows === 0 || dimension === undefined) return undefined;
+  const listsByDefault = Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
+  return { rows, lists: Math.min(nLists ?? listsByDefault, rows), dimension };
 }
 
 /** Groups rows that were written during the training by the new lists, as long as there are segments that no write merges. */

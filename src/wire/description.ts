@@ -4,13 +4,16 @@ import type { IndexType, Metric } from "../engine/config.js";
 import type { IndexDescription, MemoryUse } from "../vector-index.js";
 import { foreign } from "./results.js";
 
+/** What newer clients of the interface read stands at the top; what older ones do, and what is our own, in `index_config`. */
 export interface DescriptionBody {
   readonly index_name: string;
   readonly index_type: IndexType;
   readonly is_trained: boolean;
-  readonly segments: number;
-  readonly stored_bytes: number;
-  readonly embedding_model?: string;
+  readonly dimension: number;
+  readonly metric: Metric;
+  readonly n_lists: number;
+  readonly metadata_schema: Readonly<Record<string, never>>;
+  readonly bm25: null;
   readonly index_config: {
     readonly type: IndexType;
     /** The same as `type`; clients differ in which of the two they read. */
@@ -21,9 +24,12 @@ export interface DescriptionBody {
     readonly n_lists: number;
     readonly pq_dim?: number;
     readonly pq_bits?: number;
+    readonly segments: number;
+    readonly stored_bytes: number;
+    readonly embedding_model?: string;
+    readonly memory: MemoryBody;
+    readonly training_failure?: string;
   };
-  readonly memory: MemoryBody;
-  readonly training_failure?: string;
 }
 
 interface MemoryBody {
@@ -77,9 +83,11 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     index_name: indexName,
     index_type: type,
     is_trained: trained,
-    segments,
-    stored_bytes: storedBytes,
-    embedding_model: embeddingModel,
+    dimension,
+    metric,
+    n_lists: nLists,
+    metadata_schema: {},
+    bm25: null,
     index_config: {
       type,
       index_type: type,
@@ -88,17 +96,32 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       n_lists: nLists,
       pq_dim: pqDim,
       pq_bits: pqBits,
+      segments,
+      stored_bytes: storedBytes,
+      embedding_model: embeddingModel,
+      memory: encodeMemory(memory),
+      training_failure: trainingFailure,
     },
-    memory: encodeMemory(memory),
-    training_failure: trainingFailure,
   };
 }
 
+/**
+ * One of the two forms alone, for clients that refuse fields that they do not know: `flat` is what stands at the top,
+ * `nested` what older clients read.
+ */
+export function descriptionForm(body: DescriptionBody, form: "flat" | "nested") {
+  const { index_name, index_type, is_trained, index_config, ...others } = body;
+  return form === "flat"
+    ? { index_name, is_trained, ...others }
+    : { index_name, index_type, is_trained, index_config };
+}
+
 export function decodeDescription(json: unknown): IndexDescription {
-  const body = (json ?? {}) as DescriptionBody;
-  const { index_name, is_trained, embedding_model, index_config, memory, training_failure } = body;
-  const { type, metric, dimension, n_lists, pq_dim, pq_bits } = index_config ?? {};
-  if (typeof index_name !== "string" || typeof type !== "string" || memory === undefined) throw foreign();
+  const { index_name, is_trained, index_config } = (json ?? {}) as Partial<DescriptionBody>;
+  if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
+  const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes } = index_config;
+  const { embedding_model, memory, training_failure } = index_config;
+  if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
     type,
@@ -106,9 +129,9 @@ export function decodeDescription(json: unknown): IndexDescription {
     ...(dimension > 0 && { dimension }),
     nLists: n_lists,
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
-    trained: is_trained,
-    segments: body.segments,
-    storedBytes: body.stored_bytes,
+    trained: is_trained === true,
+    segments,
+    storedBytes: stored_bytes,
     ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
     memory: decodeMemory(memory),
     ...(training_failure !== undefined && { trainingFailure: training_failure }),

@@ -36,7 +36,8 @@ test("a model that loads is 503 with Retry-After, and then serves", async () => 
   const first = await create("first", "small-embedder");
   expect(first.status).toBe(503);
   expect(first.headers.get("Retry-After")).toMatch(/^\d+$/);
-  expect(await first.json()).toMatchObject({ code: "model_loading", detail: /still loading/ });
+  expect(first.headers.get("X-Error-Code")).toBe("model_loading");
+  expect(await first.json()).toEqual({ status_code: 503, detail: expect.stringMatching(/still loading/) });
   let status = 503;
   while (status === 503) status = (await create("first", "small-embedder")).status;
   expect(status).toBe(200);

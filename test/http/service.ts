@@ -6,6 +6,7 @@ import {
   generateKey,
   type HttpClientOptions,
 } from "../../src/core.js";
+import { mediaType } from "../../src/wire.js";
 import { type AppOptions, createApp } from "../../server/src/app.js";
 
 export interface Answer {
@@ -78,7 +79,9 @@ export async function startService(
   let made = 0;
 
   async function send(path: string, init: RequestInit): Promise<Answer> {
-    const response = await fetch(baseUrl + path, init);
+    // Errors with their codes, as Sealdex's own client asks for them.
+    const headers = { Accept: mediaType, ...init.headers };
+    const response = await fetch(baseUrl + path, { ...init, headers });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   }
   const post: RunningService["post"] = (path, body, headers) =>

@@ -81,8 +81,7 @@ describe("POST /v1/indexes/create", () => {
     const bare = await service.newIndex({ embedding_model });
     expect(await describeIndex(bare)).toMatchObject({
       index_type: "ivfflat",
-      index_config: { dimension: 512 },
-      embedding_model,
+      index_config: { dimension: 512, embedding_model },
     });
     const typed = await service.newIndex({ embedding_model, index_config: { type: "ivf" } });
     expect(await describeIndex(typed)).toMatchObject({ index_type: "ivf", index_config: { dimension: 512 } });
@@ -93,7 +92,9 @@ describe("POST /v1/indexes/create", () => {
       index_config: null,
       metric: null,
       embedding_model: null,
-      storage_precision: "float16",
+      storage_precision: "float32",
+      dimension: 0,
+      kms_name: null,
     });
     expect(await describeIndex(index)).toMatchObject({
       index_type: "ivfflat",
@@ -117,7 +118,9 @@ describe("POST /v1/indexes/create", () => {
     ["an index_config without type", { index_config: {} }, /^index_config\.type: /],
     ["an index_config that is no object", { index_config: "ivf" }, /^index_config: expected object/],
     ["an unknown type", { index_config: { type: "hnsw" } }, /^index_config\.type: expected one of ivfflat, /],
-    ["dimension 0", { index_config: { type: "ivf", dimension: 0 } }, /^index_config\.dimension: /],
+    ["a dimension of -1", { index_config: { type: "ivf", dimension: -1 } }, /^index_config\.dimension: /],
+    ["a flat dimension of -1", { dimension: -1 }, /^index_config\.dimension: /],
+    ["two dimensions", { dimension: 2, index_config: { type: "ivf", dimension: 3 } }, /^dimension: expected/],
     ["a dimension of 8193", { index_config: { type: "ivf", dimension: 8193 } }, /^index_config\.dimension: /],
     ["a dimension of 1.5", { index_config: { type: "ivf", dimension: 1.5 } }, /^index_config\.dimension: /],
     ["n_lists 0", { index_config: { type: "ivf", n_lists: 0 } }, /^index_config\.n_lists: /],
@@ -251,7 +254,9 @@ describe("POST /v1/vectors/query", () => {
       n_probes: null,
       greedy: null,
     };
-    expect(await results({ ...body, filters: null, query_contents: null, rerank_mult: 7 })).toHaveLength(100);
+    expect(await results({ ...body, filters: null, query_contents: null, rerank_mult: null })).toHaveLength(
+      100,
+    );
     expect(await results({ ...body, filters: {} })).toHaveLength(100);
   });
 

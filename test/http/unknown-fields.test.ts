@@ -21,7 +21,6 @@ test.each<[string, object, string, string]>([
     "index_config",
     '"pqdim"; did you mean "pq_dim"',
   ],
-  ["indexes/create", { kms_name: "a" }, "body", '"kms_name"; did you mean'],
   ["indexes/describe", { verbose: true }, "body", '"verbose"; did you mean'],
   ["indexes/train", { nlists: 4 }, "body", '"nlists"; did you mean "n_lists"'],
   ["vectors/query", { ...vectors, filterz: { a: 1 } }, "body", '"filterz"; did you mean "filters"'],
@@ -46,6 +45,18 @@ test.each<[string, object, string, string]>([
   expect(body.detail).not.toMatch(/batch_size|rerank_mult|storage_precision/);
 });
 
+test.each([
+  ["indexes/create", "kms_name", "slot"],
+  ["indexes/create", "metadata_schema", { a: { filterable: false } }],
+  ["vectors/query", "rerank_mult", 50],
+])("%s with %s, which would change results if it was not ignored, is refused", async (path, field, value) => {
+  const body = { ...index, ...(path === "vectors/query" && vectors), [field]: value };
+  expect(await service.post(`/v1/${path}`, body)).toMatchObject({
+    status: 422,
+    body: { code: "not_supported", detail: expect.stringMatching(new RegExp(`^${field}: `)) },
+  });
+});
+
 test("__proto__ is a name like any other", async () => {
   const text = `${JSON.stringify({ ...index, ...vectors }).slice(0, -1)},"__proto__":{"top_k":1}}`;
   expect(await service.post("/v1/vectors/query", text)).toMatchObject({ status: 422 });
@@ -58,7 +69,7 @@ test("unknown fields that are null count as left out", async () => {
 
 test.each([
   ["indexes/train", { batch_size: 2048, max_iters: 100, tolerance: 1e-6, max_memory: 0 }],
-  ["vectors/query", { ...vectors, rerank_mult: 50 }],
+  ["indexes/create", { storage_precision: "float32" }],
 ])("what published clients send to %s without effect is accepted: %j", async (path, more) => {
   const { body } = await service.post(`/v1/${path}`, { ...index, ...more });
   expect(JSON.stringify(body)).not.toContain("unknown property");

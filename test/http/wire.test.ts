@@ -78,7 +78,7 @@ test("an address is the same on the other side, whatever the key's form", () => 
 test("the options of a new index are the same on the other side", () => {
   const config = fc.record({
     type: fc.constantFrom("ivfflat", "ivf", "ivfpq"),
-    dimension: optional(count),
+    dimension: optional(fc.integer({ min: 1, max: 8192 })),
     nLists: optional(count),
     pqDim: count,
     pqBits: count,

@@ -1,5 +1,6 @@
 /** `/v1/indexes/*`: creating, describing, training, listing and deleting indexes. */
 
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { Client } from "sealdex/core";
 import {
@@ -8,6 +9,7 @@ import {
   decodeCreateIndex,
   decodeRotateKey,
   decodeTrain,
+  descriptionForm,
   encodeDescription,
   nameTexts,
 } from "sealdex/wire";
@@ -39,9 +41,12 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     return { status: "success", message: `Index '${options.indexName}' created successfully` };
   });
 
-  app.post("/v1/indexes/describe", { schema: schemas.describeIndex }, ({ body }) =>
-    indexes.use(decodeAddress(body), async (index) => encodeDescription(await index.describe())),
-  );
+  app.post("/v1/indexes/describe", { schema: schemas.describeIndex }, async ({ body, headers }) => {
+    const description = await indexes.use(decodeAddress(body), (index) => index.describe());
+    const form = formOf(headers);
+    const encoded = encodeDescription(description);
+    return form === undefined ? encoded : descriptionForm(encoded, form);
+  });
 
   app.post(
     "/v1/indexes/train",
@@ -97,4 +102,14 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
       leave();
     }
   });
+}
+
+/**
+ * The only form of a description that a client knows, if it refuses fields of the other: generated clients in Go do, and send
+ * nothing else that says their version. Undefined: both at once.
+ */
+function formOf(headers: IncomingHttpHeaders): "flat" | "nested" | undefined {
+  const wanted = headers["x-describe-form"];
+  if (wanted === "flat" || wanted === "nested") return wanted;
+  return /^OpenAPI-Generator\/\S+\/go$/i.test(headers["user-agent"] ?? "") ? "nested" : undefined;
 }

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
 import { scopes } from "../keys/caller.js";
-import { answers, closed, done, indexKey, oneOf, optional } from "../schemas.js";
+import { answers, closed, done, indexKey, oneOf, optional } from "./shapes.js";
 
 const indexesMax = 1000;
 const permission = oneOf("read", "write");

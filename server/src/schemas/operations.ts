@@ -1,7 +1,7 @@
 /** The shapes of what operators and clients ask of the service as a whole. */
 
 import { Type } from "typebox";
-import { answers } from "../schemas.js";
+import { answers } from "./shapes.js";
 
 export const metrics = {
   tags: ["service"],
