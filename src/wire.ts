@@ -13,7 +13,7 @@ import { invalid, isArray, onlySubjectOf } from "./check-input.js";
 import { checkSelection, filterOf } from "./selection.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./wire/contents.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./wire/filters.js";
-import { decodeVector, encodeKey, encodeVector, integer } from "./wire/values.js";
+import { decodeVector, encodeKey, encodeVector, integer, within } from "./wire/values.js";
 import type {
   BatchQuery,
   CreateIndexOptions,
@@ -29,6 +29,7 @@ import type {
 } from "./vector-index.js";
 
 export { dimensionMax };
+export { decodeBinaryItems, decodeBinaryVectors } from "./wire/binary.js";
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export {
@@ -51,12 +52,13 @@ export {
   decodeItemPage,
   decodeListIds,
   decodeListItems,
+  decodeMetadataQuery,
   encodeCount,
   encodeListIds,
   encodeListItems,
 } from "./wire/listing.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
-export { idTexts, itemTexts, matchTexts, nameTexts, pageTexts } from "./wire/result-text.js";
+export { idRowTexts, idTexts, itemTexts, matchTexts, nameTexts, pageTexts } from "./wire/result-text.js";
 
 /** The longest body of an upsert, and of what else has vectors, filters or ids; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;
@@ -64,6 +66,8 @@ export const queryBytesMax = 8 * 1024 * 1024;
 /** The most items or ids in a request, and the most queries. */
 export const itemsMax = 10_000;
 export const queriesMax = 1000;
+/** Neighbours that a query may ask for. */
+export const topKMax = 10_000;
 
 /** Null counts as left out: many JSON writers send it for fields that are not set. */
 type Maybe<T> = T | null | undefined;
@@ -153,18 +157,12 @@ export function decodeCreateIndex(body: CreateIndexBody): CreateIndexOptions {
   };
 }
 
-/** Zero, which means something else over HTTP, is refused as by the library. */
-function positive(value: number | undefined, where: string): number | undefined {
-  if (value === 0) throw invalid(`${where}: expected an integer from 1 to ${dimensionMax}, got 0`);
-  return integer(value, where);
-}
-
 /** Over HTTP, `pq_dim` and `pq_bits` of `ivfpq` have no default; the library's is 8. */
 function encodeConfig({ type, dimension, nLists, pqDim, pqBits }: IndexConfigInput): IndexConfigBody {
   const pqDefault = type === "ivfpq" ? 8 : undefined;
   return {
     type,
-    dimension: positive(dimension, "indexConfig.dimension"),
+    dimension: within(dimension, [1, dimensionMax], "indexConfig.dimension"),
     n_lists: integer(nLists, "indexConfig.nLists"),
     pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
     pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
@@ -227,7 +225,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
       ? encodeBatch(queryVectors)
       : queryVector && encodeVector(queryVector, subject),
     query_contents: encodeContents(queryContents, "queryContents"),
-    top_k: integer(topK, "topK"),
+    top_k: within(topK, [0, topKMax], "topK"),
     n_probes: integer(nProbes, "nProbes"),
     greedy,
     filters: encodeFilter(filterOf(query, "query")),
@@ -259,14 +257,19 @@ function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
   return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
 }
 
-export function decodeQuery(body: QueryBody): Query {
-  const options = {
+/** Without what it is compared with. */
+export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "query_contents">) {
+  return {
     topK: body.top_k ?? 100,
     nProbes: body.n_probes ?? 0,
     greedy: body.greedy ?? false,
     filter: decodeFilter(body, "query"),
-    include: body.include ?? ["distance", "metadata"],
-  } as const;
+    include: body.include ?? (["distance", "metadata"] as const),
+  };
+}
+
+export function decodeQuery(body: QueryBody): Query {
+  const options = decodeQueryOptions(body);
   // Some clients send `query_vectors: []` along with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
   const queryContents = decodeContents(body.query_contents);

@@ -55,14 +55,15 @@ const serverTable: Record<string, string> = {
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core sealdex/wire",
   "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
-  "limits.ts": "sealdex/wire node:v8",
+  "limits.ts": "node:v8",
   "limit-settings.ts": "limits.ts sealdex/wire",
   "settings-help.ts": "limit-settings.ts limits.ts",
   "semaphore.ts": "sealdex/core",
   "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
   "results.ts": "request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
   "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
-  "schemas.ts": "typebox sealdex/core sealdex/wire",
+  "schemas.ts": "schemas/ typebox sealdex/core sealdex/wire",
+  "order-by.ts": "results.ts sealdex/core sealdex/wire",
   "schemas/":
     "schemas.ts keys/ audit/read-log.ts live-figures.ts location-health.ts open-indexes.ts typebox sealdex/wire",
   "certificates.ts": "sealdex/core node:crypto node:fs node:tls",
@@ -81,7 +82,7 @@ const serverTable: Record<string, string> = {
   "authentication.ts":
     "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto",
+    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts order-by.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto node:http",
   "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",

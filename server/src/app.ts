@@ -31,6 +31,7 @@ import { readLimits } from "./results.js";
 import { addAdminRoutes } from "./routes/admin.js";
 import { addHealthRoutes } from "./routes/health.js";
 import { addIndexRoutes } from "./routes/indexes.js";
+import { addMetadataRoutes } from "./routes/metadata.js";
 import { addMetricsRoute } from "./routes/metrics.js";
 import { addKeyRoutes } from "./routes/keys.js";
 import { addTrainingStatusRoute } from "./routes/training-status.js";
@@ -50,6 +51,8 @@ export interface AppOptions {
   readonly issuing?: Issuing;
   /** Keeps the keys of indexes for requests that carry none. Default: every request carries one. */
   readonly indexKey?: KeyProvider;
+  /** Names of embedding models, besides the built-in ones, that indexes may use. Default: none. */
+  readonly models?: readonly string[];
   /** What `/v1/health` reports. */
   readonly version: string;
   /** Default: those of `defaultLimits`. */
@@ -88,10 +91,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = newServer({ limits, log, trustProxy, certificates });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", readBody);
-  const bodies = new BodySchemas();
+  const bodies = new BodySchemas(limits.itemsMax);
   app.setValidatorCompiler(({ schema }) => bodies.compileRest(schema));
   app.addHook("onRoute", (route) => {
-    route.config = { ...route.config, arrays: bodies.arrayRules(route.schema?.body) };
+    route.config = { ...route.config, streams: bodies.streams(route.schema?.body) };
   });
   // Answers are ours and of the right shape: a serializer made from their schemas gives the same text, and takes 2
   // to 8 times as long.
@@ -126,6 +129,12 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     const reading = readLimits(limits);
     addIndexRoutes(scope, { client, indexes, limits, reading });
     addVectorRoutes(scope, { indexes, limits, reading });
+    addMetadataRoutes(scope, {
+      indexes,
+      bodyLimit: limits.queryBytesMax,
+      reading,
+      models: options.models ?? [],
+    });
     addTrainingStatusRoute(scope, trainings, siblings);
     if (metrics !== undefined) addMetricsRoute(scope, metrics, siblings);
     addKeyRoutes(scope, issued);

@@ -26,6 +26,7 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
   });
   // Relative, so that a proxy may serve it under a path of its own.
   app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));
+  app.get("/v1/docs", { schema: { hide: true } }, async (_request, reply) => reply.redirect("../docs"));
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
 }
 

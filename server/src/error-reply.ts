@@ -36,12 +36,23 @@ export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: F
   const seconds = retryAfterSeconds.get(error.code);
   if (seconds !== undefined) reply.header("Retry-After", String(seconds));
   reply.header("X-Error-Code", error.code);
-  const encode = request.headers.accept?.includes(mediaType) === true ? encodeError : encodePlainError;
-  return reply.code(status).send(encode(error, status));
+  return reply.code(status).send(bodyFor(request)(error, status));
+}
+
+function bodyFor({ headers }: FastifyRequest) {
+  return headers.accept?.includes(mediaType) === true ? encodeError : encodePlainError;
 }
 
 export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
   const [path] = request.url.split("?");
+  const allowed = ["GET", "POST", "DELETE"].filter((method) =>
+    request.server.hasRoute({ method, url: path }),
+  );
+  if (allowed.length > 0) {
+    const error = invalid(`${path}: expected ${allowed.join(" or ")}, got ${request.method}`);
+    reply.headers({ Allow: allowed.join(", "), "X-Error-Code": error.code });
+    return reply.code(405).send(bodyFor(request)(error, 405));
+  }
   const error = new SealdexError("not_found", `there is nothing at ${request.method} ${path}`);
   return replyWithError(error, request, reply);
 }
@@ -57,11 +68,11 @@ export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, rep
 export function replyToParserError(error: ConnectionError, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
     const [status, detail] = parserFault(error.code);
-    const fault = invalid(detail);
-    const body = JSON.stringify(encodePlainError(fault, status));
+    const refusal = invalid(detail);
+    const body = JSON.stringify(encodePlainError(refusal, status));
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-        `X-Error-Code: ${fault.code}\r\n` +
+        `X-Error-Code: ${refusal.code}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }

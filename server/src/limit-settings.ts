@@ -40,13 +40,24 @@ const count = (name: string, meaning: string): LimitSetting => ({
 
 /** By limit. */
 export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
-  bodyBytesMax: bytes("SEALDEX_BODY_BYTES_MAX", 1024, "The longest body of `vectors/upsert`"),
+  bodyBytesMax: bytes(
+    "SEALDEX_BODY_BYTES_MAX",
+    1024,
+    "The longest body of `vectors/upsert` and `vectors/upsert_binary`",
+    "256 MiB, at most an eighth of the heap",
+  ),
+  itemsMax: count("SEALDEX_ITEMS_MAX", "Items of an upsert, and ids of other requests"),
   queryBytesMax: bytes(
     "SEALDEX_QUERY_BYTES_MAX",
     1024,
     "The longest body of the other requests under `vectors/`",
   ),
-  bodiesBytesMax: bytes("SEALDEX_BODIES_BYTES_MAX", 1024, "Bodies of more than 64 KiB under way at once"),
+  bodiesBytesMax: bytes(
+    "SEALDEX_BODIES_BYTES_MAX",
+    1024,
+    "Bodies of more than 64 KiB under way at once",
+    "512 MiB, at most a quarter of the heap",
+  ),
   requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
   longRequestsMax: count("SEALDEX_LONG_REQUESTS_MAX", "Trainings and compactions at once"),
   resultBytesMax: bytes("SEALDEX_RESULT_BYTES_MAX", 1024, "Results of one request, in memory"),

@@ -1,11 +1,11 @@
 /** What one request, and all of them together, may take of the service. */
 
 import { getHeapStatistics } from "node:v8";
-import { bodyBytesMax, queryBytesMax } from "sealdex/wire";
-
 export interface Limits {
   /** The longest body of an upsert. */
   readonly bodyBytesMax: number;
+  /** Items of an upsert, and ids of other requests. */
+  readonly itemsMax: number;
   /** The longest body of what else has vectors, filters or ids. */
   readonly queryBytesMax: number;
   /** Bodies that are received and worked on at once, in bytes. */
@@ -48,10 +48,13 @@ export interface Limits {
 
 const { ["heap_size_limit"]: heapSizeLimit } = getHeapStatistics();
 const resultBytesMax = 64 * 1024 * 1024;
+/** Of the heap: metadata take up to twice the bytes that they arrive in, and two of the longest bodies are worked on at once. */
+const bodyBytesMax = Math.min(256 * 1024 * 1024, Math.floor(heapSizeLimit / 8));
 
 export const defaultLimits: Limits = {
   bodyBytesMax,
-  queryBytesMax,
+  itemsMax: 100_000,
+  queryBytesMax: 32 * 1024 * 1024,
   bodiesBytesMax: 2 * bodyBytesMax,
   requestsMax: 128,
   longRequestsMax: 2,

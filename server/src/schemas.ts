@@ -6,7 +6,7 @@
  */
 
 import type { Metadata } from "sealdex/core";
-import { dimensionMax, itemsMax, queriesMax } from "sealdex/wire";
+import { dimensionMax, queriesMax } from "sealdex/wire";
 import { Type } from "typebox";
 import {
   answers,
@@ -14,6 +14,7 @@ import {
   done,
   ignored,
   indexKey,
+  limitedItems,
   oneOf,
   optional,
   post,
@@ -29,10 +30,13 @@ const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 const vector = Type.Array(Type.Number());
 const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
 const queryBatch = Type.Array(vector, { maxItems: queriesMax });
-const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
-const filters = optional(metadata, "Only items whose metadata match: MongoDB's operators and dotted paths.");
-const filter = optional(metadata, "The same as `filters`; giving both is an error.");
-const address = {
+export const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
+export const filters = optional(
+  metadata,
+  "Only items whose metadata match: MongoDB's operators and dotted paths.",
+);
+export const filter = optional(metadata, "The same as `filters`; giving both is an error.");
+export const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
   index_key: indexKey,
 };
@@ -69,7 +73,7 @@ const item = closed({
   metadata: optional(metadata),
 });
 
-const match = Type.Object({
+export const match = Type.Object({
   id: Type.String(),
   distance: Type.Optional(Type.Number()),
   score: Type.Optional(Type.Number({ description: "Of `rerank`: larger is better, 0 to 1." })),
@@ -183,6 +187,20 @@ export const listIndexes = {
   response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),
 };
 
+/** What a query can say besides what it is compared with. */
+export const queryOptions = {
+  top_k: optional(
+    Type.Integer(),
+    "Default 100. 0 to 10,000; more is answered with all items, if there are not more than that.",
+  ),
+  n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
+  greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
+  ...unsupported("rerank_mult"),
+  filters,
+  filter,
+  include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
+};
+
 export const query = post(
   "vectors",
   "The nearest neighbours of one or more vectors, or of a text, ascending by distance.",
@@ -201,13 +219,7 @@ export const query = post(
     query_contents: contents("A text or an image to search for, instead of query_vectors.", {
       maxLength: queryTextLengthMax,
     }),
-    top_k: optional(Type.Integer(), "0 to 10,000. Default 100."),
-    n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
-    greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
-    ...unsupported("rerank_mult"),
-    filters,
-    filter,
-    include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
+    ...queryOptions,
     rerank: optional(
       Type.String(),
       "A cross-encoder that the operator allows: it scores the contents of the nearest 4 × top_k items (top_k at most 100) " +
@@ -216,28 +228,29 @@ export const query = post(
   },
 );
 
-export const upsert = post(
-  "vectors",
-  "Stores items, replacing those with the same id.",
-  Type.Object({
-    ...done.properties,
-    stored: Type.Integer(),
-    unchanged: Type.Integer(),
-    deleted: Type.Integer(),
-  }),
-  {
-    ...address,
-    items: Type.Array(item, { maxItems: itemsMax }),
-    delete_filter: optional(
-      metadata,
-      "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
-    ),
-    skip_unchanged: optional(
-      Type.Boolean(),
-      "Items that are stored already with equal contents, metadata and vector are left as they are. Default false.",
-    ),
-  },
-);
+export const upserted = Type.Object({
+  ...done.properties,
+  stored: Type.Integer(),
+  unchanged: Type.Integer(),
+  deleted: Type.Integer(),
+});
+
+export const upsertOptions = {
+  delete_filter: optional(
+    metadata,
+    "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
+  ),
+  skip_unchanged: optional(
+    Type.Boolean(),
+    "Items that are stored already with equal contents, metadata and vector are left as they are. Default false.",
+  ),
+};
+
+export const upsert = post("vectors", "Stores items, replacing those with the same id.", upserted, {
+  ...address,
+  items: Type.Array(item, limitedItems),
+  ...upsertOptions,
+});
 
 export const updateItems = post(
   "vectors",
@@ -245,7 +258,7 @@ export const updateItems = post(
   Type.Object({ ...done.properties, matched: Type.Integer(), updated: Type.Integer() }),
   {
     ...address,
-    ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
+    ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
     filters,
     filter,
     update_all: optional(Type.Boolean(), "`true` updates everything; a filter that does is refused."),
@@ -275,7 +288,7 @@ export const getItems = post(
   "vectors",
   "Items by id, in the order asked for; unknown ids are left out.",
   Type.Object({ results: Type.Array(storedItem) }),
-  { ...address, ids: Type.Array(Type.String(), { maxItems: itemsMax }), include: itemInclude },
+  { ...address, ids: Type.Array(Type.String(), limitedItems), include: itemInclude },
 );
 
 export const listItems = post(
@@ -304,7 +317,7 @@ export const listItems = post(
 
 export const deleteItems = post("vectors", "Deletes items by id, by filter, by both, or all of them.", done, {
   ...address,
-  ids: optional(Type.Array(Type.String(), { maxItems: itemsMax }), "Unknown ids are ignored."),
+  ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
   filters,
   filter,
   delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),

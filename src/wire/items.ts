@@ -51,6 +51,7 @@ export function decodeItem({ id, vector, contents, keep, metadata }: ItemBody, w
  */
 export function decodeElement(name: string, element: unknown, where: string): unknown {
   if (name === "items") return decodeItem(element as ItemBody, where);
+  if (name === "batch.metadata" && element !== null) return new JsonText(element as object, where);
   if (name === "query_vectors" && Array.isArray(element)) return decodeVector(element, where);
   return element;
 }

@@ -32,6 +32,15 @@ export function* idTexts(ids: readonly string[]): Generator<string> {
   yield `,"count":${ids.length}}`;
 }
 
+/** `{"results":[{"id":…}],"ids":[…],"count":…}`. */
+export function* idRowTexts(ids: readonly string[]): Generator<string> {
+  yield '{"results":';
+  yield* listTexts(ids, (id) => [`{"id":${JSON.stringify(id)}}`]);
+  yield ',"ids":';
+  yield* listTexts(ids, (id) => [JSON.stringify(id)]);
+  yield `,"count":${ids.length}}`;
+}
+
 /** `{"indexes":[…]}`. */
 export function* nameTexts(names: readonly string[]): Generator<string> {
   yield '{"indexes":';

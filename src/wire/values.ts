@@ -45,3 +45,14 @@ export function integer(value: number | undefined, where: string): number | unde
   const received = typeof value === "number" ? String(value) : typeName(value);
   throw invalid(`${where}: expected an integer, got ${received}`);
 }
+
+/** As `integer`, for values that mean something else to a service than to the library beyond the bounds. */
+export function within(
+  value: number | undefined,
+  [min, max]: readonly [number, number],
+  where: string,
+): number | undefined {
+  const checked = integer(value, where);
+  if (checked === undefined || (checked >= min && checked <= max)) return checked;
+  throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${checked}`);
+}

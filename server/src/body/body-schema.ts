@@ -4,6 +4,7 @@
  */
 
 import type { FastifySchemaValidationError } from "fastify";
+import type { Streamed } from "./json-parts.js";
 import { Ajv, type SchemaValidateFunction } from "ajv";
 
 /** As far as schemas are looked into here. */
@@ -11,7 +12,10 @@ interface Schema {
   readonly type?: string;
   readonly items?: Schema;
   readonly maxItems?: number;
+  /** Present for arrays with an entry for each item. */
+  readonly "x-limited-by"?: string;
   readonly deprecated?: boolean;
+  readonly contentEncoding?: string;
   readonly anyOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
@@ -23,12 +27,22 @@ export interface ArrayRule {
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
+/** What of a body is checked while it arrives: arrays by name, and what is one level below the top, by dotted name. */
+export interface BodyStreams {
+  readonly arrays: ReadonlyMap<string, ArrayRule>;
+  readonly nested: Streamed;
+}
+
 /** The validators of one service: the compiler keeps every schema that it compiled. */
 export class BodySchemas {
   // Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
   readonly #ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
 
-  constructor() {
+  readonly #itemsMax: number;
+
+  /** `itemsMax`: entries of arrays that have one for each item. */
+  constructor(itemsMax: number) {
+    this.#itemsMax = itemsMax;
     // As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
     this.#ajv.removeKeyword("additionalProperties");
     this.#ajv.addKeyword({
@@ -40,15 +54,34 @@ export class BodySchemas {
     });
   }
 
-  /** The rules of the arrays directly below the top, by name. */
-  arrayRules(body: unknown): ReadonlyMap<string, ArrayRule> {
-    const { properties = {} } = (body ?? {}) as Schema;
+  /** What of a body is checked while it arrives. */
+  streams(body: unknown): BodyStreams {
+    const properties = propertiesOf((body ?? {}) as Schema);
+    const nested = properties.flatMap(([parent, schema]) =>
+      propertiesOf(schema).map(([name, inner]) => [`${parent}.${name}`, inner] as const),
+    );
+    const base64 = nested.filter(([, { contentEncoding }]) => contentEncoding === "base64");
+    const nestedArrays = this.#arrayRules(nested);
+    const streamed = [...nestedArrays.keys(), ...base64.map(([name]) => name)];
+    return {
+      arrays: new Map([...this.#arrayRules(properties), ...nestedArrays]),
+      nested: {
+        parents: new Set(streamed.map((name) => name.split(".")[0])),
+        arrays: new Set(nestedArrays.keys()),
+        base64: new Set(base64.map(([name]) => name)),
+      },
+    };
+  }
+
+  #arrayRules(properties: readonly (readonly [string, Schema])[]): Map<string, ArrayRule> {
     return new Map(
-      Object.entries(properties).flatMap(([name, schema]) => {
+      properties.flatMap(([name, schema]) => {
         const arrays = alternatives(schema).filter(({ type }) => type === "array");
         if (arrays.length === 0) return [];
         const validate = this.#ajv.compile({ anyOf: arrays.map(({ items = {} }) => items) });
-        const maxItems = Math.max(...arrays.map((array) => array.maxItems ?? 0));
+        const maxItems = Math.max(
+          ...arrays.map((array) => (array["x-limited-by"] ? this.#itemsMax : (array.maxItems ?? 0))),
+        );
         const faultsOf = (element: unknown) => {
           if (validate(element)) return undefined;
           const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
@@ -62,15 +95,7 @@ export class BodySchemas {
 
   /** A validator of the rest of the body, whose arrays have been checked. */
   compileRest(body: unknown) {
-    const schema = body as Schema;
-    const properties = Object.entries(schema.properties ?? {}).map(
-      ([name, property]) =>
-        [
-          name,
-          { deprecated: property.deprecated === true, anyOf: alternatives(property).map(withoutElements) },
-        ] as const,
-    );
-    return this.#ajv.compile({ ...schema, properties: Object.fromEntries(properties) });
+    return this.#ajv.compile(withoutStreams(body as Schema, 2));
   }
 }
 
@@ -89,6 +114,19 @@ function alternatives(schema: Schema): readonly Schema[] {
   return schema.anyOf ?? [schema];
 }
 
-function withoutElements(schema: Schema): Schema {
-  return schema.type === "array" ? { type: "array" } : schema;
+function propertiesOf(schema: Schema): readonly (readonly [string, Schema])[] {
+  return alternatives(schema).flatMap(({ properties = {} }) => Object.entries(properties));
+}
+
+/** What is left to check of an object: nothing of what was streamed. `levels`: so far below the top, parts are streamed. */
+function withoutStreams(schema: Schema, levels: number): Schema {
+  const { type, contentEncoding, properties } = schema;
+  if (type === "array" && levels < 2) return { type };
+  if (contentEncoding === "base64") return {};
+  if (properties === undefined || levels === 0) return schema;
+  const rest = Object.entries(properties).map(([name, property]) => {
+    const anyOf = alternatives(property).map((each) => withoutStreams(each, levels - 1));
+    return [name, { deprecated: property.deprecated === true, anyOf }] as const;
+  });
+  return { ...schema, properties: Object.fromEntries(rest) };
 }

@@ -1,6 +1,6 @@
 /**
  * Parses the JSON of a body in parts, as its bytes arrive: the elements of arrays directly below the top, a few at a
- * time, and the rest of the body at the end. No part is longer, deeper or of more values than the limits, so none
+ * time, and the rest of the body at the end. Arrays and base64 one level deeper are streamed if they are asked for. No part is longer, deeper or of more values than the limits, so none
  * takes `JSON.parse` long, and what exceeds them is refused before it is parsed.
  *
  * The bytes are only scanned here, for strings, brackets and commas; each part is parsed by `JSON.parse`. Where all
@@ -8,6 +8,7 @@
  */
 
 import { SealdexError } from "sealdex/core";
+import { Base64Floats } from "./base64-floats.js";
 
 /** Consecutive elements of an array that is a member of the body. */
 export interface ArrayPart {
@@ -16,6 +17,15 @@ export interface ArrayPart {
   readonly start: number;
   readonly elements: readonly unknown[];
 }
+
+/** What is streamed in objects directly below the top: dotted names, and the names of those objects. */
+export interface Streamed {
+  readonly parents: ReadonlySet<string>;
+  readonly arrays: ReadonlySet<string>;
+  readonly base64: ReadonlySet<string>;
+}
+
+const nothingStreamed: Streamed = { parents: new Set(), arrays: new Set(), base64: new Set() };
 
 const depthMax = 32;
 /** Of one element and of the rest: 1 MiB of contents is 6 MiB if every character is escaped. */
@@ -35,6 +45,9 @@ const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d
 
 export class JsonParts {
   readonly #names = new Set<string>();
+  readonly #streamed: Streamed;
+  /** Numbers that arrived as base64, by dotted name. */
+  readonly floats = new Map<string, Base64Floats>();
   /** Bytes of the rest, and of the elements that are not parsed yet. */
   readonly #rest = new Held();
   readonly #pending = new Held();
@@ -44,14 +57,28 @@ export class JsonParts {
   #escaped = false;
   /** The array whose elements are scanned. */
   #array: string | undefined;
+  #arrayDepth = 0;
   #start = 0;
   #commas = 0;
+  /** The object directly below the top that is scanned, if parts of it are streamed. */
+  #parent: string | undefined;
+  /** The base64 that is scanned. */
+  #base64: Base64Floats | undefined;
+
+  constructor(streamed: Streamed = nothingStreamed) {
+    this.#streamed = streamed;
+  }
 
   /** Scans bytes, and yields elements as soon as they are complete; for an empty array, none. Throws `invalid_request`. */
   *push(chunk: Buffer): Generator<ArrayPart> {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i];
+      if (this.#base64 !== undefined) {
+        i = this.#skipBase64(chunk, i);
+        from = i;
+        continue;
+      }
       if (this.#inString) {
         i = this.#skipString(chunk, i);
         continue;
@@ -60,6 +87,14 @@ export class JsonParts {
       if (byte > comma && byte < openArray) continue;
       switch (byte) {
         case quote:
+          if (this.#parent !== undefined && this.#depth === 2 && this.#array === undefined) {
+            this.#rest.add(chunk.subarray(from, i));
+            from = i;
+            if (this.#openBase64(this.#parent)) {
+              from = i + 1;
+              break;
+            }
+          }
           this.#inString = true;
           break;
         case openArray:
@@ -67,15 +102,16 @@ export class JsonParts {
           if (this.#depth === 0) this.#isObject = byte === openObject;
           if (++this.#depth > depthMax) throw invalid(`expected JSON nested at most ${depthMax} deep`);
           this.#countValue();
-          if (byte === openArray && this.#depth === 2 && this.#isObject) {
+          if (this.#array === undefined && this.#mayOpen(byte)) {
             this.#rest.add(chunk.subarray(from, i + 1));
             from = i + 1;
-            this.#open();
+            this.#open(byte);
           }
           break;
         case closeArray:
         case closeObject:
-          if (this.#depth-- === 2 && this.#array !== undefined) {
+          if (this.#depth === 2 && this.#array === undefined) this.#parent = undefined;
+          if (this.#depth-- === this.#arrayDepth && this.#array !== undefined) {
             if (byte !== closeArray) throw notJson();
             this.#pending.add(chunk.subarray(from, i));
             from = i;
@@ -85,11 +121,12 @@ export class JsonParts {
           break;
         case comma:
           this.#countValue();
-          if (this.#depth === 2 && this.#array !== undefined && this.#isEnough(i - from)) {
+          if (this.#array === undefined || this.#depth !== this.#arrayDepth) break;
+          if (this.#isEnough(i - from)) {
             this.#pending.add(chunk.subarray(from, i));
             from = i + 1;
             yield* this.#take(false);
-          } else if (this.#depth === 2) this.#commas++;
+          } else this.#commas++;
           break;
         default:
       }
@@ -112,10 +149,20 @@ export class JsonParts {
     return i;
   }
 
+  /** The position of the quote that ends the base64, or the end of the chunk. */
+  #skipBase64(chunk: Buffer, i: number): number {
+    const end = chunk.indexOf(quote, i);
+    this.#base64?.push(chunk.subarray(i, end < 0 ? chunk.length : end));
+    if (end < 0) return chunk.length;
+    this.#base64?.finish();
+    this.#base64 = undefined;
+    return end;
+  }
+
   /** What is left of the body, with arrays that were yielded empty. Throws `invalid_request`. */
   finish(): unknown {
     if (this.#rest.bytes === 0) throw invalid("expected JSON, got nothing");
-    if (this.#array !== undefined) throw notJson();
+    if (this.#array !== undefined || this.#base64 !== undefined) throw notJson();
     return parse(this.#rest.take());
   }
 
@@ -123,15 +170,44 @@ export class JsonParts {
     return this.#array === undefined ? this.#rest : this.#pending;
   }
 
-  #open(): void {
-    const [, literal] = /("(?:[^"\\]|\\.)*")\s*:\s*\[$/.exec(this.#rest.tail(nameBytesMax)) ?? [];
+  /** Whether what begins here may be streamed, or hold what is. */
+  #mayOpen(byte: number): boolean {
+    if (this.#depth === 2 && this.#isObject) return byte === openArray || this.#streamed.parents.size > 0;
+    return this.#depth === 3 && byte === openArray && this.#parent !== undefined;
+  }
+
+  #open(byte: number): void {
+    const [, literal] = /("(?:[^"\\]|\\.)*")\s*:\s*[[{]$/.exec(this.#rest.tail(nameBytesMax)) ?? [];
     if (literal === undefined) throw notJson();
     const name = parse(literal) as string;
-    if (this.#names.has(name)) throw invalid("expected each array once");
-    this.#names.add(name);
-    this.#array = name;
+    if (byte === openObject) {
+      if (this.#streamed.parents.has(name)) this.#parent = name;
+      return;
+    }
+    const path = this.#depth === 2 ? name : `${this.#parent}.${name}`;
+    if (this.#depth === 3 && !this.#streamed.arrays.has(path)) return;
+    this.#addName(path);
+    this.#array = path;
+    this.#arrayDepth = this.#depth;
     this.#start = 0;
     this.#commas = 0;
+  }
+
+  /** Whether the string that begins here is base64 that is streamed; the rest keeps an empty string in its place. */
+  #openBase64(parent: string): boolean {
+    const [, name] = /"(\w+)"\s*:\s*$/.exec(this.#rest.tail(nameBytesMax)) ?? [];
+    const path = `${parent}.${name}`;
+    if (!this.#streamed.base64.has(path)) return false;
+    this.#addName(path);
+    this.#rest.add(Buffer.from([quote]));
+    this.#base64 = new Base64Floats(path);
+    this.floats.set(path, this.#base64);
+    return true;
+  }
+
+  #addName(name: string): void {
+    if (this.#names.has(name)) throw invalid("expected each array once");
+    this.#names.add(name);
   }
 
   #countValue(): void {

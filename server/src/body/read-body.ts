@@ -8,12 +8,13 @@ import type { FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { decodeElement, yieldIfDue } from "sealdex/wire";
 import { shapeError } from "../shape-error.js";
-import type { ArrayRule } from "./body-schema.js";
+import type { ArrayRule, BodyStreams } from "./body-schema.js";
+import type { Base64Floats } from "./base64-floats.js";
 import { type ArrayPart, JsonParts } from "./json-parts.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    arrays?: ReadonlyMap<string, ArrayRule>;
+    streams?: BodyStreams;
   }
 }
 
@@ -23,8 +24,8 @@ const smallBytes = 64 * 1024;
 /** The body, with arrays of decoded elements. Throws `invalid_request`, or `too_large`. */
 export async function readBody(request: FastifyRequest, payload: Readable): Promise<unknown> {
   const { bodyLimit, config } = request.routeOptions;
-  const arrays = new BodyArrays(config.arrays ?? new Map());
-  const parts = new JsonParts();
+  const arrays = new BodyArrays(config.streams?.arrays ?? new Map());
+  const parts = new JsonParts(config.streams?.nested);
   let fault: unknown;
   let bytes = 0;
   // What is wrong is said once all has arrived: many clients do not listen before they have sent everything.
@@ -45,7 +46,7 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
   if (fault !== undefined) throw fault;
   // Many clients declare JSON with every request, and send none to a route that takes no body.
   if (bytes === 0 && request.routeOptions.schema?.body === undefined) return undefined;
-  const body = arrays.within(parts.finish());
+  const body = placed(parts.finish(), arrays.arrays, parts.floats);
   // What it asks for begins in a turn of its own.
   if (bytes > smallBytes) await yieldIfDue();
   return body;
@@ -59,7 +60,7 @@ export function checkDeclaredLength({ headers, routeOptions: { bodyLimit } }: Fa
 /** The arrays of a body, as far as they have arrived. */
 class BodyArrays {
   readonly #rules: ReadonlyMap<string, ArrayRule>;
-  readonly #arrays = new Map<string, unknown[]>();
+  readonly arrays = new Map<string, unknown[]>();
 
   constructor(rules: ReadonlyMap<string, ArrayRule>) {
     this.#rules = rules;
@@ -75,21 +76,40 @@ class BodyArrays {
         `${name}: expected at most ${rule.maxItems} entries, got ${count} or more`,
       );
     }
-    const array = this.#arrays.get(name) ?? [];
-    this.#arrays.set(name, array);
+    const array = this.arrays.get(name) ?? [];
+    this.arrays.set(name, array);
     for (const [i, element] of elements.entries()) {
       const faults = rule.faultsOf(element);
-      if (faults !== undefined) throw shapeError(faults, "body", `/${name}/${start + i}`);
+      if (faults !== undefined) {
+        throw shapeError(faults, "body", `/${name.replace(".", "/")}/${start + i}`);
+      }
       array.push(decodeElement(name, element, `${name}[${start + i}]`));
     }
   }
+}
 
-  /** The rest of the body, with its arrays in their places. */
-  within(rest: unknown): unknown {
-    if (typeof rest !== "object" || rest === null || Array.isArray(rest)) return rest;
-    const own = [...this.#arrays].filter(([name]) => Array.isArray((rest as Record<string, unknown>)[name]));
-    return { ...rest, ...Object.fromEntries(own) };
+/** The rest of a body with what was streamed of it in its places, of which each holds an empty array or text. */
+function placed(
+  rest: unknown,
+  arrays: ReadonlyMap<string, unknown[]>,
+  floats: ReadonlyMap<string, Base64Floats>,
+): unknown {
+  if (!isObject(rest)) return rest;
+  const body: Record<string, unknown> = { ...rest };
+  for (const [path, part] of [...arrays, ...floats]) {
+    const [parent, name = ""] = path.split(".");
+    const isPlace = (value: unknown) => (Array.isArray(part) ? Array.isArray(value) : value === "");
+    if (Object.hasOwn(body, path) && isPlace(body[path])) body[path] = part;
+    else if (Object.hasOwn(body, parent)) {
+      const inner = body[parent];
+      if (isObject(inner) && isPlace(inner[name])) body[parent] = { ...inner, [name]: part };
+    }
   }
+  return body;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function tooLarge(bodyLimit: number): SealdexError {

@@ -82,6 +82,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     log: process.stdout,
     metrics,
     ...(dashboard && { dashboard: locations }),
+    models: clientOptions.models.allowed ?? [],
     // Nothing has this name: whether the storage answers is all that is asked.
     checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),

@@ -1,13 +1,17 @@
 /** `/v1/vectors/*`: what is in an index. */
 
 import type { FastifyReply } from "fastify";
+import type { Item, VectorIndex } from "sealdex/core";
 import {
   decodeAddress,
+  decodeBinaryItems,
+  decodeBinaryVectors,
   decodeCountOptions,
   decodeItems,
   decodeListIds,
   decodeListItems,
   decodeQuery,
+  decodeQueryOptions,
   decodeSelection,
   decodeUpdate,
   decodeUpsertOptions,
@@ -15,6 +19,8 @@ import {
   itemTexts,
   matchTexts,
   pageTexts,
+  topKMax,
+  yieldIfDue,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import type { Limits } from "../limits.js";
@@ -22,6 +28,9 @@ import type { OpenIndexes } from "../open-indexes.js";
 import { untilDisconnected, untilTooLong } from "../request-end.js";
 import { type ReadLimits, sendJson } from "../results.js";
 import * as schemas from "../schemas.js";
+import { queryBinary, upsertBinary } from "../schemas/binary.js";
+
+type UpsertBody = Parameters<typeof decodeAddress>[0] & Parameters<typeof decodeUpsertOptions>[0];
 
 interface Services {
   readonly indexes: OpenIndexes;
@@ -36,25 +45,42 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     const query = decodeQuery(body);
     const options = { ...reading(reply), rawMetadata: true };
     return indexes.use(decodeAddress(body), async (index) => {
+      const topK = await achievable(query.topK, index);
       const matches =
         query.queryVectors === undefined
-          ? await index.query({ ...query, ...options })
-          : await index.query({ ...query, ...options });
+          ? await index.query({ ...query, ...options, topK })
+          : await index.query({ ...query, ...options, topK });
       return sendJson(reply, matchTexts(matches));
+    });
+  });
+
+  app.post("/v1/vectors/query_binary", { schema: queryBinary, bodyLimit }, async ({ body }, reply) => {
+    const queryVectors = await decodeBinaryVectors(body.batch, yieldIfDue);
+    const query = { ...decodeQueryOptions(body), queryVectors, ...reading(reply), rawMetadata: true };
+    return indexes.use(decodeAddress(body), async (index) => {
+      const topK = await achievable(query.topK, index);
+      return sendJson(reply, matchTexts(await index.query({ ...query, topK })));
     });
   });
 
   app.post(
     "/v1/vectors/upsert",
     { schema: schemas.upsert, bodyLimit: limits.bodyBytesMax },
-    async ({ body }, reply) => {
-      const items = decodeItems(body);
-      const options = { ...decodeUpsertOptions(body), signal: untilDisconnected(reply) };
-      const result = await indexes.use(decodeAddress(body), (index) => index.upsert(items, options));
-      const message = `${count(items.length, "item")} upserted successfully`;
-      return { status: "success", message, ...result };
-    },
+    ({ body }, reply) => store(body, decodeItems(body), reply),
   );
+
+  app.post(
+    "/v1/vectors/upsert_binary",
+    { schema: upsertBinary, bodyLimit: limits.bodyBytesMax },
+    async ({ body }, reply) => store(body, await decodeBinaryItems(body.batch, yieldIfDue), reply),
+  );
+
+  async function store(body: UpsertBody, items: readonly Item[], reply: FastifyReply) {
+    const options = { ...decodeUpsertOptions(body), signal: untilDisconnected(reply) };
+    const result = await indexes.use(decodeAddress(body), (index) => index.upsert(items, options));
+    const message = `${count(items.length, "item")} upserted successfully`;
+    return { status: "success", message, ...result };
+  }
 
   app.post("/v1/vectors/update", { schema: schemas.updateItems, bodyLimit }, async ({ body }, reply) => {
     const { selection, change } = decodeUpdate(body);
@@ -104,6 +130,12 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
       return { status: "success", message, result };
     });
   });
+}
+
+/** More neighbours than a query may ask for are as many as there are items, if those are not more. */
+async function achievable(topK: number | undefined, index: VectorIndex): Promise<number | undefined> {
+  if (topK === undefined || topK <= topKMax) return topK;
+  return Math.min(topK, Math.max(topKMax, await index.count()));
 }
 
 function count(n: number, noun: string): string {

@@ -65,6 +65,9 @@ export function post<S extends TSchema, P extends TProperties>(
   return { tags: [tag], summary, body: closed(body), response: answers(answer) };
 }
 
+/** Of arrays with an entry for each item: the setting that limits them. */
+export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
+
 export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
 
 export const indexKey = Type.String({

@@ -1,0 +1,90 @@
+/** Numbers that arrive as base64 of little-endian float32, piece by piece. */
+
+import { invalid } from "sealdex/wire";
+
+/** Small, so that a query of one vector does not allocate much, and a multiple of a number's bytes. */
+const slabBytes = 64 * 1024;
+const slash = 0x2f;
+const backslash = 0x5c;
+
+/** Rows are views into what has arrived, except for those that lie across two slabs. */
+export class Base64Floats {
+  /** Bytes of numbers. */
+  bytes = 0;
+  readonly #where: string;
+  readonly #slabs: Uint8Array[] = [];
+  /** Up to three characters of a group that is not complete yet. */
+  #carry = "";
+  #isEscaped = false;
+  #isPadded = false;
+
+  /** `where`: for messages. */
+  constructor(where: string) {
+    this.#where = where;
+  }
+
+  /** Takes the next characters of the JSON string. Throws `invalid_request`. */
+  push(characters: Buffer): void {
+    const text = this.#carry + this.#unescape(characters).toString("latin1");
+    const whole = text.length - (text.length % 4);
+    this.#carry = text.slice(whole);
+    this.#decode(text.slice(0, whole));
+  }
+
+  /** Takes the end of the string; padding may be missing. Throws `invalid_request`. */
+  finish(): void {
+    if (this.#isEscaped || this.#carry.length === 1) throw this.#fault();
+    this.#decode(this.#carry);
+    this.#carry = "";
+  }
+
+  /** A vector of `dimension` numbers. */
+  row(i: number, dimension: number): Float32Array {
+    const begin = 4 * i * dimension;
+    const end = begin + 4 * dimension;
+    const first = Math.floor(begin / slabBytes);
+    const offset = begin % slabBytes;
+    if (offset + 4 * dimension <= slabBytes) {
+      return new Float32Array(this.#slabs[first].buffer, offset, dimension);
+    }
+    const bytes = new Uint8Array(4 * dimension);
+    for (let at = begin; at < end; at += slabBytes - (at % slabBytes)) {
+      const slab = this.#slabs[Math.floor(at / slabBytes)];
+      bytes.set(slab.subarray(at % slabBytes, (at % slabBytes) + end - at), at - begin);
+    }
+    return new Float32Array(bytes.buffer);
+  }
+
+  #decode(text: string): void {
+    if (text === "") return;
+    const padding = /={0,2}$/.exec(text)?.[0].length ?? 0;
+    const bytes = Buffer.from(text, "base64");
+    // What is no base64 is left out by the decoder.
+    if (this.#isPadded || bytes.length !== Math.floor(((text.length - padding) * 3) / 4)) throw this.#fault();
+    this.#isPadded = padding > 0;
+    for (let at = 0; at < bytes.length;) {
+      const offset = this.bytes % slabBytes;
+      if (offset === 0) this.#slabs.push(new Uint8Array(slabBytes));
+      const part = bytes.subarray(at, at + slabBytes - offset);
+      this.#slabs.at(-1)?.set(part, offset);
+      this.bytes += part.length;
+      at += part.length;
+    }
+  }
+
+  /** Some JSON writers escape slashes; no other character of base64 needs it. */
+  #unescape(characters: Buffer): Buffer {
+    if (!this.#isEscaped && !characters.includes(backslash)) return characters;
+    const kept: number[] = [];
+    for (const character of characters) {
+      if (this.#isEscaped && character !== slash) throw this.#fault();
+      this.#isEscaped = character === backslash;
+      if (!this.#isEscaped) kept.push(character);
+    }
+    return Buffer.from(kept);
+  }
+
+  #fault(): Error {
+    return invalid(`${this.#where}: expected base64`);
+  }
+}

@@ -1,0 +1,34 @@
+/** `POST /v1/vectors/query_metadata`: which items match, without vectors. `GET /v1/embedding-models`. */
+
+import type { FastifyReply } from "fastify";
+import { decodeAddress, decodeMetadataQuery, idRowTexts } from "sealdex/wire";
+import type { Server } from "../http-server.js";
+import type { OpenIndexes } from "../open-indexes.js";
+import { idsInOrder } from "../order-by.js";
+import { type ReadLimits, sendJson } from "../results.js";
+import * as schemas from "../schemas/metadata.js";
+
+interface Services {
+  readonly indexes: OpenIndexes;
+  readonly bodyLimit: number;
+  readonly reading: (reply: FastifyReply) => ReadLimits;
+  /** Names of embedding models that the operator allows. */
+  readonly models: readonly string[];
+}
+
+export function addMetadataRoutes(app: Server, { indexes, bodyLimit, reading, models }: Services): void {
+  const options = { schema: schemas.queryMetadata, bodyLimit };
+  app.post("/v1/vectors/query_metadata", options, ({ body }, reply) => {
+    const { order, filter, limit } = decodeMetadataQuery(body);
+    return indexes.use(decodeAddress(body), async (index) => {
+      const limits = reading(reply);
+      const ids =
+        order === undefined
+          ? await index.listIds({ filter, limit, ...limits })
+          : (await idsInOrder(index, order, filter, limits)).slice(0, limit);
+      return sendJson(reply, idRowTexts(ids));
+    });
+  });
+
+  app.get("/v1/embedding-models", { schema: schemas.listModels }, async () => schemas.encodeModels(models));
+}
