@@ -91,13 +91,6 @@ test.each<[string, object, (string | number)[], string, RegExp]>([
     /^expected string, got number$/,
   ],
   ["/v1/vectors/query", { filterz: {} }, ["body"], "invalid_request", /unknown property "filterz"/],
-  [
-    "/v1/vectors/query",
-    { filters: { $where: 1 } },
-    ["body", "filters", "$where"],
-    "not_supported",
-    /\$where/,
-  ],
 ])("%s with %j is 422 with a list of what is wrong, and where", async (path, more, loc, type, msg) => {
   const answer = await plain(path, { ...index, ...more });
   expect(answer).toMatchObject({ status: 422, code: type });

@@ -6,7 +6,7 @@ import type { AuditEntry, AuditPosition } from "../audit/read-log.js";
 import type { LocationHealth } from "../location-health.js";
 import type { Histogram, LiveFigures } from "../live-figures.js";
 import type { Described } from "../open-indexes.js";
-import { answers, closed } from "../schemas.js";
+import { answers, closed } from "./shapes.js";
 
 const namesMax = 100;
 const entriesMax = 200;
