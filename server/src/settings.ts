@@ -42,6 +42,7 @@ export interface Settings {
 /** Reads the settings when a command needs them: `generate-key` needs none. Throws `invalid_request`. */
 export type ReadSettings = () => Settings;
 
+const defaultPort = "8000";
 /** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
 const apiKeyLengthMin = 16;
 /** Of the root key: what it authenticates can be attacked by trying out root keys, without asking the service. */
@@ -65,8 +66,13 @@ export function readSettings(environment: Environment): Settings {
   const indexLocation = parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
   return {
     host: SEALDEX_HOST || "127.0.0.1",
+<<<<<<< HEAD
     port: parsePort(SEALDEX_PORT || "8000"),
     indexLocation,
+=======
+    port: parsePort(SEALDEX_PORT || defaultPort),
+    indexLocation: parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION"),
+>>>>>>> 49fd9f2 (A page of requests with one for every endpoint, which a test runs with curl; SEALDEX_PORT of Kubernetes is no port)
     ...(SEALDEX_CONFIG_LOCATION && {
       configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
     }),
@@ -117,8 +123,9 @@ function parseList(text: string): string[] {
     .filter((name) => name !== "");
 }
 
-/** 0 lets the system choose. */
+/** 0 lets the system choose. Kubernetes sets the variable to a URL in every pod beside a service named `sealdex`. */
 function parsePort(text: string): number {
+  if (text.startsWith("tcp://")) return Number(defaultPort);
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) {
     throw invalid("SEALDEX_PORT: expected a number from 0 to 65535");

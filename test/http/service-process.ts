@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 const program = fileURLToPath(new URL("../../server/bin/sealdex-server.js", import.meta.url));
 
 export interface ServiceProcess {
+  /** Accepted for everything. */
+  readonly rootKey: string;
   readonly baseUrl: string;
   readonly child: ChildProcess;
   /** Ends it at once, and resolves when it has ended. */
@@ -32,6 +34,7 @@ export async function startProcess(environment: Record<string, string>, port = 0
     child.once("exit", (code) => reject(new Error(`exited with ${code}: ${output}`)));
   });
   return {
+    rootKey: environment.SEALDEX_ROOT_KEY ?? "",
     baseUrl,
     child,
     kill: async () => {

@@ -12,6 +12,10 @@ const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-
 const locationOf = (text: string) =>
   readSettings({ ...required, SEALDEX_INDEX_LOCATION: text }).indexLocation;
 
+test("the variable that Kubernetes sets for a service named sealdex is not taken for a port", () => {
+  expect(readSettings({ ...required, SEALDEX_PORT: "tcp://10.0.0.1:80" }).port).toBe(8000);
+});
+
 test("two settings are needed, the others have defaults", () => {
   expect(readSettings({ ...required, SEALDEX_PORT: "", SEALDEX_HOST: "" })).toEqual({
     host: "127.0.0.1",
