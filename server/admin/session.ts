@@ -38,7 +38,12 @@ export async function ask<T>(method: string, path: string, body?: object, key = 
   try {
     const response = await fetch(baseUrl + path, {
       method,
-      headers: { "X-API-Key": key ?? "", ...(body && { "Content-Type": "application/json" }) },
+      headers: {
+        "X-API-Key": key ?? "",
+        // Errors with their code in the body.
+        Accept: "application/vnd.sealdex+json",
+        ...(body && { "Content-Type": "application/json" }),
+      },
       ...(body && { body: JSON.stringify(body) }),
       redirect: "error",
       cache: "no-store",

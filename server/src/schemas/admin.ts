@@ -81,7 +81,7 @@ interface Known {
 export function encodeKnown({ name, lastWriteAt, known }: Known) {
   return {
     name,
-    ...(known && { description: encodeDescription(known.description), items: known.items }),
+    ...(known && { description: flatDescription(known.description), items: known.items }),
     ...(lastWriteAt !== undefined && { last_write_at: lastWriteAt }),
   };
 }
@@ -148,4 +148,10 @@ function encodeCursor({ at, logId, start }: AuditPosition): string {
 function decodeCursor(text: string): AuditPosition | undefined {
   const [, at, start, logId] = /^(\d{1,16})\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
   return at === undefined ? undefined : { at: Number(at), start: Number(start), logId };
+}
+
+/** All that is known of an index on one level. */
+function flatDescription(description: IndexDescription) {
+  const { index_config, ...others } = encodeDescription(description);
+  return { ...others, ...index_config, index_config };
 }
