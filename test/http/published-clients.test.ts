@@ -54,7 +54,7 @@ afterAll(async () => {
   const table = ["| Client | Checks | Passed | Not passed |", "|---|---|---|---|", ...rows].join("\n");
   const updated = text.replace(/^\| Client \|.*?(?=\n\n)/ms, table);
   if (process.env.SEALDEX_WRITE_CLIENTS !== undefined) {
-    console.log(table);
+    process.stdout.write(`${table}\n`);
     await writeFile(page, updated);
   } else expect(updated, "docs/clients.md: `npm run clients` writes its table").toBe(text);
 });
