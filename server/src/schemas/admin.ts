@@ -151,7 +151,7 @@ function decodeCursor(text: string): AuditPosition | undefined {
 }
 
 /** All that is known of an index on one level. */
-function flatDescription(description: Described["description"]) {
+function flatDescription(description: Described["description"]): Readonly<Record<string, unknown>> {
   const { index_config, ...others } = encodeDescription(description);
   return { ...others, ...index_config, index_config };
 }
