@@ -66,13 +66,8 @@ export function readSettings(environment: Environment): Settings {
   const indexLocation = parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
   return {
     host: SEALDEX_HOST || "127.0.0.1",
-<<<<<<< HEAD
-    port: parsePort(SEALDEX_PORT || "8000"),
-    indexLocation,
-=======
     port: parsePort(SEALDEX_PORT || defaultPort),
-    indexLocation: parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION"),
->>>>>>> 49fd9f2 (A page of requests with one for every endpoint, which a test runs with curl; SEALDEX_PORT of Kubernetes is no port)
+    indexLocation,
     ...(SEALDEX_CONFIG_LOCATION && {
       configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
     }),
