@@ -6,6 +6,7 @@ import type { IndexType, Metric } from "./engine/config.js";
 import type { KeyProvider } from "./keys/key-provider.js";
 import type { CallOptions } from "./result-options.js";
 import type { BlobStore } from "./storage/blob-store.js";
+import type { TextIndexOptions } from "./text/text-options.js";
 import type { StorageLocation } from "./storage/storage-location.js";
 
 /**
@@ -52,6 +53,11 @@ export interface CreateIndexOptions extends CallOptions {
    * runs, such as `all-MiniLM-L6-v2`. Default: none, vectors are given.
    */
   readonly embeddingModel?: string;
+  /**
+   * Makes the texts of items searchable by words, see `queryText`. `true` for English contents. Costs about a third of the
+   * size of the texts, and the time to analyze them. Default: none.
+   */
+  readonly textIndex?: TextIndexOptions | boolean;
   /** What embeds in this process, if not the model of that name. Embedded indexes only. */
   readonly embedding?: EmbeddingInput;
 }

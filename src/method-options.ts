@@ -24,6 +24,7 @@ import type {
   TrainOptions,
   UpdateSelection,
   UpsertOptions,
+  WordQuery,
   WrapOptions,
 } from "./vector-index.js";
 
@@ -39,13 +40,16 @@ export const methodOptions = {
     metric: true,
     embeddingModel: true,
     embedding: true,
+    textIndex: true,
   }),
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<UpsertOptions>("upsert", { deleteFilter: true, skipUnchanged: true, signal }),
   update: optionNames<CallOptions>("update", { signal }),
-  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery>("query", {
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>("query", {
+    queryText: true,
+    fusion: true,
     queryVector: true,
     queryVectors: true,
     queryContents: true,

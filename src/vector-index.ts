@@ -9,6 +9,7 @@ import type { Image } from "./embedding/image.js";
 import type { RerankInput } from "./embedding/reranker.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
+import type { Fusion } from "./text/fusion.js";
 import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
 import type {
   CountOptions,
@@ -27,6 +28,8 @@ import type {
   UpsertResult,
 } from "./write-options.js";
 
+export type { Fusion } from "./text/fusion.js";
+export type { AnalyzerOptions, TextIndexOptions } from "./text/text-options.js";
 export type * from "./client-options.js";
 export type * from "./items.js";
 export type * from "./listing-options.js";
@@ -63,12 +66,14 @@ export interface SingleQuery<
   readonly queryVector: Vector;
   readonly queryContents?: never;
   readonly queryVectors?: never;
+  readonly queryText?: never;
 }
 export interface TextQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
   /** A text, or an image if the index's embedding model knows images. */
   readonly queryContents: string | Image;
   readonly queryVector?: never;
   readonly queryVectors?: never;
+  readonly queryText?: never;
 }
 /** Embedded indexes only. */
 export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
@@ -80,6 +85,30 @@ export interface RankedQuery<I extends readonly MatchField[] = readonly MatchFie
   readonly rerank: RerankInput;
 }
 
+/** A search by words, or by words and meaning if a vector or contents are given too. Only of an index with a `textIndex`. */
+export interface WordQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
+  /**
+   * Words, of which an item has one at least, ranked by BM25. `"a phrase"` and `+required` must be there, `-excluded` must not,
+   * and `prefix*` stands for all words that begin so. No text is an error.
+   */
+  readonly queryText: string;
+  readonly queryVector?: Vector;
+  readonly queryContents?: string | Image;
+  readonly queryVectors?: never;
+  /** How what words found and what vectors found become one list. Default `{ method: "automatic" }`. */
+  readonly fusion?: Fusion;
+}
+
+/** A match by words. `distance`: if the item was among those that its vector found. */
+export type ScoredMatch<I extends readonly MatchField[] = readonly MatchField[]> = Omit<
+  Match<I>,
+  "distance"
+> & {
+  /** Larger is better: the BM25 score, or the fused one of a query by words and meaning. */
+  readonly score: number;
+  readonly distance?: number;
+};
+
 /** A match and its score, larger is better; that of a cross-encoder is from 0 to 1. */
 export type RankedMatch<I extends readonly MatchField[] = readonly MatchField[]> = Match<I> & {
   readonly score: number;
@@ -90,6 +119,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
   readonly queryVectors: readonly Vector[];
   readonly queryVector?: never;
   readonly queryContents?: never;
+  readonly queryText?: never;
 }
 
 /** What `query` includes unless told otherwise. */
@@ -184,10 +214,14 @@ export interface VectorIndex {
    */
   update(selection: UpdateSelection, change: ItemChange, options?: CallOptions): Promise<UpdateResult>;
   /**
-   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. Throws
+   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. With `queryText`, the items
+   * of greatest score. Throws
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
    */
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: WordQuery<I>,
+  ): Promise<ScoredMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
     query: RankedQuery<I>,
   ): Promise<RankedMatch<I>[]>;

@@ -125,15 +125,16 @@ const table: Record<string, string> = {
   "item-change.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
   "wraps.ts": "client-options.ts result-options.ts",
-  "client-options.ts": `result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
+  "client-options.ts": `text/text-options.ts result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `text/fusion.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "segment/": "engine/ crypto/ storage/blob-store.ts vector-index.ts errors.ts node:crypto",
+  "segment/":
+    "engine/ crypto/ text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ keys/ storage/blob-store.ts errors.ts node:crypto",
-  "search/": `commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+  "search/": `text/ commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
-  "encrypted-index/": `commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
+  "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
     method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,

@@ -27,6 +27,7 @@ import type {
   Selection,
   RankedMatch,
   RankedQuery,
+  ScoredMatch,
   SingleQuery,
   StoredItem,
   TextQuery,
@@ -36,6 +37,7 @@ import type {
   UpsertOptions,
   UpsertResult,
   VectorIndex,
+  WordQuery,
   Wraps,
 } from "../vector-index.js";
 import {
@@ -130,6 +132,9 @@ export class RemoteIndex implements VectorIndex {
    * second request gets them, and an item that was deleted in between is left out.
    */
   query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: WordQuery<I>,
+  ): Promise<ScoredMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
     request: RankedQuery<I>,
   ): Promise<RankedMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
@@ -141,8 +146,9 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
+  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     checkOptions(request, methodOptions.query);
+    if ("queryText" in request) throw embeddedOnly("queryText");
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 

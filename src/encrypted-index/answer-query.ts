@@ -62,7 +62,8 @@ export async function answerRanked(
   });
 }
 
-async function embedQuery(
+/** The vector of a text or an image. Throws `invalid_request` if the index has no embedding model. */
+export async function embedQuery(
   { model }: OpenIndex,
   { embedder }: Texts,
   queryContents: string | Image,

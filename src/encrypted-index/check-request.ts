@@ -14,6 +14,7 @@ import type {
   ItemField,
   ListItemsOptions,
   MatchField,
+  QueryOptions,
   ResultOptions,
   SingleQuery,
   TextQuery,
@@ -39,13 +40,17 @@ export type QuerySubject =
 /** Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
 export function checkQuery(request: QueryRequest): { subject: QuerySubject; options: CheckedQuery } {
   checkOptions(request, methodOptions.query);
-  const subject = subjectOf(request);
+  return { subject: subjectOf(request), options: checkQueryOptions(request) };
+}
+
+/** What queries of all kinds share. */
+export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   const { topK = 100, nProbes = 1, greedy = false, include = ["distance"], signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   const filter = filterOf(request, "query");
-  const options = {
+  return {
     topK,
     nProbes,
     greedy,
@@ -54,7 +59,6 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
     ...(signal && { signal }),
     ...checkResults(request),
   };
-  return { subject, options };
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {

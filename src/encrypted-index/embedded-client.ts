@@ -34,6 +34,8 @@ import { cacheBytesDefault } from "./cache-limit.js";
 import { type Anchor, decodeAnchor } from "../commit/anchor.js";
 import { type Clock, systemClock } from "../commit/clock.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
+import { defineText } from "../text/define-text.js";
+import type { TextDefinition } from "../text/text-options.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
@@ -55,6 +57,12 @@ const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 function nameOf({ embeddingModel, embedding }: CreateIndexOptions): string | undefined {
   const name = embeddingModel ?? (typeof embedding === "string" ? embedding : undefined);
   return name && modelName(name);
+}
+
+/** How the texts of a new index are searched by words. */
+function wordsOf({ textIndex = false }: CreateIndexOptions): TextDefinition | undefined {
+  if (textIndex === false) return undefined;
+  return defineText(textIndex === true ? {} : textIndex);
 }
 
 export class EmbeddedClient implements EmbeddedClientType {
@@ -118,7 +126,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     checkIndexName(indexName);
     const source = parseKeySource(options.indexKey);
     const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
-    const definition = defineIndex(options, embedder && (await identify(embedder, nameOf(options))));
+    const text = wordsOf(options);
+    const known = embedder && (await identify(embedder, nameOf(options)));
+    const definition = { ...defineIndex(options, known), ...(text && { text }) };
     const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
     if ((await this.#records(indexName)).length > 0) throw taken();
 

@@ -33,6 +33,7 @@ import type {
   Selection,
   RankedMatch,
   RankedQuery,
+  ScoredMatch,
   SingleQuery,
   StoredItem,
   TextQuery,
@@ -42,10 +43,12 @@ import type {
   UpsertOptions,
   UpsertResult,
   VectorIndex,
+  WordQuery,
   Wraps,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
 import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
+import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
@@ -143,6 +146,9 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: WordQuery<I>,
+  ): Promise<ScoredMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
     request: RankedQuery<I>,
   ): Promise<RankedMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
@@ -154,7 +160,12 @@ export class EncryptedIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
+  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+    if (isWordQuery(request)) {
+      const { signal } = request;
+      const checked = checkWordQuery(request);
+      return this.#calls.look(signal, () => answerWords(this.#index, this.#texts, checked));
+    }
     const { subject, options } = checkQuery(request);
     const { rerank } = request as Partial<RankedQuery>;
     if (rerank === undefined) {

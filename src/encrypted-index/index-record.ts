@@ -19,6 +19,7 @@ import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
+import type { TextDefinition } from "../text/text-options.js";
 import { KeyRing } from "../keys/key-ring.js";
 import {
   decodeKeyset,
@@ -43,6 +44,8 @@ import {
 export interface IndexDefinition {
   readonly config: IndexConfig;
   readonly model?: ModelIdentity;
+  /** How its texts are searched by words, if they are. */
+  readonly text?: TextDefinition;
 }
 
 /** An index whose key was accepted. */

@@ -15,11 +15,14 @@ import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { createSemaphore, type Semaphore } from "../storage/semaphore.js";
+import { type Analyzer, createAnalyzer } from "../text/analyzer.js";
+import type { TextDefinition } from "../text/text-options.js";
 import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { IndexAccess } from "./index-access.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
+import { termsOfRows } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
 export interface OpenIndex {
@@ -29,6 +32,8 @@ export interface OpenIndex {
   readonly config: IndexConfig;
   /** The embedding model that it was created with. */
   readonly model?: ModelIdentity;
+  /** How its texts are searched by words, if they are. */
+  readonly words?: IndexWords;
   readonly clock: Clock;
   readonly log: ManifestLog;
   readonly access: IndexAccess;
@@ -42,6 +47,11 @@ export interface OpenIndex {
   readonly rewriting: RewritingLock;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
+}
+
+export interface IndexWords {
+  readonly definition: TextDefinition;
+  readonly analyzer: Analyzer;
 }
 
 /** The stores of a client. */
@@ -66,7 +76,8 @@ export function openIndex(
   anchor?: Anchor,
 ): OpenIndex {
   const { indexId, keys, definition } = record;
-  const { config, model } = definition;
+  const { config, model, text } = definition;
+  const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
   const recordAccess = new RecordAccess(indexName, record, configStore);
   const identity = { indexName, indexId, keys, renewKeys: () => recordAccess.renew() };
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
@@ -80,12 +91,13 @@ export function openIndex(
     keys,
     config,
     ...(model !== undefined && { model }),
+    ...(words && { words }),
     clock,
     log,
     access: new IndexAccess(recordAccess, log),
     record: recordAccess,
     store: indexStore,
-    writer: new ObjectWriter(record, indexStore, log),
+    writer: new ObjectWriter(record, indexStore, log, words && termsOfRows(words.definition, words.analyzer)),
     snapshots: new Snapshots(log, objects, maxStalenessMs),
     searcher: new Searcher(config, indexCache),
     rewriting: new RewritingLock(),

@@ -59,6 +59,27 @@ export async function query(
   );
 }
 
+/** The nearest rows of one vector. */
+export async function nearest(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Promise<Found> {
+  const nothing = { candidates: [], rows: [] };
+  const { filter, topK } = options;
+  if (topK === 0 || snapshot.segments.length === 0) return nothing;
+  const matches = filter && (await findMatches(snapshot, filter));
+  if (matches?.count === 0) return nothing;
+  const { model } = snapshot;
+  if (model === undefined) {
+    return searchOne({ searcher, snapshot, trained: undefined, matches }, vector, options);
+  }
+  return searcher.withTrained(model, (trained) =>
+    searchOne({ searcher, snapshot, trained, matches }, vector, options),
+  );
+}
+
 /** Results of queries that run together, in all. */
 const candidatesMax = 20_000;
 

@@ -1,9 +1,8 @@
 /**
  * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, records, contents, sorted ids, columns, id
- * table, footer. Offsets and block
- * numbers are therefore sums and not stored.
+ * Blocks follow one another in the object: codes, records, contents, lengths, postings, dictionary, sorted ids, columns, id
+ * table, footer. Offsets and block numbers are therefore sums and not stored.
  */
 
 import { SealdexError } from "../errors.js";
@@ -11,6 +10,8 @@ import type { KeyOf } from "./cache-group.js";
 import type { IdPage, OpenCodes } from "./opened-blocks.js";
 import type { ColumnPage } from "./column-page.js";
 import type { Page } from "./page.js";
+import type { PostingChunk } from "./opened-blocks.js";
+import type { TermPage } from "./term-dictionary.js";
 import { headerBytes } from "../crypto/sealed-object.js";
 
 /** A sealed block within the object. */
@@ -61,9 +62,31 @@ export interface Footer {
   readonly codes: readonly CodeBlock[];
   readonly records: readonly PageBlock[];
   readonly contents: readonly PageBlock[];
+  /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
+  readonly textSums: TextSums | undefined;
+  readonly lengths: readonly RowBlock[];
+  readonly postings: readonly PostingBlock[];
+  readonly dictionary: readonly TermBlock[];
   readonly sortedIds: readonly SortedIdBlock[];
   readonly columns: readonly ColumnBlock[];
   readonly ids: readonly IdBlock[];
+}
+
+export interface TextSums {
+  /** Rows that have a term. */
+  readonly texts: number;
+  /** Sum of their lengths. */
+  readonly length: number;
+  /** Bytes of one length as stored. */
+  readonly lengthBytes: number;
+}
+
+/** A chunk of the postings, see postings.ts. */
+export interface PostingBlock extends Block, KeyOf<PostingChunk> {}
+
+/** Terms from `firstTerm` on. */
+export interface TermBlock extends Block, KeyOf<TermPage> {
+  readonly firstTerm: string;
 }
 
 type Unplaced<B extends Block> = Omit<B, "number" | "offset">;
@@ -75,18 +98,26 @@ export interface FooterDraft {
   readonly codes: readonly Unplaced<CodeBlock>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
+  readonly terms: TermsDraft | undefined;
   readonly sortedIds: readonly Unplaced<SortedIdBlock>[];
   readonly columns: readonly Unplaced<ColumnBlock>[];
   readonly ids: readonly Unplaced<IdBlock>[];
 }
 
+export interface TermsDraft extends TextSums {
+  readonly lengths: readonly Unplaced<RowBlock>[];
+  readonly postings: readonly Unplaced<PostingBlock>[];
+  readonly dictionary: readonly Unplaced<TermBlock>[];
+}
+
 const headWords = 9;
 
 export function encodeFooter(draft: FooterDraft): Uint8Array {
-  const { dimension, rows, codes, records, contents, sortedIds, columns, ids } = draft;
+  const { dimension, rows, codes, records, contents, terms, sortedIds, columns, ids } = draft;
   const texts = {
     paths: columns.map((block) => block.paths),
     firstIds: sortedIds.map((block) => block.firstId),
+    ...(terms && { terms: termsText(terms) }),
   };
   const tail = Buffer.from(JSON.stringify(texts), "utf8");
   const sections = [codes, records, contents, sortedIds, columns, ids];
@@ -120,11 +151,11 @@ export function decodeFooter(bytes: Uint8Array): Footer {
   );
   const wordCount = headWords + 5 * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
   if (bytes.length !== 4 * wordCount + tailLength) throw misfit();
-  const { paths, firstIds } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
+  const { paths, firstIds, terms } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
   let number = 0;
   let offset = headerBytes;
-  const place = (): Block => {
-    const block = { number, offset, length: word() };
+  const place = (length = word()): Block => {
+    const block = { number, offset, length };
     number++;
     offset += block.length;
     return block;
@@ -140,15 +171,45 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     codes: Array.from({ length: codes }, codeBlock),
     records: Array.from({ length: records }, rowBlock),
     contents: Array.from({ length: contents }, rowBlock),
+    textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
+    lengths: (terms?.lengths ?? []).map(([length, firstRow, own]) => ({
+      ...place(length),
+      firstRow,
+      rows: own,
+    })),
+    postings: (terms?.postings ?? []).map((length) => place(length)),
+    dictionary: (terms?.dictionary ?? []).map(([length, firstTerm]) => ({ ...place(length), firstTerm })),
     sortedIds: Array.from({ length: sorted }, sortedIdBlock),
     columns: Array.from({ length: columns }, columnBlock),
     ids: Array.from({ length: ids }, idBlock),
   };
 }
 
+/** What is said of terms: present if there are any. */
+interface TermsText extends TextSums {
+  /** Sealed length, first row, rows. */
+  readonly lengths: readonly (readonly [number, number, number])[];
+  /** Sealed lengths. */
+  readonly postings: readonly number[];
+  /** Sealed length, first term. */
+  readonly dictionary: readonly (readonly [number, string])[];
+}
+
 interface Texts {
   readonly paths: readonly (readonly (string | null)[])[];
   readonly firstIds: readonly string[];
+  readonly terms?: TermsText;
+}
+
+function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }: TermsDraft): TermsText {
+  return {
+    texts,
+    length,
+    lengthBytes,
+    lengths: lengths.map((block) => [block.length, block.firstRow, block.rows]),
+    postings: postings.map((block) => block.length),
+    dictionary: dictionary.map((block) => [block.length, block.firstTerm]),
+  };
 }
 
 /** The paths of each of `columns` blocks, and the first ids of `sorted` ones. */
@@ -160,13 +221,37 @@ function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
     // Without the cause, whose message quotes the text.
     throw misfit();
   }
-  const { paths, firstIds } = (texts ?? {}) as { paths?: unknown; firstIds?: unknown };
+  const { paths, firstIds, terms } = (texts ?? {}) as {
+    paths?: unknown;
+    firstIds?: unknown;
+    terms?: unknown;
+  };
   const isText = (id: unknown): id is string => typeof id === "string";
   const isPath = (path: unknown): path is string | null => path === null || isText(path);
   const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
   if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
   if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
-  return { paths, firstIds };
+  if (terms === undefined) return { paths, firstIds };
+  if (!isTermsText(terms)) throw misfit();
+  return { paths, firstIds, terms };
+}
+
+function isTermsText(terms: unknown): terms is TermsText {
+  const { texts, length, lengthBytes, lengths, postings, dictionary } = (terms ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+  const isBlock = (block: unknown): block is unknown[] => Array.isArray(block);
+  return (
+    [texts, length, lengthBytes].every(isCount) &&
+    isBlock(lengths) &&
+    lengths.every((block) => isBlock(block) && block.length === 3 && block.every(isCount)) &&
+    isBlock(postings) &&
+    postings.every(isCount) &&
+    isBlock(dictionary) &&
+    dictionary.every((block) => isBlock(block) && isCount(block[0]) && typeof block[1] === "string")
+  );
 }
 
 function misfit(): SealdexError {
@@ -174,8 +259,10 @@ function misfit(): SealdexError {
 }
 
 /** What a footer takes in memory, in bytes: each block is an object of a few numbers. */
-export function footerBytes({ codes, records, contents, columns, ids }: Footer): number {
-  const blocks = codes.length + records.length + contents.length + columns.length + ids.length;
+export function footerBytes(footer: Footer): number {
+  const { codes, records, contents, lengths, postings, dictionary, columns, ids } = footer;
+  const sections = [codes, records, contents, lengths, postings, dictionary, columns, ids];
+  const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths);
 }

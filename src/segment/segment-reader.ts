@@ -91,6 +91,11 @@ export class SegmentReader {
     return { fingerprints, codes: plaintext.subarray(16 * block.rows) };
   }
 
+  /** Plaintexts of ascending blocks, read past the cache. */
+  readBlocks(blocks: readonly Block[]): Promise<Uint8Array[]> {
+    return this.#source.read(blocks);
+  }
+
   /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
     const { dimension, codes } = this.footer;

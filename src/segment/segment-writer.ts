@@ -13,6 +13,8 @@ import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
 import { sortedIdsOf } from "./sorted-ids.js";
+import type { TermsOf } from "./gather-terms.js";
+import { encodeTermIndex } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
@@ -54,12 +56,13 @@ const rowsEncodedBytes = 4 * 1024 * 1024;
 const pagesTogether = 4;
 const partsTogether = 16;
 
-/** Seals a segment. Yields between pieces of work of a few milliseconds. */
+/** Seals a segment. Yields between pieces of work of a few milliseconds. `termsOf`: if the index holds words. */
 export function* writeSegment(
   keys: ParentKeys,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
+  termsOf?: TermsOf,
 ): Work<SealedSegment> {
   const sealer = new ObjectSealer(keys, context);
   const parts: Uint8Array[] = [sealer.header];
@@ -109,6 +112,9 @@ export function* writeSegment(
   );
 
   yield;
+  const terms = termsOf && (yield* sealTerms(rows, termsOf, seal));
+
+  yield;
   const idsInOrder = yield* sortedIdsOf(rows);
   const idPages = yield* sealPages(
     idsInOrder.map(({ entry }) => entry),
@@ -140,6 +146,7 @@ export function* writeSegment(
     codes,
     records,
     contents,
+    terms,
     sortedIds,
     columns,
     ids,
@@ -174,6 +181,33 @@ function* sealPages(
     if (sealed.length % pagesTogether === 0) yield;
   }
   return sealed;
+}
+
+function* sealTerms(
+  rows: readonly Row[],
+  termsOf: TermsOf,
+  seal: (plaintext: Uint8Array) => number,
+): Work<FooterDraft["terms"]> {
+  const encoded = yield* encodeTermIndex(rows, termsOf);
+  if (encoded === undefined) return undefined;
+  const { texts, length, lengthBytes } = encoded;
+  const lengths = encoded.lengths.map(({ plaintext, firstRow, rows: count }) => ({
+    length: seal(plaintext),
+    firstRow,
+    rows: count,
+  }));
+  yield;
+  const postings: { length: number }[] = [];
+  for (const chunk of encoded.postings) {
+    postings.push({ length: seal(chunk) });
+    if (postings.length % partsTogether === 0) yield;
+  }
+  const dictionary: { length: number; firstTerm: string }[] = [];
+  for (const { plaintext, firstTerm } of encoded.dictionary) {
+    dictionary.push({ length: seal(plaintext), firstTerm });
+    if (dictionary.length % partsTogether === 0) yield;
+  }
+  return { texts, length, lengthBytes, lengths, postings, dictionary };
 }
 
 /** Small columns of one group share a block. */

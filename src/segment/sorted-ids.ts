@@ -2,8 +2,9 @@
 
 import type { Work } from "../engine/work.js";
 import { recordId, type Row } from "./row.js";
+import { sortedTexts } from "./sorted-texts.js";
 
-/** Ids sorted, or merged, in one piece of work. */
+/** Ids in one piece of work. */
 const together = 4096;
 
 const fingerprintBytes = 16;
@@ -22,7 +23,7 @@ export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
     fingerprints.set(recordId(record), fingerprint);
     if (i % together === together - 1) yield;
   }
-  const ids = yield* sort([...fingerprints.keys()]);
+  const ids = yield* sortedTexts([...fingerprints.keys()]);
   let bytes = 0;
   for (const [i, id] of ids.entries()) {
     bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");
@@ -49,29 +50,4 @@ export function idIn(entry: Uint8Array): string {
 /** The fingerprint in a stored entry, as four words. */
 export function fingerprintIn(entry: Uint8Array): Uint32Array {
   return new Uint32Array(entry.slice(0, fingerprintBytes).buffer);
-}
-
-function* sort(ids: readonly string[]): Work<string[]> {
-  let runs: string[][] = [];
-  for (let start = 0; start < ids.length; start += together) {
-    runs.push(ids.slice(start, start + together).sort());
-    yield;
-  }
-  while (runs.length > 1) {
-    const merged: string[][] = [];
-    for (let i = 0; i < runs.length; i += 2) {
-      merged.push(i + 1 < runs.length ? yield* merge(runs[i], runs[i + 1]) : runs[i]);
-    }
-    runs = merged;
-  }
-  return runs[0] ?? [];
-}
-
-function* merge(a: readonly string[], b: readonly string[]): Work<string[]> {
-  const merged: string[] = [];
-  for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    merged.push(j === b.length || (i < a.length && a[i] < b[j]) ? a[i++] : b[j++]);
-    if (merged.length % together === 0) yield;
-  }
-  return merged;
 }

@@ -124,6 +124,41 @@ describe.each([
   });
 });
 
+test("the words of an index are read, however many rows have them", async () => {
+  const stores = newStores();
+  const client = open(stores);
+  const key = generateKey();
+  const textIndex = { analyzer: { language: "none" }, textFields: { contents: 1, title: 3 } } as const;
+  const index = await client.createIndex({ indexName: "words", indexKey: key, textIndex });
+  const items = Array.from({ length: 4000 }, (_, i) => ({
+    id: `item ${i}`,
+    vector: [i],
+    ...(i % 5 > 0 && { contents: `all ${"many ".repeat(i % 700)} own${i} third${i % 3}` }),
+    metadata: { title: i % 2 === 0 ? ["even", "all"] : "odd" },
+  }));
+  await index.upsert(items);
+  await index.update({ ids: ["item 7"] }, { metadata: { title: "seven" } });
+  const found = await read(stores, "words", key);
+  await client.close();
+  const expected = (i: number) => {
+    const terms = new Map<string, number>();
+    const add = (term: string, count: number) => {
+      if (count > 0) terms.set(term, (terms.get(term) ?? 0) + count);
+    };
+    if (i % 5 > 0) {
+      for (const term of ["all", `own${i}`, `third${i % 3}`]) add(term, 1);
+      add("many", i % 700);
+    }
+    for (const term of i === 7 ? ["seven"] : i % 2 === 0 ? ["even", "all"] : ["odd"]) add(term, 3);
+    return terms;
+  };
+  for (const [i, { id }] of items.entries()) {
+    const { terms, length } = found.items.get(id) ?? { terms: new Map<string, number>(), length: 0 };
+    for (const [term, count] of expected(i)) expect(terms.get(term), `${id}: ${term}`).toBe(count);
+    expect(length).toBeGreaterThan(0);
+  }
+});
+
 test("a single wrong byte of any object is refused", async () => {
   const stores = newStores();
   const client = open(stores);

@@ -15,10 +15,12 @@ interface Golden {
   readonly indexKey: string;
   readonly readerKey: string;
   readonly queryVector: readonly number[];
+  readonly queryText?: string;
   readonly expected: {
     readonly ids: readonly string[];
     readonly matches: readonly { readonly id: string; readonly distance: number }[];
     readonly filtered: readonly { readonly id: string }[];
+    readonly words?: readonly { readonly id: string; readonly score: number }[];
   };
   readonly blobs: Readonly<Record<string, string>>;
   readonly anchors: Readonly<Record<string, string>>;
@@ -34,7 +36,7 @@ function decode(stored: Golden["blobs"]): Map<string, Uint8Array> {
 
 test("there is an index of each type of each version of the format", () => {
   expect(files.toSorted()).toEqual(
-    ["ivf", "ivfflat", "ivfpq-4", "ivfpq-8"].map((type) => join("1", `${type}.json`)),
+    ["ivf", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map((type) => join("1", `${type}.json`)),
   );
 });
 
@@ -73,6 +75,11 @@ describe.each(files)("%s", (file) => {
     expect(await index.query({ queryVector, topK: 5, nProbes: 4, filter, include: [] })).toEqual(
       expected.filtered,
     );
+    if (expected.words !== undefined) {
+      const byWords = await index.query({ queryText: golden.queryText ?? "", topK: 5 });
+      expect(byWords.map(({ id }) => id)).toEqual(expected.words.map(({ id }) => id));
+      byWords.forEach(({ score }, i) => expect(score).toBeCloseTo(expected.words?.[i].score ?? 0, 6));
+    }
     await client.close();
   });
 

@@ -26,7 +26,15 @@ const items = Array.from({ length: 60 }, (_, i) => ({
   metadata: { shelf: i % 4, deep: { odd: i % 2 === 1 }, tags: [`t${i % 5}`] },
 }));
 
-for (const [name, indexConfig] of Object.entries(types)) {
+const textIndexes = {
+  words: { analyzer: { language: "english" }, textFields: { contents: 1, "deep.note": 2 } },
+};
+
+const queryText = "texts 30 or 33";
+
+for (const name of [...Object.keys(types), ...Object.keys(textIndexes)]) {
+  const indexConfig = types[name] ?? types.ivfflat;
+  const textIndex = textIndexes[name] ?? false;
   const file = join(folder, `${name}.json`);
   if (existsSync(file)) continue;
   const blobs = new Map();
@@ -36,7 +44,13 @@ for (const [name, indexConfig] of Object.entries(types)) {
     anchorLocation: storeOf(anchors),
     automaticTraining: false,
   });
-  const index = await client.createIndex({ indexName: name, indexKey, indexConfig, metric: "cosine" });
+  const index = await client.createIndex({
+    indexName: name,
+    indexKey,
+    indexConfig,
+    metric: "cosine",
+    textIndex,
+  });
   await index.upsert(items.slice(0, 50));
   await index.train({ nLists: 4 });
   await index.wraps.add({ name: "reader", key: readerKey, access: "read-only" });
@@ -61,6 +75,7 @@ for (const [name, indexConfig] of Object.entries(types)) {
       filter: { "deep.odd": true },
       include: [],
     }),
+    ...(textIndex && { words: await index.query({ queryText, topK: 5 }) }),
   };
   await client.close();
   const encode = (stored) =>
@@ -70,6 +85,7 @@ for (const [name, indexConfig] of Object.entries(types)) {
     indexKey,
     readerKey,
     queryVector,
+    queryText,
     expected,
     blobs: encode(blobs),
     anchors: encode(anchors),

@@ -18,6 +18,9 @@ export interface ReadItem {
   readonly contents: string | null;
   /** Undefined if the segment holds codes alone. */
   readonly vector: readonly number[] | undefined;
+  /** How often it has each term. */
+  readonly terms: ReadonlyMap<string, number>;
+  readonly length: number;
 }
 
 export interface ReadModel {
@@ -198,7 +201,11 @@ function readSegment(
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
-  const { paths, firstIds } = JSON.parse(texts) as { paths: (string | null)[][]; firstIds: string[] };
+  const { paths, firstIds, terms } = JSON.parse(texts) as {
+    paths: (string | null)[][];
+    firstIds: string[];
+    terms?: TermsOfFooter;
+  };
 
   let at = 76;
   let number = 0;
@@ -218,6 +225,7 @@ function readSegment(
   }
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
+  const found = terms && readWords(terms, rowCount, next);
   const idParts = sortedIds.flatMap((page, i) => {
     const inOrder = parts(next(page), page.rows).map((part) => utf8.decode(part?.subarray(16)));
     if (inOrder[0] !== firstIds[i]) throw new Error("segment: a page of ids begins with another id");
@@ -253,12 +261,110 @@ function readSegment(
       metadata: JSON.parse(utf8.decode(record.subarray(2 + idLength))),
       contents: text === null ? null : utf8.decode(text),
       vector,
+      terms: found?.termsOf[row] ?? new Map<string, number>(),
+      length: found?.lengths[row] ?? 0,
     };
   });
+  const ties = read.map((_, row) => rows[row].fingerprint.slice(0, 8));
+  if (found !== undefined && JSON.stringify(found.ties) !== JSON.stringify(ties))
+    throw new Error("segment: keys of rows are not their fingerprints'");
   const inOrder = read.map(({ id }) => id).sort();
   if (JSON.stringify(inOrder) !== JSON.stringify(idParts))
     throw new Error("segment: its sorted ids are wrong");
   return { rows: read, entries };
+}
+
+interface TermsOfFooter {
+  readonly texts: number;
+  readonly length: number;
+  readonly lengthBytes: number;
+  readonly lengths: readonly (readonly [number, number, number])[];
+  readonly postings: readonly number[];
+  readonly dictionary: readonly (readonly [number, string])[];
+}
+
+/** §4, words: of each row how often it has each term. */
+function readWords(
+  { texts, length, lengthBytes, lengths, postings, dictionary }: TermsOfFooter,
+  rowCount: number,
+  next: (block: { readonly length: number }) => Uint8Array,
+) {
+  const ofRows: number[] = [];
+  const ties: string[] = [];
+  for (const [sealed, , rows] of lengths) {
+    const plaintext = next({ length: sealed });
+    for (let i = 0; i < rows; i++) {
+      const own = plaintext.subarray(i * lengthBytes, (i + 1) * lengthBytes);
+      ofRows.push(own.reduceRight((sum, byte) => 256 * sum + byte, 0));
+      ties.push(hex(plaintext.subarray(rows * lengthBytes + 4 * i, rows * lengthBytes + 4 * i + 4)));
+    }
+  }
+  if (ofRows.filter((each) => each > 0).length !== texts) throw new Error("words: another number of texts");
+  if (ofRows.reduce((sum, each) => sum + each, 0) !== length) throw new Error("words: another length");
+  const stream = concat(...postings.map((sealed) => next({ length: sealed })));
+  const termsOf = times(rowCount, () => new Map<string, number>());
+  for (const [sealed, firstTerm] of dictionary) {
+    const page = varints(next({ length: sealed }), 0);
+    const [terms, firstStart] = [page.next(), page.next()];
+    page.next(); // the end of the last list
+    let start = firstStart;
+    times(terms, (i) => {
+      const term = utf8.decode(page.take(page.next()));
+      if (i === 0 && term !== firstTerm) throw new Error("words: a page begins with another term");
+      const rows = page.next();
+      start += page.next();
+      const [frequencyMax, lengthMin] = [page.next(), page.next()];
+      const list = readPostings(stream, start, Math.floor(rows / 2), rows % 2 === 1);
+      for (const [row, frequency] of list) termsOf[row].set(term, frequency);
+      const bounds = [
+        Math.max(...list.map(([, each]) => each)),
+        Math.min(...list.map(([row]) => ofRows[row])),
+      ];
+      if (bounds[0] !== frequencyMax || bounds[1] !== lengthMin) throw new Error("words: wrong bounds");
+    });
+  }
+  return { lengths: ofRows, ties, termsOf };
+}
+
+/** §4, postings: rows, each with the term's frequency. */
+function readPostings(stream: Uint8Array, start: number, count: number, hasHeads: boolean) {
+  const found: [number, number][] = [];
+  const read = varints(stream, start);
+  for (let row = -1; found.length < count;) {
+    let rows = count;
+    if (hasHeads) {
+      if (read.at() % 32764 === 0 || stream[read.at()] === 0) read.goTo(Math.ceil(read.at() / 32764) * 32764);
+      read.next(); // last row
+      rows = read.next();
+      times(4, () => read.next());
+    }
+    const counted: boolean[] = [];
+    times(rows, () => {
+      const value = read.next();
+      row += Math.floor(value / 2);
+      counted.push(value % 2 === 0);
+      found.push([row, value % 2 === 1 ? 1 : read.next()]);
+    });
+    for (const isCounted of counted) times(isCounted ? read.next() : 1, () => read.next());
+  }
+  return found;
+}
+
+function varints(bytes: Uint8Array, from: number) {
+  let at = from;
+  return {
+    at: () => at,
+    goTo: (to: number) => (at = to),
+    take: (length: number) => bytes.subarray(at, (at += length)),
+    next: () => {
+      let value = 0;
+      for (let factor = 1; ; factor *= 128) {
+        const byte = bytes[at++];
+        value += (byte % 128) * factor;
+        if (byte < 128) return value;
+      }
+    },
+  };
 }
 
 /** §4, metadata columns: adds up how many rows reach each value. */

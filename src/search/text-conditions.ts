@@ -1,0 +1,102 @@
+/** Which rows of a segment have a term, a phrase or a prefix: what a query by words requires or excludes. */
+
+import { endOfRows, type PostingCursor } from "../engine/posting-cursor.js";
+import { addRow, addRows, allRows, keepRows, noRows, removeRows } from "../segment/row-bits.js";
+import { loadCursor } from "../segment/term-reader.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
+import type { Condition, TextQuery } from "../text/text-query.js";
+import type { LiveTexts } from "./live-texts.js";
+import type { FoundTerms } from "./query-terms.js";
+
+/** The rows of segment `number` that a query may find, as bits, of those that match its filter; undefined: all. */
+export async function acceptedRows(
+  { required, excluded }: TextQuery,
+  texts: LiveTexts,
+  number: number,
+  terms: FoundTerms,
+  matching: Uint32Array | undefined,
+): Promise<Uint32Array | undefined> {
+  const { live, segment } = texts.segments[number];
+  if (required.length + excluded.length === 0 && (live === undefined || matching === undefined)) {
+    return live ?? matching;
+  }
+  const bits = live?.slice() ?? allRows(segment.reader.footer.rows);
+  if (matching !== undefined) keepRows(bits, matching);
+  for (const condition of required) keepRows(bits, await rowsThatMeet(condition, texts, number, terms));
+  for (const condition of excluded) removeRows(bits, await rowsThatMeet(condition, texts, number, terms));
+  return bits;
+}
+
+/** The rows of segment `number` that meet the condition, as bits. */
+async function rowsThatMeet(
+  condition: Condition,
+  texts: LiveTexts,
+  number: number,
+  terms: FoundTerms,
+): Promise<Uint32Array> {
+  const { reader } = texts.segments[number].segment;
+  const bits = noRows(reader.footer.rows);
+  const cursorOf = async (term: string) => {
+    const list = terms.term(term).lists[number];
+    return list && (await loadCursor(reader, list));
+  };
+  if (condition.kind === "prefix") {
+    for (const term of terms.expanded(condition)) {
+      const cursor = await cursorOf(term);
+      if (cursor !== undefined) addRows(bits, await rowsOf(cursor, bits.length));
+    }
+    return bits;
+  }
+  if (condition.kind === "term") {
+    const cursor = await cursorOf(condition.term);
+    return cursor === undefined ? bits : rowsOf(cursor, bits.length);
+  }
+  const cursors: PostingCursor[] = [];
+  for (const { term } of condition.terms) {
+    const cursor = await cursorOf(term);
+    if (cursor === undefined) return bits;
+    cursors.push(cursor);
+  }
+  if (cursors.length === 0) return bits;
+  const offsets = condition.terms.map(({ offset }) => offset);
+  for (let row = commonRow(cursors, 0); row !== endOfRows; row = commonRow(cursors, row + 1)) {
+    await yieldIfDue();
+    if (isPhrase(cursors, offsets)) addRow(bits, row);
+  }
+  return bits;
+}
+
+async function rowsOf(cursor: PostingCursor, words: number): Promise<Uint32Array> {
+  const bits = new Uint32Array(words);
+  for (cursor.advance(0); cursor.row !== endOfRows; cursor.advance(cursor.row + 1)) {
+    addRow(bits, cursor.row);
+    if ((cursor.row & 0xfff) === 0) await yieldIfDue();
+  }
+  return bits;
+}
+
+/** The first row from `from` on that all cursors have, and go to. */
+function commonRow(cursors: readonly PostingCursor[], from: number): number {
+  let row = from;
+  for (let agreeing = 0; agreeing < cursors.length;) {
+    agreeing = 0;
+    for (const cursor of cursors) {
+      cursor.advance(row);
+      if (cursor.row === row) agreeing++;
+      else {
+        row = cursor.row;
+        break;
+      }
+    }
+    if (row === endOfRows) return row;
+  }
+  return row;
+}
+
+/** Whether the terms are at their offsets from some position in the present row. */
+function isPhrase(cursors: readonly PostingCursor[], offsets: readonly number[]): boolean {
+  const [first, ...others] = cursors.map(
+    (cursor, i) => new Set(cursor.positions().map((position) => position - offsets[i])),
+  );
+  return [...first].some((start) => others.every((starts) => starts.has(start)));
+}

@@ -1,0 +1,124 @@
+/** Reads what a segment holds of words, through the cache. */
+
+import { chunkBytes, type PostingList } from "../engine/postings.js";
+import { PostingCursor } from "../engine/posting-cursor.js";
+import { type CachedValue, namedKey } from "./cache-group.js";
+import type { PostingBlock, TermBlock } from "./footer.js";
+import { PostingChunk } from "./opened-blocks.js";
+import type { SegmentReader } from "./segment-reader.js";
+import { TermPage } from "./term-dictionary.js";
+
+/** Of all rows of a segment. */
+export interface TextRows extends CachedValue {
+  /** 0: the row has no term. */
+  readonly lengths: Uint32Array;
+  /** The first word of each fingerprint. */
+  readonly ties: Uint32Array;
+}
+
+/** A term and its postings in one segment. */
+export interface FoundTerm {
+  /** In UTF-8. */
+  readonly term: Uint8Array;
+  readonly list: PostingList;
+}
+
+const textRowsKey = namedKey<TextRows>("text rows");
+
+/** The lengths of the texts of all rows, if they are open. */
+export function openedTextRows({ cache }: SegmentReader): TextRows | undefined {
+  return cache.peek(textRowsKey);
+}
+
+export async function loadTextRows(reader: SegmentReader): Promise<TextRows> {
+  const [rows] = await reader.cache.load([textRowsKey], async () => [await readTextRows(reader)]);
+  return rows;
+}
+
+async function readTextRows(reader: SegmentReader): Promise<TextRows> {
+  const { rows, lengths: blocks, textSums } = reader.footer;
+  const width = textSums?.lengthBytes ?? 1;
+  const lengths = new Uint32Array(rows);
+  const ties = new Uint32Array(rows);
+  const plaintexts = await reader.readBlocks(blocks);
+  for (const [i, { firstRow, rows: count }] of blocks.entries()) {
+    const plaintext = new Uint8Array(plaintexts[i]);
+    const { buffer } = plaintext;
+    lengths.set(width === 1 ? plaintext.subarray(0, count) : wider(buffer, width, count), firstRow);
+    ties.set(new Uint32Array(buffer.slice(width * count)), firstRow);
+  }
+  return { lengths, ties, bytes: lengths.byteLength + ties.byteLength };
+}
+
+function wider(buffer: ArrayBufferLike, width: number, count: number): Uint16Array | Uint32Array {
+  return width === 2 ? new Uint16Array(buffer, 0, count) : new Uint32Array(buffer, 0, count);
+}
+
+/** The postings of a term, given in UTF-8; undefined if no row of the segment has it. */
+export async function findTerm(reader: SegmentReader, term: Uint8Array): Promise<PostingList | undefined> {
+  const { dictionary } = reader.footer;
+  const place = lastUpTo(dictionary, term);
+  if (place === -1) return undefined;
+  const [page] = await loadPages(reader, [dictionary[place]]);
+  return page.find(term);
+}
+
+/** The terms that begin with these bytes, at most `limit`. */
+export async function findPrefix(
+  reader: SegmentReader,
+  prefix: Uint8Array,
+  limit: number,
+): Promise<FoundTerm[]> {
+  const { dictionary } = reader.footer;
+  const found: FoundTerm[] = [];
+  for (let at = Math.max(0, lastUpTo(dictionary, prefix)); at < dictionary.length; at++) {
+    const [page] = await loadPages(reader, [dictionary[at]]);
+    for (let i = page.placeOf(prefix); i < page.count; i++) {
+      const term = page.term(i);
+      const beginsSo = Buffer.compare(term.subarray(0, prefix.length), prefix) === 0;
+      if (!beginsSo || found.length === limit) return found;
+      found.push({ term, list: page.list(i) });
+    }
+  }
+  return found;
+}
+
+/** Walks the postings of a list whose chunks are open; undefined if they are not. */
+export function openedCursor(reader: SegmentReader, list: PostingList): PostingCursor | undefined {
+  const chunks: Uint8Array[] = [];
+  for (const block of chunksOf(reader, list)) {
+    const chunk = reader.cache.peek(block);
+    if (chunk === undefined) return undefined;
+    chunks.push(chunk.plaintext);
+  }
+  return new PostingCursor(list, chunks);
+}
+
+export async function loadCursor(reader: SegmentReader, list: PostingList): Promise<PostingCursor> {
+  const blocks = chunksOf(reader, list);
+  const chunks = await reader.load(blocks, (_, plaintext) => new PostingChunk(plaintext));
+  return new PostingCursor(
+    list,
+    chunks.map(({ plaintext }) => plaintext),
+  );
+}
+
+function loadPages(reader: SegmentReader, blocks: readonly TermBlock[]): Promise<TermPage[]> {
+  return reader.load(blocks, (_, plaintext) => new TermPage(plaintext));
+}
+
+function chunksOf({ footer }: SegmentReader, { start, end }: PostingList): readonly PostingBlock[] {
+  return footer.postings.slice(Math.floor(start / chunkBytes), Math.ceil(end / chunkBytes));
+}
+
+/** The last block whose first term is at or before `term`; -1 if all are after it. */
+function lastUpTo(blocks: readonly TermBlock[], term: Uint8Array): number {
+  let low = 0;
+  let high = blocks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (Buffer.compare(Buffer.from(blocks[middle].firstTerm, "utf8"), term) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
