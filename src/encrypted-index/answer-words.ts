@@ -10,8 +10,7 @@ import { readItems } from "../search/read-items.js";
 import { searchText, type FoundByText } from "../search/search-text.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { fuse, type Fusion } from "../text/fusion.js";
-import { parseTextQuery } from "../text/parse-text-query.js";
-import type { TextQuery } from "../text/text-query.js";
+import { parseTextQuery, type TextQuery } from "../text/text-query.js";
 import type { ItemField, QueryOptions, ScoredMatch, Vector, WordQuery } from "../vector-index.js";
 import { embedQuery, type Texts } from "./answer-query.js";
 import { checkQueryOptions } from "./check-request.js";
@@ -55,7 +54,7 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   if (queryVectors !== undefined || ("rerank" in request && request.rerank !== undefined)) {
     throw invalid("queryText: expected none of queryVectors and rerank");
   }
-  const checked = { text, fusion: fusion ?? { method: "automatic" }, options: checkQueryOptions(request) };
+  const checked = { text, fusion: checkFusion(fusion), options: checkQueryOptions(request) };
   if (vector !== undefined && contents !== undefined) {
     throw invalid("query: expected one of queryVector and queryContents");
   }
@@ -66,6 +65,25 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   if (contents === undefined) return { ...checked, meaning: undefined };
   if (typeof contents === "string" || isImage(contents)) return { ...checked, meaning: { contents } };
   throw invalid(`queryContents: expected a string or an image, got ${typeName(contents)}`);
+}
+
+const fusionMethods: readonly unknown[] = ["automatic", "rank", "scores"];
+const rankMax = 10_000;
+
+function checkFusion(fusion: Fusion = { method: "automatic" }): Fusion {
+  if (typeof fusion !== "object" || fusion === null || !fusionMethods.includes(fusion.method)) {
+    throw invalid("fusion: expected an object whose method is automatic, rank or scores");
+  }
+  const { alpha = 0, k = 0, method, ...others } = { alpha: undefined, k: undefined, ...fusion };
+  const isShare = typeof alpha === "number" && alpha >= 0 && alpha <= 1;
+  if (!isShare) throw invalid("fusion.alpha: expected a number from 0 to 1");
+  const isRank = typeof k === "number" && k >= 0 && k <= rankMax;
+  if (!isRank) throw invalid(`fusion.k: expected a number from 0 to ${rankMax}`);
+  const taken = { automatic: 1, scores: 2, rank: 3 }[method];
+  if (Object.keys(fusion).length > taken || Object.keys(others).length > 0) {
+    throw invalid(`fusion: expected no property that the method ${method} does not take`);
+  }
+  return { ...fusion };
 }
 
 export async function answerWords(

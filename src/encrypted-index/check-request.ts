@@ -40,6 +40,9 @@ export type QuerySubject =
 /** Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
 export function checkQuery(request: QueryRequest): { subject: QuerySubject; options: CheckedQuery } {
   checkOptions(request, methodOptions.query);
+  if ("fusion" in request && request.fusion !== undefined) {
+    throw invalid("fusion: expected a query with queryText, got one without");
+  }
   return { subject: subjectOf(request), options: checkQueryOptions(request) };
 }
 

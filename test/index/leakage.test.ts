@@ -32,6 +32,7 @@ beforeAll(async () => {
     indexKey,
     indexConfig: definition,
     metric: "cosine",
+    textIndex: true,
   });
   await index.upsert(items.slice(0, 300));
   await index.train();
@@ -89,6 +90,12 @@ test("no id, text, metadata key or value is among the stored bytes", () => {
   const words = ["canary", "zanzibar", "quartz heron", "canaryField", "obsidian", "turmeric"];
   const ids = items.slice(0, 40).map(({ id }) => id);
   expect(found([...words, ...ids].map((text) => Buffer.from(text)))).toEqual([]);
+});
+
+test("no term, stem or list of postings is among the stored bytes", () => {
+  const terms = ["contents", "canari", "quartz", "heron", "nest", "weir"];
+  // Rows that follow each other, each with the term once.
+  expect(found([...terms.map((term) => Buffer.from(term)), Buffer.alloc(16, 3)])).toEqual([]);
 });
 
 test("no vector, centroid or pair of numbers of a vector is among the stored bytes", () => {

@@ -54,7 +54,7 @@ function item(i: number, seed: number): Item {
 }
 
 /** Everything that a writer does to the corpus of a seed, and then a reader that has nothing in memory. */
-async function history(seed: number): Promise<string[]> {
+async function history(seed: number, textIndex: boolean): Promise<string[]> {
   const inner = createMemoryStore();
   const { store, trace } = recorded(inner);
   const indexKey = generateKey();
@@ -69,6 +69,7 @@ async function history(seed: number): Promise<string[]> {
     indexName: "traces",
     indexKey,
     indexConfig: { type: "ivfflat", dimension: d, nLists: 4 },
+    textIndex,
   });
   for (let i = 0; i < 200; i += 20) await index.upsert(all.slice(i, i + 20));
   await index.delete({ ids: all.slice(30, 50).map(({ id }) => id) });
@@ -78,14 +79,21 @@ async function history(seed: number): Promise<string[]> {
   const reader = await open().loadIndex({ indexName: "traces", indexKey });
   await reader.get([all[7].id, all[160].id]);
   await reader.query({ queryVector: all[5].vector ?? [], topK: 3 });
+  if (textIndex) {
+    const [{ contents }] = await reader.get([all[9].id]);
+    await reader.query({ queryText: contents ?? "", topK: 3 });
+  }
   await reader.count({ filter: { year: { $gt: 0 } } });
   await reader.listIds();
   await Promise.all(opened.map((client) => client.close()));
   return trace;
 }
 
-test("two corpora of equal shape give equal traces of storage operations", async () => {
-  const [first, second] = [await history(0), await history(1)];
+test.each([
+  ["without words", false],
+  ["with words", true],
+])("two corpora of equal shape give equal traces of storage operations, %s", async (_, textIndex) => {
+  const [first, second] = [await history(0, textIndex), await history(1, textIndex)];
   expect(first.filter((line) => line.startsWith("create")).length).toBeGreaterThan(20);
   expect(first.filter((line) => line.startsWith("read")).length).toBeGreaterThan(5);
   expect(second).toEqual(first);

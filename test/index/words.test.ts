@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, type EmbeddedClient, generateKey, type VectorIndex } from "../../src/core.js";
+import type { TextIndexOptions } from "../../src/vector-index.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -16,7 +17,7 @@ function open(store: BlobStore): EmbeddedClient {
   return createClient({ indexLocation: store, automaticTraining: false });
 }
 
-async function newIndex(textIndex = true) {
+async function newIndex(textIndex: TextIndexOptions | boolean = true) {
   const store = createMemoryStore();
   const client = open(store);
   const options = { indexName: "words", indexKey: generateKey() };
@@ -39,7 +40,140 @@ async function expectLikeBruteForce(
   });
 }
 
+const ids = (matches: readonly { readonly id: string }[]) => matches.map(({ id }) => id);
+
 describe("a query by words", () => {
+  const passages: Record<string, string> = {
+    heron: "The grey heron nests above the old weir.",
+    weir: "An old weir, and above it the mill.",
+    mill: "The mill grinds flour; millers sleep.",
+    nothing: "",
+  };
+
+  async function newPassages() {
+    const { index, ...rest } = await newIndex();
+    const items = Object.entries(passages).map(([id, contents], i) => {
+      return { id, vector: [i, 1, 0, 0], contents, metadata: { year: 2000 + i } };
+    });
+    await index.upsert([...items, { id: "no contents", vector: [9, 9, 9, 9] }]);
+    return { index, ...rest };
+  }
+
+  test("finds items that have one of the words, and returns the fields asked for", async () => {
+    const { index } = await newPassages();
+    const found = await index.query({ queryText: "heron weir", include: ["contents", "metadata"] });
+    expect(ids(found)).toEqual(["heron", "weir"]);
+    expect(found[0]).toMatchObject({ contents: passages.heron, metadata: { year: 2000 } });
+    expect(found[0].score).toBeGreaterThan(found[1].score);
+    expect(found[0].distance).toBeUndefined();
+  });
+
+  test.each([
+    ["a phrase", '"old weir"', ["heron", "weir"]],
+    ["a phrase whose words are elsewhere", '"weir mill"', []],
+    ["a required word", "mill +flour", ["mill"]],
+    ["an excluded word", "weir -heron", ["weir"]],
+    ["an excluded phrase", 'weir -"grey heron"', ["weir"]],
+    ["a prefix", "mil*", ["mill", "weir"]],
+    ["a required prefix", "weir +her*", ["heron"]],
+    ["words that nobody has", "zebra", []],
+    ["nothing", "", []],
+    ["stop words", "the of", []],
+    ["what is only excluded", "-weir", []],
+    ["a malformed query", '+ "weir -* ((', ["heron", "weir"]],
+  ])("finds what %s asks for", async (_, queryText, expected) => {
+    const { index } = await newPassages();
+    expect(ids(await index.query({ queryText })).sort()).toEqual(expected.toSorted());
+  });
+
+  test("considers only what a filter accepts, with the scores of all items", async () => {
+    const { index } = await newPassages();
+    const all = await index.query({ queryText: "weir" });
+    const found = await index.query({ queryText: "weir", filter: { year: { $gt: 2000 } } });
+    expect(found).toEqual(all.filter(({ id }) => id === "weir"));
+  });
+
+  test("counts fields by their weights", async () => {
+    const { index } = await newIndex({ textFields: { "book.title": 4, contents: 1 } });
+    await index.upsert([
+      { id: "in contents", vector: [1, 0, 0, 0], contents: "heron", metadata: { book: { title: "birds" } } },
+      { id: "in title", vector: [1, 0, 0, 0], contents: "birds", metadata: { book: { title: ["heron"] } } },
+      { id: "nowhere", vector: [1, 0, 0, 0], contents: "birds", metadata: { title: "heron" } },
+    ]);
+    expect(ids(await index.query({ queryText: "heron" }))).toEqual(["in title", "in contents"]);
+    await index.update({ ids: ["in title"] }, { metadata: { book: { title: "birds" } } });
+    expect(ids(await index.query({ queryText: "heron" }))).toEqual(["in contents"]);
+  });
+
+  test("finds no word in the bytes of an image", async () => {
+    const { index } = await newIndex();
+    await index.upsert([{ id: "image", vector: [1, 0, 0, 0], contents: "data:image/png;base64,weir" }]);
+    expect(await index.query({ queryText: "weir data image png base64" })).toEqual([]);
+  });
+
+  test("finds by words and by meaning what either finds, in one list", async () => {
+    const { index } = await newPassages();
+    const found = await index.query({ queryText: "flour", queryVector: [0, 1, 0, 0], topK: 5 });
+    expect(ids(found).sort()).toEqual(["heron", "mill", "no contents", "nothing", "weir"]);
+    expect(found.every(({ distance }) => typeof distance === "number")).toBe(true);
+    expect(found.map(({ score }) => score)).toEqual(found.map(({ score }) => score).sort((a, b) => b - a));
+    const byWords = { method: "scores", alpha: 0 } as const;
+    const best = await index.query({
+      queryText: "flour",
+      queryVector: [0, 1, 0, 0],
+      topK: 1,
+      fusion: byWords,
+    });
+    expect(ids(best)).toEqual(["mill"]);
+    const filter = { year: 2000 };
+    expect(ids(await index.query({ queryText: "flour", queryVector: [0, 1, 0, 0], filter }))).toEqual([
+      "heron",
+    ]);
+  });
+
+  test("rejects what cannot be right, and an index without words", async () => {
+    const { index } = await newPassages();
+    const invalid = { code: "invalid_request" };
+    await expect(index.query({ queryText: 5 as never })).rejects.toMatchObject(invalid);
+    await expect(index.query({ queryText: "x".repeat(70_000) })).rejects.toMatchObject(invalid);
+    await expect(index.query({ queryText: "x", queryVectors: [] } as never)).rejects.toMatchObject(invalid);
+    await expect(index.query({ queryText: "x", queryContents: "x" })).rejects.toMatchObject(invalid);
+    await expect(index.query({ queryText: "x", queryVector: [1], queryContents: "x" })).rejects.toMatchObject(
+      invalid,
+    );
+    const mismatch = { code: "dimension_mismatch" };
+    await expect(index.query({ queryText: "x", queryVector: [1] })).rejects.toMatchObject(mismatch);
+    const { index: without } = await newIndex(false);
+    await expect(without.query({ queryText: "x" })).rejects.toMatchObject(invalid);
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(index.query({ queryText: "weir", signal })).rejects.toThrow("enough");
+  });
+
+  test("finds nothing in an empty index, nor with topK 0", async () => {
+    const { index } = await newIndex();
+    expect(await index.query({ queryText: "weir" })).toEqual([]);
+    expect(await index.query({ queryText: "weir", queryVector: [1, 2, 3, 4] })).toEqual([]);
+    const { index: filled } = await newPassages();
+    expect(await filled.query({ queryText: "weir", topK: 0 })).toEqual([]);
+  });
+
+  test("skips blocks of long lists, and loses no row by it", async () => {
+    const random = seededRandom(9);
+    const { index } = await newIndex();
+    const texts = new Map<string, readonly string[]>();
+    for (let i = 0; i < 6000; i++) {
+      const words = Array.from({ length: 1 + Math.floor(20 * random() ** 4) }, () => {
+        return vocabulary[Math.floor(60 * random() ** 2)];
+      });
+      texts.set(`item ${i}`, words);
+    }
+    const items = [...texts].map(([id, words]) => ({ id, vector: [1, 0, 0, 0], contents: words.join(" ") }));
+    await index.upsert(items);
+    for (const query of [["w0x"], ["w0x", "w1x"], ["w3x", "w40x"], ["w0x", "w5x", "w20x", "w59x"]]) {
+      await expectLikeBruteForce(index, texts, query, 10);
+    }
+  });
+
   test.each(Array.from({ length: histories }, (_, seed) => [seed + 1]))(
     "ranks as BM25 by definition after a random history (seed %i)",
     async (seed) => {

@@ -42,9 +42,14 @@ const embedding = {
   embedDocuments: async (texts: readonly string[]) => texts.map(() => vector),
 };
 
-/** The call as it is, or for an option that a service cannot take, that it was refused. */
-async function embeddedOnly(option: string, options: object, client: Client, call: Promise<unknown>) {
-  if (client.kind === "embedded" || !Object.hasOwn(options ?? {}, option)) return call;
+/** The call as it is, or for one of the options that a service cannot take, that it was refused. */
+async function embeddedOnly(
+  names: readonly string[],
+  options: object,
+  client: Client,
+  call: Promise<unknown>,
+) {
+  if (client.kind === "embedded" || !names.some((name) => Object.hasOwn(options ?? {}, name))) return call;
   return expect(call).rejects.toMatchObject({
     code: expect.stringMatching(/^(not_supported|invalid_request)$/),
   });
@@ -65,9 +70,12 @@ const cases: Record<string, Case> = {
     valid: [
       { indexConfig: { type: "ivfflat" }, metric: "cosine", embeddingModel: model, signal },
       { embedding },
+      { textIndex: { analyzer: { language: "german" } } },
     ],
-    call: (options: object, client) =>
-      embeddedOnly("embedding", options, client, client.createIndex({ ...address(), ...options })),
+    call: (options: object, client) => {
+      const creating = client.createIndex({ ...address(), ...options });
+      return embeddedOnly(["embedding", "textIndex"], options, client, creating);
+    },
   },
   loadIndex: {
     takes: methodOptions.loadIndex,
@@ -75,7 +83,7 @@ const cases: Record<string, Case> = {
     call: async (options: object, client, index) => {
       const anchor = "anchor" in options ? await index.anchor() : undefined;
       const loading = client.loadIndex({ ...keyOf(index), ...options, anchor });
-      return embeddedOnly("embedding", options, client, loading);
+      return embeddedOnly(["embedding"], options, client, loading);
     },
   },
   listIndexes: {
@@ -142,11 +150,12 @@ const cases: Record<string, Case> = {
       },
       { queryVectors: [vector], filters: { a: 1 } },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
+      { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
     ],
     call: (options: object, client, index) => {
       const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
       const request = isWhole ? options : { queryVector: vector, ...options };
-      return embeddedOnly("rerank", options, client, index.query(request as SingleQuery));
+      return embeddedOnly(["rerank", "queryText"], options, client, index.query(request as SingleQuery));
     },
   },
   get: {
@@ -205,7 +214,7 @@ const cases: Record<string, Case> = {
     valid: [{ nLists: 1, onProgress: () => {}, signal }],
     call: async (options: object, client, index) => {
       await index.upsert([{ id: "a", vector }]);
-      return embeddedOnly("onProgress", options, client, index.train(options));
+      return embeddedOnly(["onProgress"], options, client, index.train(options));
     },
   },
   compact: {
@@ -222,21 +231,21 @@ const cases: Record<string, Case> = {
     takes: methodOptions.reencrypt,
     valid: [{ signal }],
     call: (options: object, client, index) =>
-      embeddedOnly("signal", options, client, index.reencrypt(options)),
+      embeddedOnly(["signal"], options, client, index.reencrypt(options)),
   },
   "wraps.add": {
     takes: methodOptions.addWrap,
     valid: [{ name: "reader", key: "k", access: "read-only", expiresAt: new Date(8e15), signal }],
     call: (options: object, client, index) => {
       const wrap = { name: "reader", access: "read-only", ...options, key: generateKey() } as const;
-      return embeddedOnly("signal", options, client, index.wraps.add(wrap));
+      return embeddedOnly(["signal"], options, client, index.wraps.add(wrap));
     },
   },
   "wraps.list": {
     takes: methodOptions.listWraps,
     valid: [{ signal }],
     call: (options: object, client, index) =>
-      embeddedOnly("signal", options, client, index.wraps.list(options)),
+      embeddedOnly(["signal"], options, client, index.wraps.list(options)),
   },
   "wraps.revoke": {
     takes: methodOptions.revokeWrap,
@@ -245,7 +254,7 @@ const cases: Record<string, Case> = {
       if (client.kind === "embedded") {
         await index.wraps.add({ name: `${++made}`, key: generateKey(), access: "read-only" });
       }
-      return embeddedOnly("signal", options, client, index.wraps.revoke(`${made}`, options));
+      return embeddedOnly(["signal"], options, client, index.wraps.revoke(`${made}`, options));
     },
   },
   anchor: {
@@ -272,7 +281,8 @@ const keyOf = ({ indexName }: VectorIndex) => keys.get(indexName) as { indexName
 async function newIndex(client: Client): Promise<VectorIndex> {
   const options = address();
   keys.set(options.indexName, options);
-  return client.createIndex({ ...options, embeddingModel: model });
+  const words = client.kind === "embedded" && { textIndex: true };
+  return client.createIndex({ ...options, embeddingModel: model, ...words });
 }
 
 /** Taken by every case's own address. */
