@@ -1,6 +1,7 @@
 /** What callers store in an index and get back from it. */
 
 import type { Image, Keep } from "./embedding/image.js";
+import type { Highlight } from "./text/highlights.js";
 
 /**
  * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
@@ -38,6 +39,9 @@ export interface Item {
 export type ItemField = "vector" | "decoded" | "contents" | "metadata";
 export type MatchField = "distance" | ItemField;
 
+/** What a query by words can include. */
+export type WordField = "scores" | "highlights" | MatchField;
+
 /** The fields that `include` can name, besides `id`. */
 interface Fields {
   /** Distance to the query under the index's metric, ascending. Estimated by a trained `ivf` or `ivfpq`. */
@@ -66,3 +70,27 @@ export type StoredItem<I extends readonly ItemField[] = readonly ItemField[]> = 
 
 /** One neighbour: its id and the fields that `include` names. */
 export type Match<I extends readonly MatchField[] = readonly MatchField[]> = Included<I, MatchField>;
+
+/** What each side of a query by words and by meaning says of an item. Absent: that side did not find it. */
+export interface SideScores {
+  /** BM25; larger is better. */
+  readonly words?: number;
+  /** The distance; smaller is better. */
+  readonly vectors?: number;
+}
+
+interface WordFields {
+  readonly scores: SideScores;
+  /** Where `contents` have what the query asks for, in UTF-16 code units; absent without contents. */
+  readonly highlights: readonly Highlight[];
+}
+
+/** A match by words: `id`, `score`, and the fields that `include` names. */
+export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> = {
+  readonly id: string;
+  /** Larger is better: the BM25 score, or the fused one of a query by words and by meaning. */
+  readonly score: number;
+} & Pick<Fields, I[number] & Exclude<Certain, "distance">> &
+  Pick<WordFields, I[number] & "scores"> &
+  Partial<Pick<Fields, I[number] & ("distance" | "contents")>> &
+  Partial<Pick<WordFields, I[number] & "highlights">>;

@@ -10,7 +10,16 @@ import type { RerankInput } from "./embedding/reranker.js";
 import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
 import type { Fusion } from "./text/fusion.js";
-import type { Item, ItemField, Match, MatchField, StoredItem, Vector } from "./items.js";
+import type {
+  Item,
+  ItemField,
+  Match,
+  MatchField,
+  ScoredMatch,
+  StoredItem,
+  Vector,
+  WordField,
+} from "./items.js";
 import type {
   CountOptions,
   ItemPage,
@@ -29,6 +38,7 @@ import type {
 } from "./write-options.js";
 
 export type { Fusion } from "./text/fusion.js";
+export type { Highlight } from "./text/highlights.js";
 export type { AnalyzerOptions, TextIndexOptions } from "./text/text-options.js";
 export type * from "./client-options.js";
 export type * from "./items.js";
@@ -86,7 +96,10 @@ export interface RankedQuery<I extends readonly MatchField[] = readonly MatchFie
 }
 
 /** A search by words, or by words and meaning if a vector or contents are given too. Only of an index with a `textIndex`. */
-export interface WordQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
+export interface WordQuery<I extends readonly WordField[] = readonly WordField[]> extends Omit<
+  QueryOptions,
+  "include"
+> {
   /**
    * Words, of which an item has one at least, ranked by BM25. `"a phrase"` and `+required` must be there, `-excluded` must not,
    * and `prefix*` stands for all words that begin so. No text is an error.
@@ -97,17 +110,9 @@ export interface WordQuery<I extends readonly MatchField[] = readonly MatchField
   readonly queryVectors?: never;
   /** How what words found and what vectors found become one list. Default `{ method: "automatic" }`. */
   readonly fusion?: Fusion;
+  /** Fields of each match besides `id` and `score`. Default `["distance"]`, of those that the vector found. */
+  readonly include?: I;
 }
-
-/** A match by words. `distance`: if the item was among those that its vector found. */
-export type ScoredMatch<I extends readonly MatchField[] = readonly MatchField[]> = Omit<
-  Match<I>,
-  "distance"
-> & {
-  /** Larger is better: the BM25 score, or the fused one of a query by words and meaning. */
-  readonly score: number;
-  readonly distance?: number;
-};
 
 /** A match and its score, larger is better; that of a cross-encoder is from 0 to 1. */
 export type RankedMatch<I extends readonly MatchField[] = readonly MatchField[]> = Match<I> & {
@@ -219,7 +224,7 @@ export interface VectorIndex {
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
    */
-  query<const I extends readonly MatchField[] = DefaultInclude>(
+  query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(

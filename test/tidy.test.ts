@@ -119,7 +119,7 @@ const table: Record<string, string> = {
   "peer-package.ts": "errors.ts",
   "embedding/":
     "threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
-  "items.ts": "embedding/image.ts",
+  "items.ts": "embedding/image.ts text/highlights.ts",
   "result-options.ts": "",
   "write-options.ts": "filter.ts items.ts result-options.ts",
   "item-change.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",

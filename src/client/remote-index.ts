@@ -37,6 +37,7 @@ import type {
   UpsertOptions,
   UpsertResult,
   VectorIndex,
+  WordField,
   WordQuery,
   Wraps,
 } from "../vector-index.js";
@@ -131,7 +132,7 @@ export class RemoteIndex implements VectorIndex {
    * As the interface says. The HTTP interface can include distance and metadata; where other fields are asked for, a
    * second request gets them, and an item that was deleted in between is left out.
    */
-  query<const I extends readonly MatchField[] = DefaultInclude>(
+  query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(

@@ -1,7 +1,7 @@
 /** Queries by words, or by words and meaning. */
 
-import { checkVectorShape, invalid, typeName } from "../check-input.js";
-import { type Image, isImage } from "../embedding/image.js";
+import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
+import { type Image, isImage, isImageUrl } from "../embedding/image.js";
 import { distanceOf } from "../engine/metric.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -10,8 +10,9 @@ import { readItems } from "../search/read-items.js";
 import { searchText, type FoundByText } from "../search/search-text.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { fuse, type Fusion } from "../text/fusion.js";
+import { highlights } from "../text/highlights.js";
 import { parseTextQuery, type TextQuery } from "../text/text-query.js";
-import type { ItemField, QueryOptions, ScoredMatch, Vector, WordQuery } from "../vector-index.js";
+import type { ItemField, MatchField, ScoredMatch, SideScores, Vector, WordQuery } from "../vector-index.js";
 import { embedQuery, type Texts } from "./answer-query.js";
 import { checkQueryOptions } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
@@ -24,21 +25,22 @@ export interface CheckedWordQuery {
   readonly meaning: { readonly vector: Vector } | { readonly contents: string | Image } | undefined;
   readonly fusion: Fusion;
   readonly options: CheckedQuery;
+  readonly includesScores: boolean;
+  readonly includesHighlights: boolean;
 }
 
-/** Rows of one query, best first. */
+/** One of the rows of a query. */
 interface Ranked {
-  readonly rows: readonly RowRef[];
-  readonly scores: readonly number[];
-  /** Undefined for those that the vector did not find. */
-  readonly distances: readonly (number | undefined)[];
+  readonly ref: RowRef;
+  readonly score: number;
+  readonly sides: SideScores;
 }
 
 /** Rows that each side finds for a query by both, at least. */
 const candidatesMin = 100;
 const textLengthMax = 65_536;
 
-export function isWordQuery(request: QueryOptions): request is WordQuery {
+export function isWordQuery(request: object): request is WordQuery {
   const { queryText } = (request ?? {}) as Partial<WordQuery>;
   return queryText !== undefined && queryText !== null;
 }
@@ -54,7 +56,16 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   if (queryVectors !== undefined || ("rerank" in request && request.rerank !== undefined)) {
     throw invalid("queryText: expected none of queryVectors and rerank");
   }
-  const checked = { text, fusion: checkFusion(fusion), options: checkQueryOptions(request) };
+  const { include = ["distance"] } = request;
+  if (!isArray(include)) throw invalid("include: expected an array");
+  const fields = include.filter((field): field is MatchField => !sideFields.includes(field));
+  const checked = {
+    text,
+    fusion: checkFusion(fusion),
+    options: checkQueryOptions({ ...request, include: fields }),
+    includesScores: include.includes("scores"),
+    includesHighlights: include.includes("highlights"),
+  };
   if (vector !== undefined && contents !== undefined) {
     throw invalid("query: expected one of queryVector and queryContents");
   }
@@ -67,6 +78,8 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   throw invalid(`queryContents: expected a string or an image, got ${typeName(contents)}`);
 }
 
+/** What is not read from storage. */
+const sideFields: readonly unknown[] = ["scores", "highlights"];
 const fusionMethods: readonly unknown[] = ["automatic", "rank", "scores"];
 const rankMax = 10_000;
 
@@ -89,52 +102,44 @@ function checkFusion(fusion: Fusion = { method: "automatic" }): Fusion {
 export async function answerWords(
   index: OpenIndex,
   texts: Texts,
-  { text, meaning, fusion, options }: CheckedWordQuery,
+  checked: CheckedWordQuery,
 ): Promise<ScoredMatch[]> {
   const { words } = index;
   if (words === undefined) throw invalid("queryText: expected an index that was created with a textIndex");
+  const { text, meaning, options } = checked;
   const query = parseTextQuery(text, words.analyzer);
   const vector =
     meaning && ("vector" in meaning ? meaning.vector : await embedQuery(index, texts, meaning.contents));
   return index.snapshots.read(async (snapshot) => {
     if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    const byWords = (topK: number) => searchByWords(words, snapshot, query, { ...options, topK });
-    if (vector === undefined) {
-      const { rows, scores } = await byWords(options.topK);
-      return toMatches({ rows, scores, distances: [] }, options);
-    }
-    const topK = options.topK === 0 ? 0 : Math.max(candidatesMin, options.topK);
-    const byVector = await searchByVector(index, snapshot, vector, { ...options, topK });
-    return toMatches(fused(snapshot, await byWords(topK), byVector, fusion), options);
+    const byWords = (topK: number) =>
+      searchText(snapshot, { ...options, query, parameters: words.definition, topK });
+    const ranked =
+      vector === undefined
+        ? onlyWords(await byWords(options.topK))
+        : await byBoth(index, snapshot, { vector, byWords, checked });
+    return toMatches(words, query, ranked, checked);
   });
 }
 
-function searchByWords(
-  { definition }: IndexWords,
-  snapshot: Snapshot,
-  query: TextQuery,
-  { topK, filter, signal }: CheckedQuery,
-): Promise<FoundByText> {
-  return searchText(snapshot, { query, parameters: definition, topK, filter, signal });
+function onlyWords({ rows, scores }: FoundByText): Ranked[] {
+  return rows.map((ref, i) => ({ ref, score: scores[i], sides: { words: scores[i] } }));
 }
 
-async function searchByVector(
+interface BothSides {
+  readonly vector: Vector;
+  byWords(topK: number): Promise<FoundByText>;
+  readonly checked: CheckedWordQuery;
+}
+
+async function byBoth(
   index: OpenIndex,
   snapshot: Snapshot,
-  vector: Vector,
-  options: CheckedQuery,
-): Promise<Ranked> {
-  const { metric } = index.config;
-  const dimension = dimensionOf(index, snapshot.manifest) ?? vector.length;
-  const packed = new Float32Array(dimension);
-  copyVector(vector, packed, metric, "queryVector");
-  const { candidates, rows } = await nearest(index.searcher, snapshot, packed, options);
-  const distances = candidates.map(({ score }) => distanceOf(metric, score));
-  return { rows, scores: distances.map((distance) => -distance), distances };
-}
-
-/** Both lists as one. */
-function fused(snapshot: Snapshot, words: FoundByText, vectors: Ranked, fusion: Fusion): Ranked {
+  { vector, byWords, checked: { fusion, options } }: BothSides,
+): Promise<Ranked[]> {
+  const topK = options.topK === 0 ? 0 : Math.max(candidatesMin, options.topK);
+  const vectors = await searchByVector(index, snapshot, vector, { ...options, topK });
+  const words = await byWords(topK);
   const firsts = new Map<RowRef["segment"], number>();
   let count = 0;
   for (const segment of snapshot.segments) {
@@ -142,30 +147,67 @@ function fused(snapshot: Snapshot, words: FoundByText, vectors: Ranked, fusion: 
     count += segment.reader.footer.rows;
   }
   const numberOf = ({ segment, row }: RowRef) => (firsts.get(segment) ?? 0) + row;
-  const refs = new Map<number, { readonly ref: RowRef; readonly distance: number | undefined }>();
-  words.rows.forEach((ref) => refs.set(numberOf(ref), { ref, distance: undefined }));
-  vectors.rows.forEach((ref, i) => refs.set(numberOf(ref), { ref, distance: vectors.distances[i] }));
-  const one = { rows: words.rows.map(numberOf), scores: words.scores };
-  const other = { rows: vectors.rows.map(numberOf), scores: vectors.scores };
-  const rows: RowRef[] = [];
-  const scores: number[] = [];
-  const distances: (number | undefined)[] = [];
-  for (const { row, score } of fuse(one, other, fusion)) {
-    const found = refs.get(row);
-    if (found === undefined) continue;
-    rows.push(found.ref);
-    scores.push(score);
-    distances.push(found.distance);
-  }
-  return { rows, scores, distances };
+  const found = new Map<number, Omit<Ranked, "score">>();
+  words.rows.forEach((ref, i) => found.set(numberOf(ref), { ref, sides: { words: words.scores[i] } }));
+  vectors.rows.forEach((ref, i) => {
+    const sides = { ...found.get(numberOf(ref))?.sides, vectors: vectors.scores[i] };
+    found.set(numberOf(ref), { ref, sides });
+  });
+  const ranked = fuse(
+    { rows: words.rows.map(numberOf), scores: words.scores },
+    { rows: vectors.rows.map(numberOf), scores: vectors.scores.map((distance) => -distance) },
+    fusion,
+    knowsMeaning(index.model?.name) ? "meaning" : "unknown",
+  );
+  return ranked.slice(0, options.topK).flatMap(({ row, score }) => {
+    const one = found.get(row);
+    return one === undefined ? [] : [{ ...one, score }];
+  });
 }
 
-async function toMatches({ rows, scores, distances }: Ranked, options: CheckedQuery): Promise<ScoredMatch[]> {
-  const { include, topK } = options;
+/** The nearest rows; their scores are distances. */
+async function searchByVector(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  vector: Vector,
+  options: CheckedQuery,
+): Promise<FoundByText> {
+  const { metric } = index.config;
+  const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
+  copyVector(vector, packed, metric, "queryVector");
+  const { candidates, rows } = await nearest(index.searcher, snapshot, packed, options);
+  return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
+}
+
+/** Whether vectors are of a model that matches more than wording: the built-in ones that are lexical do not. */
+function knowsMeaning(modelName: string | undefined): boolean {
+  return modelName !== undefined && !modelName.startsWith("sealdex/lexical");
+}
+
+async function toMatches(
+  { analyzer }: IndexWords,
+  query: TextQuery,
+  ranked: readonly Ranked[],
+  { options, includesScores, includesHighlights }: CheckedWordQuery,
+): Promise<ScoredMatch[]> {
+  const { include } = options;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(rows.slice(0, topK), fields, options);
-  return items.map((item, i) => {
-    const distance = include.has("distance") ? distances[i] : undefined;
-    return Object.assign(item, { score: scores[i] }, distance !== undefined && { distance });
+  if (includesHighlights) fields.add("contents");
+  const items = await readItems(
+    ranked.map(({ ref }) => ref),
+    fields,
+    options,
+  );
+  return items.map(({ contents, ...item }, i): ScoredMatch => {
+    const { score, sides } = ranked[i];
+    const hasText = contents !== undefined && !isImageUrl(contents);
+    return Object.assign(
+      item,
+      { score },
+      include.has("contents") && contents !== undefined && { contents },
+      include.has("distance") && sides.vectors !== undefined && { distance: sides.vectors },
+      includesScores && { scores: sides },
+      includesHighlights && hasText && { highlights: highlights(contents, query, analyzer) },
+    ) as ScoredMatch;
   });
 }

@@ -43,6 +43,7 @@ import type {
   UpsertOptions,
   UpsertResult,
   VectorIndex,
+  WordField,
   WordQuery,
   Wraps,
 } from "../vector-index.js";
@@ -145,7 +146,7 @@ export class EncryptedIndex implements VectorIndex {
     return result;
   }
 
-  query<const I extends readonly MatchField[] = DefaultInclude>(
+  query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(

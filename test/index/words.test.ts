@@ -65,7 +65,7 @@ describe("a query by words", () => {
     expect(ids(found)).toEqual(["heron", "weir"]);
     expect(found[0]).toMatchObject({ contents: passages.heron, metadata: { year: 2000 } });
     expect(found[0].score).toBeGreaterThan(found[1].score);
-    expect(found[0].distance).toBeUndefined();
+    expect(found[0]).not.toHaveProperty("distance");
   });
 
   test.each([
@@ -84,6 +84,20 @@ describe("a query by words", () => {
   ])("finds what %s asks for", async (_, queryText, expected) => {
     const { index } = await newPassages();
     expect(ids(await index.query({ queryText })).sort()).toEqual(expected.toSorted());
+  });
+
+  test("says where contents have the words, and what each side says of an item", async () => {
+    const { index } = await newPassages();
+    const include = ["scores", "highlights"] as const;
+    const [first] = await index.query({ queryText: "mills", include });
+    expect(first).toMatchObject({ scores: { words: first.score } });
+    expect(first).not.toHaveProperty("contents");
+    const pieces = first.highlights?.map(({ start, end }) => passages[first.id].slice(start, end));
+    expect(pieces?.every((piece) => piece.startsWith("mill"))).toBe(true);
+    const both = await index.query({ queryText: "mills", queryVector: [0, 1, 0, 0], include });
+    const { scores } = both.find(({ id }) => id === "mill") ?? { scores: undefined };
+    expect(scores).toEqual({ words: expect.any(Number), vectors: expect.any(Number) });
+    expect(both.find(({ id }) => id === "nothing")?.scores).toEqual({ vectors: expect.any(Number) });
   });
 
   test("considers only what a filter accepts, with the scores of all items", async () => {
@@ -197,9 +211,9 @@ describe("a query by words", () => {
             items.map(({ id, words }) => ({ id, vector: vector(), contents: words.join(" ") })),
           );
         } else if (choice === 5) {
-          const ids = Array.from({ length: pick(60) }, () => `item ${pick(900)}`);
-          for (const id of ids) texts.delete(id);
-          await index.delete({ ids });
+          const gone = Array.from({ length: pick(60) }, () => `item ${pick(900)}`);
+          for (const id of gone) texts.delete(id);
+          await index.delete({ ids: gone });
         } else if (choice === 6) {
           await index.update({ ids: [`item ${pick(900)}`] }, { metadata: { step } });
         } else if (choice === 7) {
