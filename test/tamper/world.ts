@@ -63,7 +63,8 @@ export async function answerOf(index: VectorIndex): Promise<string> {
   const queryVector = [3, 1, 4, 1, 5, 9, 2, 6];
   const matches = await index.query({ queryVector, topK: 100, nProbes: 4, include });
   const filtered = await index.query({ queryVector, topK: 100, nProbes: 4, filter: { i: { $gte: 20 } } });
-  return JSON.stringify([matches, filtered, await index.listIds()]);
+  const words = await index.query({ queryText: "text 7 12 +text", topK: 100, include: [] });
+  return JSON.stringify([matches, filtered, await index.listIds(), words]);
 }
 
 export const added = { id: "added", vector: [1, 1, 1, 1, 1, 1, 1, 1], contents: "added" };
@@ -91,7 +92,7 @@ export async function newWorld(indexConfig: IndexConfigInput): Promise<World> {
   const indexName = "attacked";
   const indexKey = generateKey();
   const client = open(place);
-  const index = await client.createIndex({ indexName, indexKey, indexConfig });
+  const index = await client.createIndex({ indexName, indexKey, indexConfig, textIndex: true });
   const states: Blobs[] = [];
   const answers: string[] = [];
   for (const change of [async () => undefined, ...changes]) {
