@@ -68,8 +68,15 @@ class Corpus {
   }
 }
 
+/** As in English, the most frequent words are stop words, a third of all. */
+const stopWords =
+  "the of and to a in is it that for was on are as with his they at be this from have or by not but what all were we when your can there an which their if will each how".split(
+    " ",
+  );
+
 /** Frequent words are short. */
 function wordOf(rank) {
+  if (rank < stopWords.length) return stopWords[rank];
   let word = "";
   for (let rest = rank + 20; rest > 0; rest = Math.floor(rest / 60)) {
     word += "bdfgklmnprtv"[rest % 12] + "aeiou"[Math.floor(rest / 12) % 5];

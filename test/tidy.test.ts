@@ -127,7 +127,7 @@ const table: Record<string, string> = {
   "wraps.ts": "client-options.ts result-options.ts",
   "client-options.ts": `text/text-options.ts result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `text/fusion.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
