@@ -20,6 +20,7 @@ import {
   post,
   unsupported,
 } from "./schemas/shapes.js";
+import { textIndex, wordFields, wordResults } from "./schemas/words.js";
 
 /** Of a text to search for, in characters: as much as the contents of an item can be. */
 const queryTextLengthMax = 1024 * 1024;
@@ -76,7 +77,8 @@ const item = closed({
 export const match = Type.Object({
   id: Type.String(),
   distance: Type.Optional(Type.Number()),
-  score: Type.Optional(Type.Number({ description: "Of `rerank`: larger is better, 0 to 1." })),
+  score: Type.Optional(Type.Number({ description: "Of `rerank` and `query_text`: larger is better." })),
+  ...wordResults,
   metadata: Type.Optional(metadata),
 });
 
@@ -89,6 +91,7 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   storage_precision: optional(oneOf("float32"), "Of stored vectors."),
   ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
   embedding_model: optional(Type.String(), "Makes vectors of texts. `default` is built in."),
+  text_index: textIndex,
 });
 
 const shape = {
@@ -220,6 +223,7 @@ export const query = post(
       maxLength: queryTextLengthMax,
     }),
     ...queryOptions,
+    ...wordFields(fieldsMax),
     rerank: optional(
       Type.String(),
       "A cross-encoder that the operator allows: it scores the contents of the nearest 4 × top_k items (top_k at most 100) " +

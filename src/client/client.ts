@@ -20,7 +20,6 @@ import { decodeNames, encodeAddress, encodeCreateIndex } from "../wire.js";
 import { Connection } from "./connection.js";
 import { isTooLarge } from "./in-batches.js";
 import { RemoteIndex } from "./remote-index.js";
-import { embeddedOnly } from "./remote-wraps.js";
 
 export type { IndexType, Metric } from "../engine/config.js";
 export { type ErrorCode, SealdexError } from "../errors.js";
@@ -88,7 +87,6 @@ class RemoteClient implements Client {
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.createIndex);
     checkNoEmbedding(options);
-    if (options.textIndex !== undefined) throw embeddedOnly("textIndex");
     if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>

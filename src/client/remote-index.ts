@@ -62,6 +62,7 @@ import {
   encodeSelection,
   encodeTrain,
   encodeUpdate,
+  type Query,
   type QueryBody,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
@@ -149,19 +150,16 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     checkOptions(request, methodOptions.query);
-    if ("queryText" in request) throw embeddedOnly("queryText");
     return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
-  async #query(request: SingleQuery | TextQuery | BatchQuery): Promise<Match[] | Match[][]> {
+  async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     const { signal } = request;
-    const { include = ["distance"] } = request;
+    const include: readonly WordField[] = request.include ?? ["distance"];
     if (!isArray(include)) throw invalid("include: expected an array");
     const later = include.filter(isFetched);
-    const body = encodeQuery(this.#address, {
-      ...request,
-      include: include.filter((field) => !isFetched(field)),
-    });
+    const now = include.filter((field) => !isFetched(field));
+    const body = encodeQuery(this.#address, { ...request, include: now } as Query);
     const isBatch = Array.isArray(request.queryVectors);
     const lists = isBatch
       ? await this.#queryBatch(body, signal)
@@ -344,6 +342,6 @@ function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
 }
 
 /** What a match may hold that the HTTP interface does not include in results. */
-function isFetched(field: MatchField): field is "vector" | "decoded" | "contents" {
+function isFetched(field: WordField): field is "vector" | "decoded" | "contents" {
   return field === "vector" || field === "decoded" || field === "contents";
 }

@@ -17,13 +17,13 @@ import { Models } from "../embedding/models.js";
 import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
 import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
-import type { Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
+import type { Fusion, Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
+import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
 import {
   type DocumentPage,
   type DocumentsOptions,
@@ -31,7 +31,7 @@ import {
   type ListDocumentsOptions,
   pageOfDocuments,
 } from "./list-documents.js";
-import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
+import { searchDiverse } from "./diverse-search.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { scoreOf } from "./score.js";
 import { StoreIndex } from "./store-index.js";
@@ -44,19 +44,11 @@ import {
 } from "./store-options.js";
 
 const kDefault = 4;
-const fetchKDefault = 20;
 /** The most that an index gives at a time. */
 const topKMax = 10_000;
 
 /** What to delete: documents by id, by a filter that not everything matches, or all of them. */
 export type DeleteParams = Selection;
-
-const mmrOptions = optionNames<MaxMarginalRelevanceSearchOptions<Filter>>("maxMarginalRelevanceSearch", {
-  k: true,
-  fetchK: true,
-  lambda: true,
-  filter: true,
-});
 
 export class EncryptedVectorStore extends VectorStore {
   declare FilterType: Filter;
@@ -195,19 +187,32 @@ export class EncryptedVectorStore extends VectorStore {
     query: string,
     options: MaxMarginalRelevanceSearchOptions<Filter>,
   ): Promise<Document[]> {
-    checkOptions(options, mmrOptions);
-    const { k = kDefault, fetchK = fetchKDefault, lambda = 0.5, filter } = options;
-    checkCount(k, "k");
-    checkCount(fetchK, "fetchK");
-    if (!(lambda >= 0 && lambda <= 1)) throw invalid("lambda: expected a number from 0 to 1");
+    return searchDiverse(query, options, this.embeddings, async (vector, count) => {
+      const include = ["decoded", "metadata", "contents"] as const;
+      return (await this.#search(vector, count, options.filter, include)).matches;
+    });
+  }
+
+  /** The `k` best documents by words and meaning, with scores: larger is better. Needs a store with a `textIndex`. Default 4. */
+  async hybridSearchWithScore(query: string, k?: number, filter?: Filter, fusion?: Fusion) {
+    const { index } = await this.#index.openForVectors();
     const vector = await this.embeddings.embedQuery(query);
-    const { matches } = await this.#search(vector, k === 0 ? 0 : Math.max(k, fetchK), filter, [
-      "decoded",
-      "metadata",
-      "contents",
-    ]);
-    const vectors = matches.map(({ decoded }) => decoded as Float32Array);
-    return maximalMarginalRelevance(vector, vectors, lambda, k).map((i) => toDocument(matches[i]));
+    return searchByWords(index, { query, vector, k, filter: this.#both(filter), fusion, ...this.#probing });
+  }
+
+  /** As `hybridSearchWithScore`, without scores. */
+  async hybridSearch(query: string, k?: number, filter?: Filter, fusion?: Fusion): Promise<Document[]> {
+    return (await this.hybridSearchWithScore(query, k, filter, fusion)).map(([document]) => document);
+  }
+
+  /** The `k` best documents by BM25, with scores. Embeds nothing. Needs a store with a `textIndex`. Default 4. */
+  async keywordSearchWithScore(query: string, k?: number, filter?: Filter): Promise<[Document, number][]> {
+    return searchByWords(await this.#opened(), { query, k, filter: this.#both(filter) });
+  }
+
+  /** As `keywordSearchWithScore`, without scores. */
+  async keywordSearch(query: string, k?: number, filter?: Filter): Promise<Document[]> {
+    return (await this.keywordSearchWithScore(query, k, filter)).map(([document]) => document);
   }
 
   /** The documents with these ids, in the order asked for; unknown ids are left out. */
@@ -246,9 +251,18 @@ export class EncryptedVectorStore extends VectorStore {
     else await index.delete(both === undefined ? { deleteAll: true } : { filter: both });
   }
 
-  /** As of any vector store. Throws `invalid_request` for a field that retrievers do not take. */
-  override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this> {
-    return super.asRetriever(...checkRetrieverArguments<this>(args));
+  /**
+   * As of any vector store, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words. Throws `invalid_request` for a
+   * field that retrievers do not take.
+   */
+  override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this>;
+  override asRetriever(fields: WordRetrieverFields<this>): VectorStoreRetriever<this>;
+  override asRetriever(
+    ...args: RetrieverArguments<this> | [WordRetrieverFields<this>]
+  ): VectorStoreRetriever<this> {
+    const [fields] = args;
+    if (isWordSearch<this>(fields)) return wordRetriever(this, fields);
+    return super.asRetriever(...checkRetrieverArguments<this>(args as RetrieverArguments<this>));
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */
@@ -331,11 +345,4 @@ export class EncryptedVectorStore extends VectorStore {
     if (own === undefined || filter === undefined || filter === null) return own ?? filter;
     return { $and: [own, filter] };
   }
-}
-
-function checkCount(value: number, where: string): void {
-  if (value >= 0 && (Number.isInteger(value) || value === Infinity)) return;
-  throw invalid(
-    `${where}: expected an integer from 0, got ${typeof value === "number" ? value : typeof value}`,
-  );
 }

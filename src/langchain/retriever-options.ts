@@ -20,7 +20,7 @@ export type RetrieverArguments<V extends VectorStoreInterface> = [
   verbose?: boolean,
 ];
 
-const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore>>("asRetriever", {
+export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore>>("asRetriever", {
   vectorStore: true,
   k: true,
   filter: true,

@@ -95,6 +95,7 @@ export class StoreIndex {
       indexType = "ivfflat",
       indexConfigParams,
       metric = "cosine",
+      textIndex,
     } = this.#options;
     try {
       return await this.#load();
@@ -108,6 +109,7 @@ export class StoreIndex {
         indexKey,
         indexConfig,
         metric,
+        textIndex,
         ...(this.#client.kind === "embedded" && this.#model !== undefined && modelOptions(this.#model)),
       });
       this.#checked = Promise.resolve();

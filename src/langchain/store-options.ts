@@ -12,6 +12,7 @@ import type {
   IndexKey,
   PlainIndexConfig,
   PqIndexConfig,
+  TextIndexOptions,
 } from "../vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
@@ -44,6 +45,8 @@ interface StoreFields {
   readonly greedy?: boolean;
   /** How embedding models are found by name. */
   readonly models?: ModelOptions;
+  /** Of a new index: makes documents searchable by words. `true` for English texts. Default: none. */
+  readonly textIndex?: TextIndexOptions | boolean;
 }
 
 export type StoreOptions = StoreFields & IndexKind;
@@ -79,6 +82,7 @@ const own = {
   nProbes: true,
   greedy: true,
   models: true,
+  textIndex: true,
 } as const;
 const embedded = {
   indexLocation: true,

@@ -1,6 +1,6 @@
 /** The JSON text of results, in pieces: large responses are sent while they are written. Metadata stay the text they are stored as. */
 
-import type { ItemPage, Match, RankedMatch, RawMetadata, StoredItem } from "../vector-index.js";
+import type { ItemPage, Match, RankedMatch, RawMetadata, ScoredMatch, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
@@ -63,16 +63,22 @@ function* listTexts<T>(list: readonly T[], texts: (entry: T) => Iterable<string>
   yield "]";
 }
 
+type WordFields = Partial<Pick<ScoredMatch<readonly ["scores", "highlights"]>, "scores" | "highlights">>;
+
 function matchText({
   id,
   distance,
   score,
+  scores,
+  highlights,
   metadataJson,
-}: Match & RawMetadata & Partial<RankedMatch>): Iterable<string> {
+}: Match & RawMetadata & Partial<RankedMatch> & WordFields): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
     ...(distance === undefined ? [] : [`"distance":${JSON.stringify(distance)}`]),
     ...(score === undefined ? [] : [`"score":${JSON.stringify(score)}`]),
+    ...(scores === undefined ? [] : [`"scores":${JSON.stringify(scores)}`]),
+    ...(highlights === undefined ? [] : [`"highlights":${JSON.stringify(highlights)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
   ];
   return [`{${fields.join(",")}}`];

@@ -74,7 +74,7 @@ const cases: Record<string, Case> = {
     ],
     call: (options: object, client) => {
       const creating = client.createIndex({ ...address(), ...options });
-      return embeddedOnly(["embedding", "textIndex"], options, client, creating);
+      return embeddedOnly(["embedding"], options, client, creating);
     },
   },
   loadIndex: {
@@ -155,7 +155,7 @@ const cases: Record<string, Case> = {
     call: (options: object, client, index) => {
       const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
       const request = isWhole ? options : { queryVector: vector, ...options };
-      return embeddedOnly(["rerank", "queryText"], options, client, index.query(request as SingleQuery));
+      return embeddedOnly(["rerank"], options, client, index.query(request as SingleQuery));
     },
   },
   get: {
@@ -281,8 +281,7 @@ const keyOf = ({ indexName }: VectorIndex) => keys.get(indexName) as { indexName
 async function newIndex(client: Client): Promise<VectorIndex> {
   const options = address();
   keys.set(options.indexName, options);
-  const words = client.kind === "embedded" && { textIndex: true };
-  return client.createIndex({ ...options, embeddingModel: model, ...words });
+  return client.createIndex({ ...options, embeddingModel: model, textIndex: true });
 }
 
 /** Taken by every case's own address. */

@@ -46,6 +46,9 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     const options = { ...reading(reply), rawMetadata: true };
     return indexes.use(decodeAddress(body), async (index) => {
       const topK = await achievable(query.topK, index);
+      if (query.queryText !== undefined) {
+        return sendJson(reply, matchTexts(await index.query({ ...query, ...options, topK })));
+      }
       const matches =
         query.queryVectors === undefined
           ? await index.query({ ...query, ...options, topK })

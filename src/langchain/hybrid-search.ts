@@ -1,0 +1,112 @@
+/** Searches of a store by words, and by words and meaning. */
+
+import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
+import type { Document, DocumentInterface } from "@langchain/core/documents";
+import {
+  type VectorStoreInterface,
+  VectorStoreRetriever,
+  type VectorStoreRetrieverInput,
+} from "@langchain/core/vectorstores";
+import { invalid } from "../check-input.js";
+import type { Filter } from "../filter.js";
+import { checkOptions, optionNames } from "../option-names.js";
+import type { Fusion, VectorIndex } from "../vector-index.js";
+import { toDocument } from "./documents.js";
+import { fieldNames } from "./retriever-options.js";
+
+const kDefault = 4;
+
+export interface WordSearch {
+  readonly query: string;
+  /** Of the query. Default: none, words alone. */
+  readonly vector?: number[];
+  readonly k: number | undefined;
+  readonly filter: Filter | undefined;
+  readonly fusion?: Fusion | undefined;
+  readonly nProbes?: number;
+  readonly greedy?: boolean;
+}
+
+/** The best documents, with scores: larger is better. */
+export async function searchByWords(
+  index: VectorIndex,
+  { query, vector, k = kDefault, ...options }: WordSearch,
+): Promise<[Document, number][]> {
+  const matches = await index.query({
+    queryText: query,
+    queryVector: vector,
+    topK: k,
+    ...options,
+    include: ["metadata", "contents"],
+  });
+  return matches.map((match) => [toDocument(match), match.score]);
+}
+
+/** What `asRetriever` takes besides LangChain's own search types. */
+export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omit<
+  Partial<VectorStoreRetrieverInput<V>>,
+  "searchType" | "searchKwargs"
+> {
+  /** `hybrid`: by words and meaning. `keyword`: by words alone, which embeds nothing. */
+  readonly searchType: "hybrid" | "keyword";
+  /** Of `hybrid`. Default: automatic. */
+  readonly searchKwargs?: { readonly fusion?: Fusion };
+}
+
+interface WordSearchingStore extends VectorStoreInterface {
+  FilterType: Filter;
+  hybridSearch(query: string, k: number, filter?: Filter, fusion?: Fusion): Promise<Document[]>;
+  keywordSearch(query: string, k: number, filter?: Filter): Promise<Document[]>;
+}
+
+/** A retriever whose queries are words, or words and meaning. */
+export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetriever<V> {
+  readonly #isHybrid: boolean;
+  readonly #fusion: Fusion | undefined;
+
+  constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
+    const { searchType, searchKwargs, ...others } = fields;
+    super(others);
+    this.#isHybrid = searchType === "hybrid";
+    this.#fusion = searchKwargs?.fusion;
+    if (!this.#isHybrid && this.#fusion !== undefined) {
+      throw invalid('searchKwargs: expected searchType "hybrid" with a fusion');
+    }
+  }
+
+  static override lc_name(): string {
+    return "SealdexWordRetriever";
+  }
+
+  override async _getRelevantDocuments(
+    query: string,
+    _runManager?: CallbackManagerForRetrieverRun,
+  ): Promise<DocumentInterface[]> {
+    return this.#isHybrid
+      ? this.vectorStore.hybridSearch(query, this.k, this.filter, this.#fusion)
+      : this.vectorStore.keywordSearch(query, this.k, this.filter);
+  }
+}
+
+const searchNames = optionNames<WordRetrieverFields<VectorStoreInterface>["searchKwargs"] & object>(
+  "searchKwargs",
+  { fusion: true },
+);
+
+/** Whether a retriever by words is asked for. */
+export function isWordSearch<V extends VectorStoreInterface>(
+  fields: number | Partial<VectorStoreRetrieverInput<V>> | WordRetrieverFields<V> | undefined,
+): fields is WordRetrieverFields<V> {
+  if (typeof fields !== "object" || fields === null) return false;
+  return fields.searchType === "hybrid" || fields.searchType === "keyword";
+}
+
+/** Throws `invalid_request` for fields that such a retriever does not take. */
+export function wordRetriever<V extends WordSearchingStore>(
+  vectorStore: V,
+  fields: WordRetrieverFields<V>,
+): WordRetriever<V> {
+  checkOptions(fields, fieldNames);
+  if (fields.searchKwargs !== undefined) checkOptions(fields.searchKwargs, searchNames);
+  return new WordRetriever({ ...fields, vectorStore });
+}

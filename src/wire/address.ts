@@ -1,0 +1,33 @@
+/** What every request says of the index that it is about. */
+
+import type { OpenIndexOptions } from "../vector-index.js";
+import { encodeKey } from "./values.js";
+
+/** Null counts as left out: many JSON writers send it for fields that are not set. */
+export type Maybe<T> = T | null | undefined;
+
+export interface AddressBody {
+  readonly index_name: string;
+  readonly index_key: string;
+}
+
+/** Where an index is, and the key to it. */
+export function encodeAddress({ indexName, indexKey }: OpenIndexOptions): AddressBody {
+  return { index_name: indexName, index_key: encodeKey(indexKey) };
+}
+
+export function decodeAddress(body: AddressBody): { indexName: string; indexKey: string } {
+  return { indexName: body.index_name, indexKey: body.index_key };
+}
+
+/** The fields that identify the index, in the body of every request. */
+export function addressIn(body: unknown): { indexName: string | undefined; indexKey: string | undefined } {
+  const { index_name: indexName, index_key: indexKey } = (body ?? {}) as Partial<
+    Record<keyof AddressBody, unknown>
+  >;
+  return { indexName: textOf(indexName), indexKey: textOf(indexKey) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

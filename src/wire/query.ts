@@ -1,0 +1,179 @@
+/** The JSON of queries. */
+
+import { invalid, isArray, onlySubjectOf } from "../check-input.js";
+import { SealdexError } from "../errors.js";
+import { filterOf } from "../selection.js";
+import type {
+  BatchQuery,
+  Fusion,
+  MatchField,
+  OpenIndexOptions,
+  RankedQuery,
+  SingleQuery,
+  TextQuery,
+  WordField,
+  WordQuery,
+} from "../vector-index.js";
+import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
+import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { decodeVector, encodeVector, integer, within } from "./values.js";
+
+/** The longest body of what has vectors, filters or ids. */
+export const queryBytesMax = 8 * 1024 * 1024;
+export const queriesMax = 1000;
+/** Neighbours that a query may ask for. */
+export const topKMax = 10_000;
+
+export interface QueryBody extends AddressBody, FilterBody {
+  readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
+  readonly query_contents?: Maybe<ContentsBody>;
+  readonly top_k?: Maybe<number>;
+  readonly n_probes?: Maybe<number>;
+  readonly greedy?: Maybe<boolean>;
+  readonly include?: Maybe<readonly WordField[]>;
+  /** The name of a cross-encoder. */
+  readonly rerank?: Maybe<string>;
+  readonly query_text?: Maybe<string>;
+  readonly fusion?: Maybe<Fusion>;
+  /** What newer published clients call `query_text`, with the weight of vectors, and `k` of reciprocal rank fusion. */
+  readonly text?: Maybe<string>;
+  readonly alpha?: Maybe<number>;
+  readonly rrf_k?: Maybe<number>;
+}
+
+export type Query = SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery;
+
+/** Matches of a reranked query: a cross-encoder reads four texts for each. */
+const rankedMax = 100;
+
+/** `query.include` may hold what the HTTP interface can include: `distance` and `metadata`. */
+export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
+  const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
+  const { queryText, fusion } = query as Partial<WordQuery>;
+  const subjects = { queryVector, queryVectors, queryContents };
+  const subject = queryText === undefined ? onlySubjectOf(subjects) : checkWithWords(subjects);
+  const { topK = 100, nProbes = 1, greedy = false, include = ["distance"] } = query;
+  const { rerank } = query as Partial<RankedQuery>;
+  if (rerank !== undefined && typeof rerank !== "string") {
+    throw new SealdexError(
+      "not_supported",
+      "rerank: a service takes the name of a cross-encoder; use SealdexReranker on what it finds",
+    );
+  }
+  return {
+    ...encodeAddress(address),
+    query_vectors: queryVectors
+      ? encodeBatch(queryVectors)
+      : queryVector && encodeVector(queryVector, subject),
+    query_contents: encodeContents(queryContents, "queryContents"),
+    top_k: within(topK, [0, topKMax], "topK"),
+    n_probes: integer(nProbes, "nProbes"),
+    greedy,
+    filters: encodeFilter(filterOf(query, "query")),
+    include,
+    rerank,
+    query_text: queryText,
+    fusion,
+  };
+}
+
+/** Words may have a vector or contents beside them. */
+function checkWithWords(subjects: Record<"queryVector" | "queryVectors" | "queryContents", unknown>) {
+  if (subjects.queryVectors !== undefined) throw invalid("queryText: expected no queryVectors");
+  const { queryVector, queryContents } = subjects;
+  return queryVector === undefined ? "queryContents" : onlySubjectOf({ queryVector, queryContents });
+}
+
+/** The longest JSON text of a float32, with its comma. */
+const numberBytesMax = 26;
+
+/**
+ * The vectors of a batch, how many of them certainly fit into one request, and the body of a request for some of them.
+ * Throws `invalid_request` for more than a batch may have.
+ */
+export function cutQuery({ query_vectors, ...others }: QueryBody) {
+  const vectors = query_vectors as readonly (readonly number[])[];
+  if (vectors.length > queriesMax) {
+    throw invalid(`queryVectors: expected at most ${queriesMax} vectors, got ${vectors.length}`);
+  }
+  const bodyOf = (part: readonly (readonly number[])[]): QueryBody => ({ ...others, query_vectors: part });
+  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
+  const dimension = Math.max(1, ...vectors.map((vector) => vector.length));
+  return { vectors, together: Math.max(1, Math.floor(room / (numberBytesMax * dimension))), bodyOf };
+}
+
+function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
+  if (!isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
+  return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
+}
+
+/** Without what it is compared with. */
+export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "query_contents">) {
+  return {
+    topK: body.top_k ?? 100,
+    nProbes: body.n_probes ?? 0,
+    greedy: body.greedy ?? false,
+    filter: decodeFilter(body, "query"),
+    // What only a query by words includes, the library refuses of others.
+    include: (body.include ?? ["distance", "metadata"]) as readonly MatchField[],
+  };
+}
+
+export function decodeQuery(body: QueryBody): Query {
+  const options = decodeQueryOptions(body);
+  // Some clients send `query_vectors: []` along with a text.
+  const vectors: readonly unknown[] = body.query_vectors ?? [];
+  const queryContents = decodeContents(body.query_contents);
+  const words = decodeWords(body);
+  if (words !== undefined) {
+    if (vectors.length > 0 && queryContents !== undefined) {
+      throw invalid("query: expected one of query_vectors and query_contents beside query_text, got both");
+    }
+    if ((body.rerank ?? undefined) !== undefined) throw invalid("rerank: expected none with query_text");
+    if (queryContents !== undefined) return { ...options, ...words, queryContents };
+    if (vectors.length === 0) return { ...options, ...words };
+    return { ...options, ...words, queryVector: decodeVector(onlyVector(vectors), "query_vectors") };
+  }
+  if (vectors.length > 0 === (queryContents !== undefined)) {
+    const received = vectors.length > 0 ? "both" : "neither";
+    throw invalid(`query: expected one of query_vectors, not empty, and query_contents, got ${received}`);
+  }
+  const { rerank } = body;
+  if ((rerank ?? undefined) !== undefined) {
+    if (typeof queryContents !== "string") throw invalid("rerank: expected query_contents that are a text");
+    if (options.topK > rankedMax) {
+      throw invalid(`top_k: expected at most ${rankedMax} with rerank, got ${options.topK}`);
+    }
+    return { ...options, queryContents, rerank: rerank as string };
+  }
+  if (queryContents !== undefined) return { ...options, queryContents };
+  if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
+  return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
+}
+
+/** One vector, or a batch of one. */
+function onlyVector(vectors: readonly unknown[]): unknown {
+  if (!isVector(vectors[0])) return vectors;
+  if (vectors.length === 1) return vectors[0];
+  throw invalid(`query_vectors: expected one vector beside query_text, got ${vectors.length}`);
+}
+
+function decodeWords(body: QueryBody): Pick<WordQuery, "queryText" | "fusion"> | undefined {
+  const queryText = body.query_text ?? body.text ?? undefined;
+  const { fusion, alpha, rrf_k: k } = body;
+  if (queryText === undefined) {
+    if ((fusion ?? undefined) !== undefined) throw invalid("fusion: expected query_text with it");
+    return undefined;
+  }
+  if ((body.query_text ?? undefined) !== undefined && (body.text ?? undefined) !== undefined) {
+    throw invalid("query: expected one of query_text and text, got both");
+  }
+  if ((fusion ?? undefined) !== undefined) return { queryText, fusion: fusion as Fusion };
+  if ((alpha ?? k ?? undefined) === undefined) return { queryText };
+  return { queryText, fusion: { method: "rank", alpha: alpha ?? undefined, k: k ?? undefined } };
+}
+
+function isVector(value: unknown): boolean {
+  return Array.isArray(value) || value instanceof Float32Array;
+}
