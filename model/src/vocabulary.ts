@@ -1,11 +1,13 @@
 /** WordPiece: the longest pieces of a vocabulary that make up a word, from its beginning. */
 
-import { plainLengthMax, PlainPieces } from "./plain-pieces";
+import { PieceTable } from "./piece-table";
+import { endOfWord, PlainPieces, plainTogether } from "./plain-pieces";
 import { isPlain, wordsIn } from "./words";
 
 /** The id of every word that the vocabulary's pieces do not make up, and its name. */
 export const unknownId = 0;
 const unknownName = "[UNK]";
+const continues = "##";
 const charactersMax = 100;
 /** Words remembered with their pieces. Most texts use few words that are not pieces themselves. */
 const rememberedMax = 20_000;
@@ -15,24 +17,28 @@ const idsTogether = 2048;
 export class Vocabulary {
   /** Ids by piece. A piece that continues a word begins with `##`. */
   readonly #ids = new Map<string, number>();
-  /** Of the longest piece, without `##`. */
-  #pieceLengthMax = 0;
+  readonly #beginnings: PieceTable;
+  /** Without `##`. */
+  readonly #continuations: PieceTable;
   readonly #remembered = new Map<string, readonly number[]>();
   readonly #plain: PlainPieces;
 
   /** `count`: of the pieces that will be added. */
   constructor(count: number) {
     this.#plain = new PlainPieces(count);
+    this.#beginnings = new PieceTable(count);
+    this.#continuations = new PieceTable(count);
   }
 
   /** The pieces of the next ids. */
   add(pieces: readonly string[]): void {
     for (const piece of pieces) {
-      this.#ids.set(piece, this.#ids.size);
-      const length = piece.startsWith("##") ? piece.length - 2 : piece.length;
-      this.#pieceLengthMax = Math.max(this.#pieceLengthMax, length);
+      const id = this.#ids.size;
+      this.#ids.set(piece, id);
+      this.#plain.add(piece, id);
+      if (piece.startsWith(continues)) this.#continuations.add(piece.slice(continues.length), id);
+      else this.#beginnings.add(piece, id);
     }
-    this.#plain.add(pieces);
   }
 
   /** The ids of the text's pieces, in order: all of a short text at once, else some at a time, with pauses in between. */
@@ -43,11 +49,16 @@ export class Vocabulary {
     for (const part of text.split(unknownName)) {
       if (!isFirst) ids.push(unknownId);
       isFirst = false;
-      if (part.length <= plainLengthMax && isPlain(part)) {
-        this.#plain.addIds(part.toLowerCase(), ids, (word) => this.#piecesOf(word));
-        if (ids.length < idsTogether) continue;
-        yield ids;
-        ids = [];
+      if (isPlain(part)) {
+        const folded = part.toLowerCase();
+        for (let start = 0; start < folded.length;) {
+          const end = endOfWord(folded, start + plainTogether);
+          this.#plain.addIds(folded, { start, end }, ids, (word) => this.#piecesOf(word));
+          start = end;
+          if (ids.length < idsTogether) continue;
+          yield ids;
+          ids = [];
+        }
         continue;
       }
       for (const word of wordsIn(part)) {
@@ -74,19 +85,20 @@ export class Vocabulary {
   }
 
   #split(word: string): readonly number[] {
-    const characters = Array.from(word);
-    if (characters.length > charactersMax) return [unknownId];
+    if (isLong(word)) return [unknownId];
     const pieces: number[] = [];
-    for (let start = 0; start < characters.length;) {
-      let end = Math.min(characters.length, start + this.#pieceLengthMax);
-      let id: number | undefined;
-      for (; end > start && id === undefined; end--) {
-        id = this.#ids.get((start > 0 ? "##" : "") + characters.slice(start, end).join(""));
-      }
-      if (id === undefined) return [unknownId];
+    for (let start = 0; start < word.length;) {
+      const { id, end } = (start > 0 ? this.#continuations : this.#beginnings).longestAt(word, start);
+      if (id < 0) return [unknownId];
       pieces.push(id);
-      start = end + 1;
+      start = end;
     }
     return pieces;
   }
+}
+
+/** Whether a word has more characters than are cut. A character is one or two UTF-16 code units. */
+function isLong(word: string): boolean {
+  if (word.length <= charactersMax || word.length > 2 * charactersMax) return word.length > charactersMax;
+  return Array.from(word).length > charactersMax;
 }

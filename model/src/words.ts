@@ -7,7 +7,6 @@
 import { ignored, isolated } from "./character-classes";
 
 const plainText = /^[\t\n\r\x20-\x7e]*$/;
-const plainWords = /[0-9a-z]+|[!-/:-@[-`{-~]/g;
 const loneSurrogates = /\p{Cs}/gu;
 /** The marks after the first 30 of a run: to order more, as NFD does, takes a time that grows with their square. */
 const moreMarks = /(?<!\p{M})(\p{M}{30})\p{M}+/gu;
@@ -25,21 +24,16 @@ export function isPlain(text: string): boolean {
  * caller may pause: after each pass over a long text, and between its words.
  */
 export function* wordsIn(text: string): Generator<string | undefined, void> {
-  let folded = text.toLowerCase();
-  let pattern = plainWords;
-  if (!isPlain(text)) {
-    const isLong = text.length > charactersTogether;
-    folded = text.replace(loneSurrogates, "").replace(moreMarks, "$1");
-    if (isLong) yield undefined;
-    folded = folded.normalize("NFD");
-    if (isLong) yield undefined;
-    folded = folded.replace(ignored, "");
-    if (isLong) yield undefined;
-    folded = folded.toLowerCase();
-    pattern = words;
-  }
+  const isLong = text.length > charactersTogether;
+  let folded = text.replace(loneSurrogates, "").replace(moreMarks, "$1");
+  if (isLong) yield undefined;
+  folded = folded.normalize("NFD");
+  if (isLong) yield undefined;
+  folded = folded.replace(ignored, "");
+  if (isLong) yield undefined;
+  folded = folded.toLowerCase();
   let pauseAt = charactersTogether;
-  for (const match of folded.matchAll(pattern)) {
+  for (const match of folded.matchAll(words)) {
     if (match.index >= pauseAt) {
       yield undefined;
       pauseAt = match.index + charactersTogether;

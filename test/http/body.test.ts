@@ -167,6 +167,18 @@ describe("too much of anything is refused", () => {
       /^query_contents: expected at most 1048576 characters/,
     ],
     [
+      "a text of as many pairs of code units",
+      "query",
+      () => `${key()},"query_contents":"${"\u{1f600}".repeat(1_048_576)}x"}`,
+      /^query_contents: expected at most 1048576 characters/,
+    ],
+    [
+      "a text of seven times as many characters",
+      "query",
+      () => `${key()},"query_contents":"${"x".repeat(7_000_000)}"}`,
+      /^query_contents: expected at most 1048576 characters/,
+    ],
+    [
       "a number beyond float64 in metadata",
       "upsert",
       () => `${key()},"items":[{"id":"x","vector":[1],"metadata":{"a":[{"b":1e999}]}}]}`,
