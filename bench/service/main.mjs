@@ -8,7 +8,8 @@ import { once } from "node:events";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { generateKey } from "sealdex/core";
-import { indexes, requests } from "./requests.mjs";
+import { indexes } from "./data.mjs";
+import { requests } from "./requests.mjs";
 
 const holdMsMax = 50;
 /** Noise lengthens a hold and never shortens it, so the shortest of these is the request's own. */

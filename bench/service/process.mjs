@@ -1,13 +1,14 @@
 // The service that is measured, in a process of its own. Sends its URL when it listens; answers "begin" once garbage is
 // collected, and "end" with what it measured since.
 
-import { createClient } from "sealdex/core";
+import { createClient, generateKey, openLocation } from "sealdex/core";
 import { createApp } from "sealdex-server";
 import { Holds } from "./holds.mjs";
 
 const [apiKey] = process.argv.slice(2);
 const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
-const app = await createApp({ client, apiKeys: [apiKey], version: "bench" });
+const issuing = { rootKey: generateKey(), store: openLocation({ location: "memory" }) };
+const app = await createApp({ client, apiKeys: [apiKey], issuing, version: "bench" });
 const holds = new Holds();
 
 process.on("message", (message) => {

@@ -1,0 +1,80 @@
+// The indexes of the benchmark, and what its requests are made of.
+
+import { generateKey } from "sealdex/core";
+
+export const dimension = 768;
+export const address = (index_name) => ({ index_name, index_key: generateKey() });
+
+/** Holds 2,000 vectors; the first 60 have texts of 50 KB and metadata of 60 KB. */
+export const large = address("large");
+/** Holds 10,000 vectors of 8 numbers with small metadata. */
+export const small = address("small");
+export const texts = address("texts");
+export const words = address("words");
+/** What hostile upserts go to. */
+export const scratch = address("scratch");
+
+export const range = (n, make) => Array.from({ length: n }, (_, i) => make(i));
+export const vector = (d, i) => range(d, (j) => Math.fround(Math.sin(i * 31 + j)));
+
+export const smallItems = range(10_000, (n) => ({
+  id: `${n}`,
+  vector: vector(8, n),
+  metadata: { n, of: n % 7, tags: ["a", `${n}`] },
+}));
+
+export const indexes = [
+  {
+    create: large,
+    items: range(20, (part) =>
+      range(100, (i) => {
+        const n = part * 100 + i;
+        const more = n < 60 && { contents: "é".repeat(25_000), metadata: { n, text: "m".repeat(60_000) } };
+        return { id: `${n}`, vector: vector(dimension, n), ...more };
+      }),
+    ),
+  },
+  {
+    create: small,
+    items: [smallItems],
+  },
+  { create: { ...texts, embedding_model: "default" }, items: [[{ id: "a", contents: "a text" }]] },
+  {
+    create: { ...words, embedding_model: "sealdex/lexical-512" },
+    items: [[{ id: "a", contents: "a text" }]],
+  },
+  { create: scratch, items: [] },
+];
+
+export const query = "/v1/vectors/query";
+export const upsert = "/v1/vectors/upsert";
+export const get = "/v1/vectors/get";
+export const remove = "/v1/vectors/delete";
+export const listIds = "/v1/vectors/list_ids";
+export const list = "/v1/vectors/list";
+export const update = "/v1/vectors/update";
+export const count = "/v1/vectors/num_vectors";
+
+/** The beginning of a body, for those that are no JSON or have a key twice. */
+export const open = (index) => JSON.stringify(index).slice(0, -1);
+export const asked = vector(8, 1);
+export const matching = (filters) => ({ ...small, filters });
+export const filtered = (filters) => ({ ...small, query_vectors: asked, filters });
+/** Different words, in so many characters. */
+export const text = (length, step = 1) =>
+  range(length / 5, (i) => `w${i * step} `)
+    .join("")
+    .slice(0, length);
+export const models = [
+  ["lexical", words],
+  ["semantic", texts],
+];
+/** As many accents as letters, so that normal forms are looked for. */
+export const accented = (length) => "évèn ".repeat(length / 5);
+/** A request alone, and many of it at the same time. */
+export const alsoAtOnce = (atOnce, request) => [
+  request,
+  { ...request, name: `${request.name}, ${atOnce} at once`, atOnce },
+];
+export const ranges = range(127, (i) => ({ n: { $gte: i * 70 + 0.5, $lt: i * 70 + 30 } }));
+export const conditions = (operators) => ({ $or: range(operators.length, (i) => operators[i]) });
