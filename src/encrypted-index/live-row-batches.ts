@@ -70,8 +70,9 @@ export async function* liveRowBatches(
     const { segment, block } = found;
     const { reader } = segment;
     const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
-    if (isLarge && (order === "by segment" || block.list !== list || bytes >= 2 * segmentBytes))
-      yield await flush();
+    // A list of this size is cut. Without a model all rows are one list.
+    const isHuge = bytes >= 2 * segmentBytes || rows.length >= 2 * batchRowsMax;
+    if (isHuge || (isLarge && (order === "by segment" || block.list !== list))) yield await flush();
     list = block.list;
     // What was read ahead of earlier segments is not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
