@@ -105,6 +105,18 @@ test("a key in use is read again in the background, once for many requests", asy
   expect(reads).toHaveLength(2);
 });
 
+test("records are remembered as far as their bytes have room: those of keys for many indexes take many", async () => {
+  const indexes = Array.from({ length: 1000 }, (_, i) => `${i}`.padEnd(128, "x"));
+  const made = Array.from({ length: 40 }, () => keys.create({ name: "a", scopes: ["read"], indexes }));
+  const apiKeys = (await Promise.all(made)).map(({ apiKey }) => apiKey);
+  for (const apiKey of apiKeys) expect(await issued.callerOf(apiKey, mayRead)).toBeDefined();
+  reads.length = 0;
+  await issued.callerOf(apiKeys[39], mayRead);
+  expect(reads).toHaveLength(0);
+  await issued.callerOf(apiKeys[0], mayRead);
+  expect(reads).toHaveLength(1);
+});
+
 test("a storage that does not respond is waited for only when the record can be trusted no longer", async () => {
   const { apiKey } = await keys.create({ name: "a", scopes: ["read"] });
   const failing = { ...storage, read: async () => Promise.reject(new Error("no answer")) };

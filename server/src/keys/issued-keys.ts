@@ -12,8 +12,11 @@ import { decodeKeyText, type KeyText } from "./key-text.js";
 /** For how long a record is trusted after it was read. From half of this time on it is read again, in the background. */
 export const trustMs = 10_000;
 const revokedTopic = "revoked API key";
-/** A record takes about 1 KiB. */
-const knownMax = 10_000;
+/** What records in memory may take together, about: 10,000 of keys for a few indexes. */
+const knownBytesMax = 10 * 1024 * 1024;
+/** Of a record, besides the names of its indexes, of up to two bytes per character. */
+const recordBytes = 1024;
+const nameBytes = 64;
 
 interface Known {
   readonly record: KeyRecord;
@@ -26,6 +29,7 @@ export class IssuedKeys {
   readonly #siblings: Siblings;
   /** By id, least recently used first. */
   readonly #known = new Map<string, Known>();
+  #knownBytes = 0;
   readonly #reading = new Map<string, Promise<KeyRecord | undefined>>();
 
   constructor(store: KeyStore, siblings: Siblings = noSiblings) {
@@ -57,7 +61,7 @@ export class IssuedKeys {
   }
 
   #forget(id: string): void {
-    this.#known.delete(id);
+    this.#drop(id);
     this.#reading.delete(id);
   }
 
@@ -95,11 +99,25 @@ export class IssuedKeys {
     const readAt = this.store.now();
     const record = await this.store.read(id);
     if (!isWanted()) return undefined;
-    this.#known.delete(id);
+    this.#drop(id);
     if (record === undefined) return undefined;
     this.#known.set(id, { record, readAt });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > knownMax) this.#known.delete(oldest);
+    this.#knownBytes += bytesOf(record);
+    for (const oldest of this.#known.keys()) {
+      if (this.#knownBytes <= knownBytesMax || oldest === id) break;
+      this.#drop(oldest);
+    }
     return record;
   }
+
+  #drop(id: string): void {
+    const known = this.#known.get(id);
+    if (known === undefined) return;
+    this.#known.delete(id);
+    this.#knownBytes -= bytesOf(known.record);
+  }
+}
+
+function bytesOf({ indexes = [] }: KeyRecord): number {
+  return indexes.reduce((sum, name) => sum + nameBytes + 2 * name.length, recordBytes);
 }

@@ -14,7 +14,6 @@ import {
   nameTexts,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
-import { mayUseIndex } from "../keys/caller.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import { type ReadLimits, sendJson } from "../results.js";
@@ -90,11 +89,13 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller, query }, reply) => {
     const { signal, reserveBytes } = reading(reply);
+    const own = caller?.indexes && new Set(caller.indexes);
     const leave = await listing.acquire(1, signal);
     try {
       const { limit = Infinity, after = "" } = query;
       const all = await client.listIndexes({ signal });
-      const names = all.filter((name) => name > after && caller !== undefined && mayUseIndex(caller, name));
+      const isOwn = (name: string) => caller !== undefined && (own?.has(name) ?? true);
+      const names = all.filter((name) => name > after && isOwn(name));
       const page = names.slice(0, Number(limit));
       await reserveBytes(page.length * nameBytes);
       return sendJson(reply, nameTexts(page));
