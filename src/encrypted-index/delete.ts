@@ -3,18 +3,15 @@
 import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { compileFilter, type CompiledFilter } from "../filter.js";
-import { readItems } from "../search/read-items.js";
+import { forEachItem } from "../search/read-items.js";
 import { vectorRows } from "../segment/row-source.js";
-import type { Selection } from "../vector-index.js";
+import type { Metadata, Selection } from "../vector-index.js";
 import { commitAddition } from "./commit-addition.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { withEncoding } from "./encoding.js";
 import { fingerprintsOf } from "./fingerprints.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-
-/** Items whose metadata are in memory at a time. */
-const testedTogether = 1000;
 
 /** Deletes the items of a checked selection. */
 export async function deleteSelected(
@@ -71,15 +68,11 @@ async function deleteIdsMatching(
     const refs = await snapshot.find(fingerprints);
     const found = refs.flatMap((ref, i) => (ref === null ? [] : [{ ref, fingerprint: fingerprints[i] }]));
     const matching: Uint8Array[] = [];
-    for (let start = 0; start < found.length; start += testedTogether) {
+    const foundRefs = found.map(({ ref }) => ref);
+    await forEachItem(foundRefs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
       signal?.throwIfAborted();
-      const some = found.slice(start, start + testedTogether);
-      const refsOfSome = some.map(({ ref }) => ref);
-      const items = await readItems(refsOfSome, new Set(["metadata"] as const), {});
-      some.forEach(({ fingerprint }, i) => {
-        if (filter.matches(items[i].metadata ?? {})) matching.push(fingerprint);
-      });
-    }
+      if (filter.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) matching.push(found[i].fingerprint);
+    });
     return { segments: await storeTombstones(index, snapshot.manifest, matching, signal) };
   });
 }

@@ -5,9 +5,10 @@ import type { Manifest } from "../commit/manifest.js";
 import type { Embedder } from "../embedding/embedder.js";
 import type { Metric } from "../engine/config.js";
 import type { CompiledFilter } from "../filter.js";
-import { readItems } from "../search/read-items.js";
+import { forEachItem } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { decodeContents, recordMetadataJson } from "../segment/row.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { storeTombstones } from "./delete.js";
@@ -17,9 +18,6 @@ import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type CheckedItem, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, storePacked } from "./upsert.js";
-
-/** Stored items that are compared at a time. */
-const comparedTogether = 1000;
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
@@ -52,7 +50,11 @@ export async function upsertAsOf(
       changed = now;
     }
     const matches = (await matching?.in(snapshot)) ?? [];
-    deleted = matches.filter((fingerprint) => !own.has(keyOf(fingerprint)));
+    const others: Uint8Array[] = [];
+    await forEachYielding(matches.length, (i) => {
+      if (!own.has(keyOf(matches[i]))) others.push(matches[i]);
+    });
+    deleted = others;
     return store(index, snapshot, { packed, deleted }, signal);
   });
   const stored = changed.length;
@@ -107,14 +109,11 @@ async function changedItems(
     const isComparable = hasVectors || item.vector === undefined;
     return ref === null || !isComparable ? [] : [{ item, ref }];
   });
-  for (let start = 0; start < known.length; start += comparedTogether) {
-    const some = known.slice(start, start + comparedTogether);
-    const refsOfSome = some.map(({ ref }) => ref);
-    const stored = await readItems(refsOfSome, include, { rawMetadata: true });
-    some.forEach(({ item }, i) => {
-      if (isEqual(item, stored[i], index.config.metric)) unchanged.add(item);
-    });
-  }
+  const refsOfKnown = known.map(({ ref }) => ref);
+  await forEachItem(refsOfKnown, include, (stored, i) => {
+    const { item } = known[i];
+    if (isEqual(item, stored, index.config.metric)) unchanged.add(item);
+  });
   return items.filter((item) => !unchanged.has(item));
 }
 

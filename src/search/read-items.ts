@@ -38,6 +38,23 @@ export async function readItems(
   return items;
 }
 
+/**
+ * Visits the items at these refs in their order, with their metadata as text. Few enough to be held are in memory at a time, and
+ * other work runs in between.
+ */
+export async function forEachItem(
+  refs: readonly RowRef[],
+  include: ReadonlySet<ItemField>,
+  visit: (item: StoredItem & RawMetadata, i: number) => void,
+): Promise<void> {
+  for (let start = 0; start < refs.length;) {
+    const some: StoredItem[] = [];
+    await readSome(some, refs.slice(start, start + rowsTogether), include, { rawMetadata: true });
+    await forEachYielding(some.length, (i) => visit(some[i], start + i), largeTogether);
+    start += some.length;
+  }
+}
+
 /** Adds the next of the items of these rows: those that are read together. */
 export async function readSome(
   items: StoredItem[],
