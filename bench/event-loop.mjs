@@ -1,7 +1,7 @@
 // npm run bench:event-loop -- [items] [dimension]
 //
 // How long the event loop is held while Sealdex works: an upsert of 5,000 vectors, a compaction, a training, a batch of
-// queries, on local disk. Vectors are synthetic, 60,000 x 784 unless said otherwise. Prints Markdown.
+// queries, lists of ids, on local disk. Vectors are synthetic, 60,000 x 784 unless said otherwise. Prints Markdown.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
@@ -40,6 +40,14 @@ await measure("a batch of 1,000 queries", async () => {
   const queryVectors = Array.from({ length: 1000 }, (_, i) => vectorOf((i * 7919) % count));
   await index.query({ queryVectors, topK: 10, nProbes: 0 });
 });
+await measure("100 pages of 1,000 ids", async () => {
+  let after;
+  for (let page = 0; page < 100; page++) {
+    const ids = await index.listIds({ limit: 1000, ...(after !== undefined && { after }) });
+    after = ids.at(-1) ?? after;
+  }
+});
+await measure("all ids", () => index.listIds());
 await measure("deletion of 10,000", () =>
   index.delete({ ids: Array.from({ length: 10_000 }, (_, i) => `${i}`) }),
 );
