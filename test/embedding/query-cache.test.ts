@@ -1,0 +1,42 @@
+/** Vectors of recent queries: the same text is embedded once, and few long vectors are kept. */
+
+import { expect, test } from "vitest";
+import { QueryCache } from "../../src/embedding/query-cache.js";
+
+function newCache(dimension: number) {
+  const cache = new QueryCache();
+  const embedded: string[] = [];
+  const ask = (text: string) =>
+    cache.get(text, async () => {
+      embedded.push(text);
+      return new Float32Array(dimension);
+    });
+  return { ask, embedded };
+}
+
+test.each([
+  [16, 256],
+  [1024, 256],
+  [8192, 32],
+])("of vectors of %i numbers the last %i are kept", async (dimension, kept) => {
+  const { ask, embedded } = newCache(dimension);
+  for (let i = 0; i <= kept; i++) await ask(`${i}`);
+  embedded.length = 0;
+  for (let i = kept; i > 0; i--) await ask(`${i}`);
+  expect(embedded).toEqual([]);
+  await ask("0");
+  expect(embedded).toEqual(["0"]);
+});
+
+test("the same text is embedded once, and again after a failure or if it is long", async () => {
+  const { ask, embedded } = newCache(2);
+  await Promise.all([ask("a"), ask("a")]);
+  expect(embedded).toEqual(["a"]);
+  const cache = new QueryCache();
+  await expect(cache.get("a", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
+  expect(await cache.get("a", async () => [1])).toEqual([1]);
+  const long = "x".repeat(2001);
+  await ask(long);
+  await ask(long);
+  expect(embedded).toEqual(["a", long, long]);
+});
