@@ -9,9 +9,13 @@ import { withEncoding } from "./encoding.js";
 import { type BlockOrder, liveBlocks, type RowSets } from "./live-blocks.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 /** Rows per batch: each is a few objects, and more of them make the garbage collector hold the event loop. */
 export const batchRowsMax = 2 ** 16;
+
+/** Records that are revised between two looks at the clock: of 64 KiB, a few milliseconds. */
+const revisedTogether = 8;
 
 /** The model by whose lists rows are grouped, and its name; neither: they are not grouped. */
 export interface TargetModel {
@@ -80,7 +84,7 @@ export async function* liveRowBatches(
     readers.set(segment, forward);
     const places = found.kept.map((row) => block.firstRow + row);
     const [records, contents] = await Promise.all(forward.map((read) => read(places)));
-    const revised = change === undefined ? records : records.map((record) => record && change.revise(record));
+    const revised = change === undefined ? records : await revisedRecords(records, change);
     found.fingerprints.forEach((fingerprint, i) => {
       const record = revised[i];
       if (record === null) return;
@@ -96,4 +100,15 @@ export async function* liveRowBatches(
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}
+
+/** A block may hold thousands of records, each of which is parsed and written again. */
+async function revisedRecords(
+  records: readonly (Uint8Array | null)[],
+  change: RowChange,
+): Promise<(Uint8Array | null)[]> {
+  const revised: (Uint8Array | null)[] = [];
+  const revise = (record: Uint8Array | null) => record && change.revise(record);
+  await forEachYielding(records.length, (i) => revised.push(revise(records[i])), revisedTogether);
+  return revised;
 }

@@ -1,6 +1,7 @@
 /** The API keys that were issued: one record per key in the configuration location, which several processes may share. */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
+import { yieldIfDue } from "sealdex/wire";
 import { LastUses } from "./last-uses.js";
 import { encodeKeyText, isKeyId, newKeyText } from "./key-text.js";
 import { type KeyDetails, type KeyRecord, RecordKeys, recordKey, recordsPrefix } from "./key-record.js";
@@ -58,6 +59,7 @@ export class KeyStore {
           else records.push(record);
         }),
       );
+      await yieldIfDue();
     }
     records.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     return { records, unknown: unknown.sort() };
