@@ -7,7 +7,7 @@ import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { type CheckedQuery, nearest } from "../search/query.js";
 import { readItems } from "../search/read-items.js";
-import { searchText, type FoundByText } from "../search/search-text.js";
+import { type FoundByText, type RankedRows, searchText } from "../search/search-text.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { fuse, type Fusion } from "../text/fusion.js";
 import { highlights } from "../text/highlights.js";
@@ -122,7 +122,7 @@ export async function answerWords(
   });
 }
 
-function onlyWords({ rows, scores }: FoundByText): Ranked[] {
+function onlyWords({ rows, scores }: RankedRows): Ranked[] {
   return rows.map((ref, i) => ({ ref, score: scores[i], sides: { words: scores[i] } }));
 }
 
@@ -138,8 +138,9 @@ async function byBoth(
   { vector, byWords, checked: { fusion, options } }: BothSides,
 ): Promise<Ranked[]> {
   const topK = options.topK === 0 ? 0 : Math.max(candidatesMin, options.topK);
-  const vectors = await searchByVector(index, snapshot, vector, { ...options, topK });
+  const nearby = await searchByVector(index, snapshot, vector, { ...options, topK });
   const words = await byWords(topK);
+  const vectors = only(nearby, words.allows);
   const firsts = new Map<RowRef["segment"], number>();
   let count = 0;
   for (const segment of snapshot.segments) {
@@ -165,13 +166,18 @@ async function byBoth(
   });
 }
 
+function only({ rows, scores }: RankedRows, allows: FoundByText["allows"]): RankedRows {
+  const isAllowed = rows.map(allows);
+  return { rows: rows.filter((_, i) => isAllowed[i]), scores: scores.filter((_, i) => isAllowed[i]) };
+}
+
 /** The nearest rows; their scores are distances. */
 async function searchByVector(
   index: OpenIndex,
   snapshot: Snapshot,
   vector: Vector,
   options: CheckedQuery,
-): Promise<FoundByText> {
+): Promise<RankedRows> {
   const { metric } = index.config;
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");

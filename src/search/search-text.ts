@@ -8,6 +8,7 @@ import { type Bm25Parameters, inverseDocumentFrequency, lengthNorm } from "../en
 import { MaxScoreScan, type WeightedCursor } from "../engine/max-score.js";
 import { PostingCursor } from "../engine/posting-cursor.js";
 import type { CompiledFilter } from "../filter.js";
+import { hasRow } from "../segment/row-bits.js";
 import {
   loadCursor,
   loadTextRows,
@@ -21,7 +22,7 @@ import { type LiveTexts, loadTexts, openedTexts } from "./live-texts.js";
 import { findMatches } from "./matches.js";
 import { findTerms, type FoundTerms } from "./query-terms.js";
 import { mergePrefix } from "./merge-prefix.js";
-import type { RowRef, Snapshot } from "./snapshot.js";
+import type { OpenSegment, RowRef, Snapshot } from "./snapshot.js";
 import { acceptedRows } from "./text-conditions.js";
 
 export interface TextSearch {
@@ -34,9 +35,14 @@ export interface TextSearch {
 }
 
 /** Best first. */
-export interface FoundByText {
+export interface RankedRows {
   readonly rows: readonly RowRef[];
   readonly scores: readonly number[];
+}
+
+export interface FoundByText extends RankedRows {
+  /** Whether a live row that matches the filter has all that the query requires, and nothing that it excludes. */
+  allows(row: RowRef): boolean;
 }
 
 /** Rows scored between two looks at the clock. */
@@ -51,7 +57,7 @@ interface Scored {
 
 export async function searchText(snapshot: Snapshot, search: TextSearch): Promise<FoundByText> {
   const { query, topK, filter, parameters, signal } = search;
-  if (topK === 0 || snapshot.segments.length === 0) return { rows: [], scores: [] };
+  if (topK === 0 || snapshot.segments.length === 0) return { rows: [], scores: [], allows: () => false };
   const matches = filter && (await findMatches(snapshot, filter));
   const texts = openedTexts(snapshot) ?? (await loadTexts(snapshot));
   const terms = await findTerms(snapshot, texts, query);
@@ -63,12 +69,16 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
   const segments = isWarm ? opened : await Promise.all(opened.map(async (segment) => segment));
   const best = new BestRows(topK);
   const norm = lengthNorm(parameters, texts.corpus);
+  const isLimited = query.required.length + query.excluded.length > 0;
+  const limits = new Map<OpenSegment, Uint32Array | undefined>();
   for (const [number, open] of segments.entries()) {
-    if (open === undefined || open instanceof Promise) continue;
+    if (open instanceof Promise || (open === undefined && !isLimited)) continue;
     signal?.throwIfAborted();
     const { segment } = texts.segments[number];
     const matching = matches?.rows.get(segment)?.bits;
     const accepted = await acceptedRows(query, texts, number, terms, matching);
+    if (isLimited) limits.set(segment, accepted);
+    if (open === undefined) continue;
     const scan = new MaxScoreScan(open.cursors, { ...open.rows, segment: number, accepted, norm }, best);
     for (let end = rowsTogether; scan.scan(end); end += rowsTogether) await yieldIfDue();
   }
@@ -76,6 +86,12 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
   return {
     rows: found.map(({ segment, row }) => ({ segment: texts.segments[segment].segment, row })),
     scores: found.map(({ score }) => score),
+    allows({ segment, row }) {
+      // A segment without texts has nothing that is required, and nothing that is excluded.
+      if (isLimited && !limits.has(segment)) return query.required.length === 0;
+      const rows = limits.get(segment);
+      return rows === undefined || hasRow(rows, row);
+    },
   };
 }
 

@@ -145,6 +145,21 @@ describe("a query by words", () => {
     ]);
   });
 
+  test.each([
+    ["an excluded word", "mill -heron", ["mill", "nothing", "weir"]],
+    ["an excluded word alone", "-heron", ["mill", "nothing", "weir"]],
+    ["a required word", "mill +weir", ["heron", "weir"]],
+    ["a required word that nobody has", "mill +zebra", []],
+    ["an excluded phrase", 'mill -"grey heron"', ["mill", "nothing", "weir"]],
+  ])("%s holds for what vectors find, too", async (_, queryText, expected) => {
+    const { index } = await newPassages();
+    // In a segment of its own, without a word.
+    await index.upsert([{ id: "silent", vector: [5, 5, 5, 5] }]);
+    const found = ids(await index.query({ queryText, queryVector: [0, 1, 0, 0] }));
+    const silent = queryText.includes("+") ? [] : ["no contents", "silent"];
+    expect(found.toSorted()).toEqual([...expected, ...silent].toSorted());
+  });
+
   test("rejects what cannot be right, and an index without words", async () => {
     const { index } = await newPassages();
     const invalid = { code: "invalid_request" };
