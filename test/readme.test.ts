@@ -78,3 +78,12 @@ test("the library's calls work as shown", async () => {
   expect(matches).toEqual([{ id: "1", distance: expect.any(Number), metadata: { year: 1999 } }]);
   expect(lists.map((list) => list.length)).toEqual([1, 1]);
 });
+
+test("a question with a number finds the item that has it, and says where", async () => {
+  const printed = await run(`${blocks[2]}\n${blocks[3]}\nconsole.log(JSON.stringify(answers));`);
+  const [{ contents, highlights }] = JSON.parse(printed) as {
+    contents: string;
+    highlights: { start: number; end: number }[];
+  }[];
+  expect(highlights.map(({ start, end }) => contents.slice(start, end))).toContain("E1047");
+});
