@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, openLocation } from "../../src/core.js";
+import { mediaType } from "../../src/wire.js";
 import type { Limits } from "../../server/src/limits.js";
 import { type Answer, type RunningService, startService } from "./service.js";
 
@@ -47,7 +48,7 @@ async function send(
 ): Promise<Answer> {
   const response = await fetch(service.baseUrl + path, {
     method,
-    headers: { "Content-Type": "application/json", ...headers },
+    headers: { "Content-Type": "application/json", Accept: mediaType, ...headers },
     ...(body && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
@@ -229,7 +230,7 @@ test("the library's client reports a forbidden call as such", async () => {
 });
 
 async function raw(headers: Record<string, string>, path = "/v1/indexes/list"): Promise<Response> {
-  return fetch(service.baseUrl + path, { headers });
+  return fetch(service.baseUrl + path, { headers: { Accept: mediaType, ...headers } });
 }
 
 test("a key, and an address, may send so many requests per minute", async () => {

@@ -1,7 +1,7 @@
 /** What the service tells about itself: metrics, trainings, request ids. */
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
+import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { Metrics } from "../../server/src/metrics.js";
 import { type RunningService, startService } from "./service.js";
 
@@ -179,8 +179,9 @@ test("the training of an index is seen while it runs, by those that may use the 
   expect(await status({ "X-API-Key": rootKey })).toEqual(idle);
   expect(valueOf(await scrape(), 'sealdex_training_seconds_count{result="done"}')).toBe(1);
 
-  const failed = await service.post("/v1/indexes/train", { ...address, n_lists: 5000 });
-  expect(failed.status).toBe(422);
+  beforeCreate = () => Promise.reject(new SealdexError("storage_unavailable", "full"));
+  const failed = await service.post("/v1/indexes/train", { ...address, n_lists: 5 });
+  expect(failed.status).toBe(503);
   expect(valueOf(await scrape(), 'sealdex_training_seconds_count{result="failed"}')).toBe(1);
   expect(await status({ "X-API-Key": rootKey })).toEqual(idle);
 });
