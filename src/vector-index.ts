@@ -175,7 +175,9 @@ export interface MemoryUse {
   /** Opened blocks of this client, and how much they may be. */
   readonly cacheBytes: number;
   readonly cacheBytesMax: number;
-  /** How often opened blocks were looked up, and how many of these lookups had to read from storage. */
+  /**
+   * How often opened blocks were looked up, and how many of these lookups had to read from storage. A warm query may look none up.
+   */
   readonly cacheLookups: number;
   readonly cacheMisses: number;
 }
@@ -189,7 +191,7 @@ export interface TrainingProgress {
 }
 
 export interface TrainOptions extends CallOptions {
-  /** Inverted lists; must not exceed the item count. Default: the index's number, as far as the items support it. */
+  /** Inverted lists, at most one per item. Default: the index's number, as far as the items support it. */
   readonly nLists?: number;
   /** Called now and then, at most every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;

@@ -671,11 +671,6 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         "invalid_request",
         /ids.*filter/,
       ],
-      "more lists than items": [
-        (index) => index.train({ nLists: 4 }),
-        "invalid_request",
-        /at most the 3 items.*got 4/,
-      ],
     };
 
     test.each(Object.entries(wrong))(
@@ -691,6 +686,16 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         expect(await index.count()).toBe(3);
       },
     );
+
+    test("trains with as many lists as there are items at most, and an empty index not at all", async () => {
+      const { index } = await newIndex(three);
+      await index.train({ nLists: 4 });
+      expect(await index.describe()).toMatchObject({ trained: true, nLists: 3 });
+      expect(await index.query({ queryVector: [1, 2], topK: 3, nProbes: 3 })).toHaveLength(3);
+      const { index: empty } = await newIndex([]);
+      await empty.train({ nLists: 4 });
+      expect(await empty.describe()).toMatchObject({ trained: false });
+    });
 
     test("refuses an upsert whole: nothing of it is stored", async () => {
       const { index } = await newIndex(three);

@@ -54,9 +54,11 @@ test("the limit is a share of the machine's memory, or what the client says; des
   const { rssBytes, kernelBytes, cacheBytes } = (await index.describe()).memory;
   expect(cacheBytes).toBeGreaterThan(500 * 16 * 4);
   expect(kernelBytes).toBeGreaterThan(empty.kernelBytes);
+  await index.get(["7"]);
   const cold = (await index.describe()).memory;
   expect(cold.cacheMisses).toBeGreaterThan(empty.cacheMisses);
   await index.query({ queryVector: Array.from({ length: 16 }, () => 1), topK: 3 });
+  await index.get(["7"]);
   const warm = (await index.describe()).memory;
   expect(warm.cacheMisses).toBe(cold.cacheMisses);
   expect(warm.cacheLookups).toBeGreaterThan(cold.cacheLookups);
