@@ -4,7 +4,7 @@ import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js"
 import { type Image, isImage, isImageUrl } from "../embedding/image.js";
 import { distanceOf } from "../engine/metric.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { type CheckedQuery, nearest } from "../search/query.js";
 import { readItems } from "../search/read-items.js";
 import { type FoundByText, type RankedRows, searchText } from "../search/search-text.js";
@@ -80,22 +80,25 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
 
 /** What is not read from storage. */
 const sideFields: readonly unknown[] = ["scores", "highlights"];
-const fusionMethods: readonly unknown[] = ["automatic", "rank", "scores"];
 const rankMax = 10_000;
 
+type FusionBy<M extends Fusion["method"]> = Extract<Fusion, { readonly method: M }>;
+const fusionOptions = {
+  automatic: optionNames<FusionBy<"automatic">>("fusion", { method: true }),
+  rank: optionNames<FusionBy<"rank">>("fusion", { method: true, k: true, alpha: true }),
+  scores: optionNames<FusionBy<"scores">>("fusion", { method: true, alpha: true }),
+};
+
 function checkFusion(fusion: Fusion = { method: "automatic" }): Fusion {
-  if (typeof fusion !== "object" || fusion === null || !fusionMethods.includes(fusion.method)) {
+  if (typeof fusion !== "object" || !Object.keys(fusionOptions).includes(fusion?.method)) {
     throw invalid("fusion: expected an object whose method is automatic, rank or scores");
   }
-  const { alpha = 0, k = 0, method, ...others } = { alpha: undefined, k: undefined, ...fusion };
+  checkOptions(fusion, fusionOptions[fusion.method]);
+  const { alpha = 0, k = 0 } = { alpha: undefined, k: undefined, ...fusion };
   const isShare = typeof alpha === "number" && alpha >= 0 && alpha <= 1;
   if (!isShare) throw invalid("fusion.alpha: expected a number from 0 to 1");
   const isRank = typeof k === "number" && k >= 0 && k <= rankMax;
   if (!isRank) throw invalid(`fusion.k: expected a number from 0 to ${rankMax}`);
-  const taken = { automatic: 1, scores: 2, rank: 3 }[method];
-  if (Object.keys(fusion).length > taken || Object.keys(others).length > 0) {
-    throw invalid(`fusion: expected no property that the method ${method} does not take`);
-  }
   return { ...fusion };
 }
 

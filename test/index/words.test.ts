@@ -178,6 +178,21 @@ describe("a query by words", () => {
     await expect(index.query({ queryText: "weir", signal })).rejects.toThrow("enough");
   });
 
+  test.each([
+    [{ method: "best" }, "method"],
+    [{ method: "automatic", alpha: 0.5 }, "alpha"],
+    [{ method: "scores", k: 60 }, '"k"'],
+    [{ method: "rank", k: -1 }, "fusion.k"],
+    [{ method: "rank", weight: 1 }, '"weight"'],
+  ])("rejects a fusion that its method does not take: %o", async (fusion, named) => {
+    const { index } = await newPassages();
+    const query = index.query({ queryText: "weir", queryVector: [1, 2, 3, 4], fusion: fusion as never });
+    await expect(query).rejects.toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining(named) as string,
+    });
+  });
+
   test("finds nothing in an empty index, nor with topK 0", async () => {
     const { index } = await newIndex();
     expect(await index.query({ queryText: "weir" })).toEqual([]);
