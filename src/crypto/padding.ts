@@ -1,8 +1,8 @@
 /**
  * Padding of a block before it is sealed, so that its length tells little about what is in it: to the lengths of
  * Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with PURBs", PETS 2019).
- * Each doubling has 16 lengths from 256 bytes to 64 KiB and 32 from there to 4 GiB. A block grows by at most 12 %, on
- * average by 2 % up to 64 KiB and by 1 % beyond.
+ * Each doubling has 16 lengths from 256 bytes to 64 KiB and 32 from there to 4 GiB. Besides the four
+ * bytes of their number, the zeros are at most 12 % of a block, on average 2 % up to 64 KiB and 1 % beyond.
  *
  * A padded block is the plaintext, zeros, and how many zeros there are, as a u32.
  */

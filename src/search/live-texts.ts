@@ -1,13 +1,14 @@
 /** What BM25 sums up over the live rows of a snapshot: how many texts there are, how long they are, how many have a term. */
 
 import type { Corpus } from "../engine/bm25.js";
-import { endOfRows, type PostingCursor } from "../engine/posting-cursor.js";
+import type { PostingCursor } from "../engine/posting-cursor.js";
 import type { PostingList } from "../engine/postings.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import { allRows, hasRow, removeRows, rowsIn } from "../segment/row-bits.js";
 import { findTerm, loadCursor, loadTextRows } from "../segment/term-reader.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { hiddenRows } from "./hidden-rows.js";
+import { forEachRow } from "./posting-rows.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
 /** A segment with texts. */
@@ -58,10 +59,9 @@ export async function loadTerm(snapshot: Snapshot, texts: LiveTexts, term: strin
 /** How many rows of a cursor are live. */
 async function countLive(cursor: PostingCursor, live: Uint32Array): Promise<number> {
   let count = 0;
-  for (cursor.advance(0); cursor.row !== endOfRows; cursor.advance(cursor.row + 1)) {
-    if (hasRow(live, cursor.row)) count++;
-    if ((cursor.row & 0xfff) === 0) await yieldIfDue();
-  }
+  await forEachRow(cursor, (row) => {
+    if (hasRow(live, row)) count++;
+  });
   return count;
 }
 

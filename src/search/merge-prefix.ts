@@ -1,11 +1,12 @@
 /** A prefix of a query as one term, whose occurrences are those of all terms that begin so. */
 
-import { endOfRows, PostingCursor } from "../engine/posting-cursor.js";
+import { PostingCursor } from "../engine/posting-cursor.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
+import { Uint32List } from "../engine/uint32-list.js";
 import { hasRow } from "../segment/row-bits.js";
 import { loadCursor, loadTextRows } from "../segment/term-reader.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { LiveTexts, TextSegment } from "./live-texts.js";
+import { forEachRow } from "./posting-rows.js";
 
 export interface MergedPrefix {
   /** Live rows that have one of the terms. */
@@ -34,7 +35,7 @@ export async function mergePrefix(
       continue;
     }
     const frequencies = await sumFrequencies(segment, lists);
-    const own = Uint32Array.from([...frequencies.keys()].filter((row) => frequencies[row] > 0));
+    const own = rowsWithAny(frequencies);
     for (const row of own) if (segment.live === undefined || hasRow(segment.live, row)) rows++;
     const { lengths } = await loadTextRows(segment.segment.reader);
     merged.push(encode(own, frequencies, lengths));
@@ -54,12 +55,17 @@ async function sumFrequencies({ segment }: TextSegment, lists: readonly PostingL
   const frequencies = new Uint32Array(reader.footer.rows);
   for (const list of lists) {
     const cursor = await loadCursor(reader, list);
-    for (cursor.advance(0); cursor.row !== endOfRows; cursor.advance(cursor.row + 1)) {
-      frequencies[cursor.row] += cursor.frequency;
-    }
-    await yieldIfDue();
+    await forEachRow(cursor, (row) => {
+      frequencies[row] += cursor.frequency;
+    });
   }
   return frequencies;
+}
+
+function rowsWithAny(frequencies: Uint32Array): Uint32Array {
+  const rows = new Uint32List();
+  for (let row = 0; row < frequencies.length; row++) if (frequencies[row] > 0) rows.push(row);
+  return rows.view();
 }
 
 /** As postings are stored, without positions. */

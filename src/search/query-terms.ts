@@ -67,10 +67,7 @@ async function expand(
   const found = await Promise.all(
     segments.map(({ segment }) => findPrefix(segment.reader, bytes, expandableMax)),
   );
-  const sorted = found
-    .flat()
-    .map((each) => each.term)
-    .sort((a, b) => Buffer.compare(a, b));
+  const sorted = found.flat().sort((a, b) => Buffer.compare(a, b));
   const names = new Set(sorted.map((each) => Buffer.from(each).toString("utf8")));
   const live: string[] = [];
   for (const name of names) {

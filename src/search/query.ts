@@ -37,47 +37,44 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
 }
 
 /** The matches of each vector, layout (queries, dimension), over one snapshot. */
-export async function query(
+export function query(
   searcher: Searcher,
   snapshot: Snapshot,
   vectors: Float32Array,
   dimension: number,
   options: CheckedQuery,
 ): Promise<Match[][]> {
-  const { filter, topK } = options;
   const count = vectors.length / dimension;
   const each = Array.from({ length: count }, (_, i) => vectors.subarray(i * dimension, (i + 1) * dimension));
-  if (topK === 0 || snapshot.segments.length === 0) return each.map(() => []);
-  const matches = filter && (await findMatches(snapshot, filter));
-  if (matches?.count === 0) return each.map(() => []);
-  const { model } = snapshot;
-  if (model === undefined) {
-    return searchAll({ searcher, snapshot, trained: undefined, matches }, each, options);
-  }
-  return searcher.withTrained(model, (trained) =>
-    searchAll({ searcher, snapshot, trained, matches }, each, options),
-  );
+  const search = (scope: SearchScope) => searchAll(scope, each, options);
+  return searchMatches(searcher, snapshot, options, search, () => each.map(() => []));
 }
 
 /** The nearest rows of one vector. */
-export async function nearest(
+export function nearest(
   searcher: Searcher,
   snapshot: Snapshot,
   vector: Float32Array,
   options: CheckedQuery,
 ): Promise<Found> {
-  const nothing = { candidates: [], rows: [] };
-  const { filter, topK } = options;
-  if (topK === 0 || snapshot.segments.length === 0) return nothing;
+  const search = (scope: SearchScope) => searchOne(scope, vector, options);
+  return searchMatches(searcher, snapshot, options, search, () => ({ candidates: [], rows: [] }));
+}
+
+/** What `search` finds among the rows that match the filter; `nothing` if there are none, or none is asked for. */
+async function searchMatches<T>(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  { filter, topK }: CheckedQuery,
+  search: (scope: SearchScope) => Promise<T>,
+  nothing: () => T,
+): Promise<T> {
+  if (topK === 0 || snapshot.segments.length === 0) return nothing();
   const matches = filter && (await findMatches(snapshot, filter));
-  if (matches?.count === 0) return nothing;
+  if (matches?.count === 0) return nothing();
   const { model } = snapshot;
-  if (model === undefined) {
-    return searchOne({ searcher, snapshot, trained: undefined, matches }, vector, options);
-  }
-  return searcher.withTrained(model, (trained) =>
-    searchOne({ searcher, snapshot, trained, matches }, vector, options),
-  );
+  if (model === undefined) return search({ searcher, snapshot, trained: undefined, matches });
+  return searcher.withTrained(model, (trained) => search({ searcher, snapshot, trained, matches }));
 }
 
 /** Results of queries that run together, in all. */

@@ -1,11 +1,12 @@
 /** Which rows of a segment have a term, a phrase or a prefix: what a query by words requires or excludes. */
 
 import { endOfRows, type PostingCursor } from "../engine/posting-cursor.js";
-import { addRow, addRows, allRows, keepRows, noRows, removeRows } from "../segment/row-bits.js";
+import { addRow, allRows, keepRows, noRows, removeRows } from "../segment/row-bits.js";
 import { loadCursor } from "../segment/term-reader.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { Condition, TextQuery } from "../text/text-query.js";
 import type { LiveTexts } from "./live-texts.js";
+import { forEachRow } from "./posting-rows.js";
 import type { FoundTerms } from "./query-terms.js";
 
 /** The rows of segment `number` that a query may find, as bits, of those that match its filter; undefined: all. */
@@ -40,16 +41,13 @@ async function rowsThatMeet(
     const list = terms.term(term).lists[number];
     return list && (await loadCursor(reader, list));
   };
-  if (condition.kind === "prefix") {
-    for (const term of terms.expanded(condition)) {
+  if (condition.kind !== "phrase") {
+    const any = condition.kind === "prefix" ? terms.expanded(condition) : [condition.term];
+    for (const term of any) {
       const cursor = await cursorOf(term);
-      if (cursor !== undefined) addRows(bits, await rowsOf(cursor, bits.length));
+      if (cursor !== undefined) await forEachRow(cursor, (row) => addRow(bits, row));
     }
     return bits;
-  }
-  if (condition.kind === "term") {
-    const cursor = await cursorOf(condition.term);
-    return cursor === undefined ? bits : rowsOf(cursor, bits.length);
   }
   const cursors: PostingCursor[] = [];
   for (const { term } of condition.terms) {
@@ -62,15 +60,6 @@ async function rowsThatMeet(
   for (let row = commonRow(cursors, 0); row !== endOfRows; row = commonRow(cursors, row + 1)) {
     await yieldIfDue();
     if (isPhrase(cursors, offsets)) addRow(bits, row);
-  }
-  return bits;
-}
-
-async function rowsOf(cursor: PostingCursor, words: number): Promise<Uint32Array> {
-  const bits = new Uint32Array(words);
-  for (cursor.advance(0); cursor.row !== endOfRows; cursor.advance(cursor.row + 1)) {
-    addRow(bits, cursor.row);
-    if ((cursor.row & 0xfff) === 0) await yieldIfDue();
   }
   return bits;
 }

@@ -19,8 +19,9 @@ export interface GatheredTerms extends PostingTable {
   readonly lengths: Uint32Array;
 }
 
-/** Rows analyzed, or postings sorted, in a piece of work of a few milliseconds. */
+/** Rows and their bytes that are analyzed, or postings that are sorted, in a piece of work of a few milliseconds. */
 const rowsTogether = 64;
+const bytesTogether = 2 ** 16;
 const postingsTogether = 2 ** 17;
 
 export function* gatherTerms(rows: readonly Row[], termsOf: TermsOf): Work<GatheredTerms> {
@@ -32,8 +33,13 @@ export function* gatherTerms(rows: readonly Row[], termsOf: TermsOf): Work<Gathe
   const frequencies = new Uint32List();
   const positions = new Uint32List();
   const positionEnds = new Uint32List();
+  let bytes = 0;
   for (const [row, stored] of rows.entries()) {
-    if (row % rowsTogether === rowsTogether - 1) yield;
+    if (row % rowsTogether === rowsTogether - 1 || bytes >= bytesTogether) {
+      yield;
+      bytes = 0;
+    }
+    bytes += stored.record.length + (stored.contents?.length ?? 0);
     const text = termsOf(stored);
     if (text === undefined) continue;
     lengths[row] = text.length;

@@ -38,7 +38,6 @@ export interface Grouped {
 /** The bytes of a segment, and what a reader must know before it reads them. */
 export interface SealedSegment {
   readonly bytes: Uint8Array;
-  readonly header: Uint8Array;
   readonly rows: number;
   /** Number of sealed blocks, including the footer, which is the last one. */
   readonly blocks: number;
@@ -153,7 +152,7 @@ export function* writeSegment(
   });
   const footerLength = seal(footer);
   const bytes = yield* join(parts);
-  return { bytes, header: sealer.header, rows: rows.length, blocks: sealer.blocks, footerLength };
+  return { bytes, rows: rows.length, blocks: sealer.blocks, footerLength };
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */

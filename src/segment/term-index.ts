@@ -3,15 +3,11 @@
 import { PostingStream } from "../engine/postings.js";
 import type { Work } from "../engine/work.js";
 import { gatherTerms, type GatheredTerms, type TermsOf } from "./gather-terms.js";
+import type { TextSums } from "./footer.js";
 import type { Row } from "./row.js";
 import { type EncodedTerms, encodeTerms } from "./term-dictionary.js";
 
-export interface EncodedTermIndex {
-  /** Rows that have a text, and the sum of their lengths. */
-  readonly texts: number;
-  readonly length: number;
-  /** Bytes of each length. */
-  readonly lengthBytes: number;
+export interface EncodedTermIndex extends TextSums {
   readonly lengths: readonly EncodedLengths[];
   readonly postings: readonly Uint8Array[];
   readonly dictionary: readonly EncodedTerms[];

@@ -16,13 +16,6 @@ export interface TextRows extends CachedValue {
   readonly ties: Uint32Array;
 }
 
-/** A term and its postings in one segment. */
-export interface FoundTerm {
-  /** In UTF-8. */
-  readonly term: Uint8Array;
-  readonly list: PostingList;
-}
-
 const textRowsKey = namedKey<TextRows>("text rows");
 
 /** The lengths of the texts of all rows, if they are open. */
@@ -63,21 +56,21 @@ export async function findTerm(reader: SegmentReader, term: Uint8Array): Promise
   return page.find(term);
 }
 
-/** The terms that begin with these bytes, at most `limit`. */
+/** The terms that begin with these bytes, in UTF-8, at most `limit`. */
 export async function findPrefix(
   reader: SegmentReader,
   prefix: Uint8Array,
   limit: number,
-): Promise<FoundTerm[]> {
+): Promise<Uint8Array[]> {
   const { dictionary } = reader.footer;
-  const found: FoundTerm[] = [];
+  const found: Uint8Array[] = [];
   for (let at = Math.max(0, lastUpTo(dictionary, prefix)); at < dictionary.length; at++) {
     const [page] = await loadPages(reader, [dictionary[at]]);
     for (let i = page.placeOf(prefix); i < page.count; i++) {
       const term = page.term(i);
       const beginsSo = Buffer.compare(term.subarray(0, prefix.length), prefix) === 0;
       if (!beginsSo || found.length === limit) return found;
-      found.push({ term, list: page.list(i) });
+      found.push(term);
     }
   }
   return found;

@@ -22,6 +22,11 @@ export const underscore = 8;
 /** Between groups of three digits. */
 export const comma = 9;
 
+/** Whether a class is one of letters. */
+export function isLetter(kind: number | undefined): boolean {
+  return kind === letter || kind === capital;
+}
+
 const joiners = new Set("-./:@#&+\\~");
 const unspacedScript =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u;

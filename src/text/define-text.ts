@@ -10,13 +10,13 @@ import {
   type TextIndexOptions,
 } from "./text-options.js";
 
-export const textIndexOptions = optionNames<TextIndexOptions>("text", {
+const textIndexOptions = optionNames<TextIndexOptions>("textIndex", {
   analyzer: true,
   textFields: true,
   k1: true,
   b: true,
 });
-export const analyzerOptions = optionNames<AnalyzerOptions>("text.analyzer", {
+const analyzerOptions = optionNames<AnalyzerOptions>("textIndex.analyzer", {
   language: true,
   stemming: true,
   stopWords: true,
@@ -34,8 +34,8 @@ const stopWordsMax = 10_000;
 export function defineText(options: TextIndexOptions): TextDefinition {
   checkOptions(options, textIndexOptions);
   const { analyzer = {}, textFields = { contents: 1 }, k1 = defaultK1, b = defaultB } = options;
-  checkNumber(k1, k1Max, "text.k1");
-  checkNumber(b, 1, "text.b");
+  checkNumber(k1, k1Max, "textIndex.k1");
+  checkNumber(b, 1, "textIndex.b");
   return { analyzer: defineAnalyzer(analyzer), fields: fieldsOf(textFields), k1, b };
 }
 
@@ -43,9 +43,9 @@ function defineAnalyzer(options: AnalyzerOptions): AnalyzerDefinition {
   checkOptions(options, analyzerOptions);
   const { language = "english", stemming = true, stopWords = true } = options;
   if (language !== "none" && !languages.includes(language)) {
-    throw invalid(`text.analyzer.language: expected none or one of ${languages.join(", ")}`);
+    throw invalid(`textIndex.analyzer.language: expected none or one of ${languages.join(", ")}`);
   }
-  if (typeof stemming !== "boolean") throw invalid("text.analyzer.stemming: expected a boolean");
+  if (typeof stemming !== "boolean") throw invalid("textIndex.analyzer.stemming: expected a boolean");
   if (typeof stopWords === "boolean") return { version: 1, language, stemming, stopWords };
   checkStopWords(stopWords);
   return { version: 1, language, stemming, stopWords: [...stopWords] };
@@ -55,28 +55,28 @@ function checkStopWords(words: unknown): void {
   const isList = Array.isArray(words) && words.length <= stopWordsMax;
   if (!isList || !words.every((word) => typeof word === "string" && word !== "" && word.length <= 64)) {
     throw invalid(
-      `text.analyzer.stopWords: expected a boolean, or at most ${stopWordsMax} strings of 1 to 64 characters`,
+      `textIndex.analyzer.stopWords: expected a boolean, or at most ${stopWordsMax} strings of 1 to 64 characters`,
     );
   }
 }
 
 function fieldsOf(weights: Readonly<Record<string, number>>): TextDefinition["fields"] {
   if (typeof weights !== "object" || weights === null || Array.isArray(weights)) {
-    throw invalid("text.textFields: expected an object of weights");
+    throw invalid("textIndex.textFields: expected an object of weights");
   }
   const fields = Object.entries(weights).map(([path, weight]) => ({ path, weight }));
   if (fields.length === 0 || fields.length > fieldsMax) {
-    throw invalid(`text.textFields: expected 1 to ${fieldsMax} fields, got ${fields.length}`);
+    throw invalid(`textIndex.textFields: expected 1 to ${fieldsMax} fields, got ${fields.length}`);
   }
   for (const [i, { path, weight }] of fields.entries()) {
     if (path.length > pathLengthMax || path.split(".").includes("")) {
       throw invalid(
-        `text.textFields: expected contents or dotted paths of at most ${pathLengthMax} characters, field ${i} is none`,
+        `textIndex.textFields: expected contents or dotted paths of at most ${pathLengthMax} characters, field ${i} is none`,
       );
     }
     if (!Number.isInteger(weight) || weight < 1 || weight > weightMax) {
       throw invalid(
-        `text.textFields: expected weights that are integers from 1 to ${weightMax}, field ${i} has another`,
+        `textIndex.textFields: expected weights that are integers from 1 to ${weightMax}, field ${i} has another`,
       );
     }
   }

@@ -32,7 +32,7 @@ export function foldAccents(word: string): string {
     .replace(/[ßæœøđðħıłþ]/g, (character) => foldings[character]);
 }
 
-export function isAscii(text: string): boolean {
+function isAscii(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
   return true;
 }

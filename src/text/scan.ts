@@ -6,6 +6,7 @@ import {
   classOf,
   comma,
   digit,
+  isLetter,
   joiner,
   letter,
   mark,
@@ -192,10 +193,6 @@ export class Scan {
     if ((this.#text.charCodeAt(at) & 0xfc00) !== 0xd800) return 1;
     return (this.#text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
   }
-}
-
-function isLetter(kind: number): boolean {
-  return kind === letter || kind === capital;
 }
 
 function startsRun(kind: number): boolean {

@@ -3,7 +3,17 @@
  * `ERR_ASSERTION` or `sha256` one of each part and one of the whole.
  */
 
-import { apostrophe, capital, classOf, comma, digit, letter, mark, underscore } from "./character-class.js";
+import {
+  apostrophe,
+  capital,
+  classOf,
+  comma,
+  digit,
+  isLetter,
+  letter,
+  mark,
+  underscore,
+} from "./character-class.js";
 import { type Stemmer, termLengthMax } from "./stem.js";
 
 /** A plain word, or parts. Small, since a run is looked up for every word of every text. */
@@ -116,10 +126,6 @@ function lettersBefore(classes: Uint8Array, i: number, start: number): number {
   let count = 0;
   while (count < 2 && i - count > start && isLetter(classes[i - count - 1])) count++;
   return count;
-}
-
-function isLetter(kind: number | undefined): boolean {
-  return kind === letter || kind === capital;
 }
 
 /** Of each code unit; marks, commas within numbers and second halves of pairs have the class of what is before them. */
