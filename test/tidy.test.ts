@@ -50,7 +50,8 @@ const serverTable: Record<string, string> = {
   "last-writes.ts": "http-server.ts fastify sealdex/wire",
   "live-figures.ts": "metrics.ts",
   "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
-  "audit-requests.ts": "audit/ http-server.ts request-end.ts fastify sealdex/core sealdex/wire",
+  "request-address.ts": "fastify sealdex/wire",
+  "audit-requests.ts": "audit/ http-server.ts request-address.ts request-end.ts fastify sealdex/core",
   "rate-limit.ts": "processes/siblings.ts fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core sealdex/wire",
@@ -80,7 +81,7 @@ const serverTable: Record<string, string> = {
   "tracing.ts": "http-server.ts request-end.ts @opentelemetry/api sealdex/core",
   "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
   "authentication.ts":
-    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts fastify sealdex/core sealdex/wire",
+    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts request-address.ts fastify sealdex/core",
   "routes/":
     "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts order-by.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto node:http",
   "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts

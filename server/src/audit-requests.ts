@@ -1,9 +1,9 @@
 /** Records every request that needs an API key in the audit log: the caller, the endpoint, the index, the result. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { addressIn } from "sealdex/wire";
 import type { AuditLog } from "./audit/audit-log.js";
 import type { Server } from "./http-server.js";
+import { addressOf } from "./request-address.js";
 import { whenEnded } from "./request-end.js";
 
 declare module "fastify" {
@@ -39,9 +39,9 @@ function isRecorded({ caller, headers, failureCode, routeOptions }: FastifyReque
 }
 
 function eventOf(request: FastifyRequest, reply: FastifyReply) {
-  const { caller, ip, method, routeOptions, body, params, subjectKey, failureCode, id } = request;
-  const { name, id: key } = (params ?? {}) as { readonly name?: string; readonly id?: string };
-  const index = (addressIn(body).indexName ?? name)?.slice(0, indexNameLengthMax);
+  const { caller, ip, method, routeOptions, params, subjectKey, failureCode, id } = request;
+  const { id: key } = (params ?? {}) as { readonly id?: string };
+  const index = addressOf(request).indexName?.slice(0, indexNameLengthMax);
   return {
     at: new Date().toISOString(),
     ...(caller && { caller: caller.id }),

@@ -2,7 +2,6 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { addressIn } from "sealdex/wire";
 import type { Server } from "./http-server.js";
 import { type Caller, checkIndex, checkScope, type Scope } from "./keys/caller.js";
 import type { FixedKeys } from "./keys/fixed-keys.js";
@@ -12,6 +11,7 @@ import type { Limits } from "./limits.js";
 import type { OpenIndexes } from "./open-indexes.js";
 import type { Siblings } from "./processes/siblings.js";
 import { RateLimit } from "./rate-limit.js";
+import { addressOf } from "./request-address.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -33,7 +33,7 @@ export interface Authentication {
   readonly issued: IssuedKeys | undefined;
 }
 
-/** Checks the requests of `scope` before their bodies are read, and the index that a body names before it is used. */
+/** Checks the requests of `scope` before their bodies are read, and the index that a request names before it is used. */
 export function requireApiKeys(
   scope: Server,
   keys: Authentication,
@@ -57,8 +57,9 @@ export function requireApiKeys(
     await ofKey.take(caller.id, reply, "requests with this API key");
     checkScope(caller, access);
   });
-  scope.addHook("preHandler", async ({ caller, body }) => {
-    const { indexName } = addressIn(body);
+  scope.addHook("preHandler", async (request) => {
+    const { caller } = request;
+    const { indexName } = addressOf(request);
     if (caller !== undefined && indexName !== undefined) checkIndex(caller, indexName);
   });
 }
@@ -104,14 +105,14 @@ export function limitWrongIndexKeys(
   const attempts = new RateLimit("wrong index keys", limits.wrongIndexKeysPerMinuteMax, siblings);
   const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) => `${caller?.id} ${ip} ${indexName}`;
   scope.addHook("preHandler", async (request, reply) => {
-    const { indexName, indexKey } = addressIn(request.body);
+    const { indexName, indexKey } = addressOf(request);
     if (indexName === undefined || indexKey === undefined) return;
     const client = clientOf(request, indexName);
     if (!(await attempts.isExceeded(client)) || indexes.isOpen({ indexName, indexKey })) return;
     await attempts.check(client, reply, "wrong keys for this index");
   });
   scope.addHook("onError", async (request, _reply, error) => {
-    const { indexName } = addressIn(request.body);
+    const { indexName } = addressOf(request);
     if (!(error instanceof SealdexError && error.code === "wrong_index_key") || indexName === undefined)
       return;
     if (await attempts.count(clientOf(request, indexName))) {

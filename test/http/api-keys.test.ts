@@ -288,6 +288,27 @@ test("a client that tries many index keys is refused and raises one alarm; users
   expect(JSON.parse(alarms[0])).toMatchObject({ level: 40, caller: "operator-2", index: address.index_name });
 });
 
+test("keys that are tried on the users of an index count as those of its other requests do", async () => {
+  await service.close();
+  await start({ wrongIndexKeysPerMinuteMax: 5 });
+  const address = await service.newIndex();
+  const path = `/v1/indexes/${encodeURIComponent(address.index_name)}/users`;
+  const root = { "X-API-Key": rootKey };
+  const list = (key: string) => send("GET", path, { ...root, "X-Index-Key": key });
+  const remove = (key: string) =>
+    send("DELETE", `${path}/${"0".repeat(16)}`, { ...root, "X-Index-Key": key });
+  const create = (key: string) => send("POST", path, root, { permissions: ["read"], index_key: key });
+  expect((await list(address.index_key)).status).toBe(200);
+  for (const attempt of [list, remove, create]) {
+    for (let i = 0; i < 2; i++) expect((await attempt(generateKey())).status).toBe(403);
+  }
+  for (const attempt of [list, remove, create]) {
+    expect(await attempt(generateKey())).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+  }
+  expect((await list(address.index_key)).status).toBe(200);
+  expect(lines.filter((line) => line.includes("alarm: many wrong keys for one index"))).toHaveLength(1);
+});
+
 test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
   await service.close();
   await start({ requestsMax: 1, waitingMax: 0 });
