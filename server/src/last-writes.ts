@@ -10,6 +10,7 @@ const namesMax = 10_000;
 const writing = new Set([
   "/v1/indexes/create",
   "/v1/vectors/upsert",
+  "/v1/vectors/upsert_binary",
   "/v1/vectors/update",
   "/v1/vectors/delete",
 ]);

@@ -113,6 +113,26 @@ test("a location that fails is named by a code", async () => {
   });
 });
 
+test("every kind of request that changes items counts as a write", async () => {
+  const index = await service.newIndex();
+  const [vectors_b64, dimension] = [Buffer.alloc(4).toString("base64"), 1];
+  const lastWrite = async () => {
+    const { body } = await service.post("/v1/admin/open-indexes", { names: [index.index_name] });
+    return (body.indexes as { last_write_at: number }[])[0].last_write_at;
+  };
+  for (const [route, change] of Object.entries({
+    upsert: { items: [{ id: "a", vector: [1] }] },
+    upsert_binary: { batch: { ids: ["a"], vectors_b64, dimension } },
+    update: { ids: ["a"], metadata: { n: 1 } },
+    delete: { ids: ["a"] },
+  })) {
+    const before = await lastWrite();
+    while (Date.now() <= before) await new Promise(setImmediate);
+    expect((await service.post(`/v1/vectors/${route}`, { ...index, ...change })).status).toBe(200);
+    expect(await lastWrite(), route).toBeGreaterThan(before);
+  }
+});
+
 test("indexes that are open are described, of others nothing but a write is known", async () => {
   const startedAt = Date.now();
   const open = await service.newIndex();
