@@ -2,7 +2,7 @@
 
 import type { Socket } from "node:net";
 import { STATUS_CODES } from "node:http";
-import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, SealdexError } from "sealdex/core";
 import { encodeError, encodePlainError, invalid, mediaType, statusOfCode } from "sealdex/wire";
 
@@ -43,11 +43,15 @@ function bodyFor({ headers }: FastifyRequest) {
   return headers.accept?.includes(mediaType) === true ? encodeError : encodePlainError;
 }
 
+/** The methods of a route without parameters. A path with a `:` would be read as the pattern of a route, and need not be one. */
+function methodsOf(path: string, server: FastifyInstance): string[] {
+  if (path.includes(":")) return [];
+  return ["GET", "POST", "DELETE"].filter((method) => server.hasRoute({ method, url: path }));
+}
+
 export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
   const [path] = request.url.split("?");
-  const allowed = ["GET", "POST", "DELETE"].filter((method) =>
-    request.server.hasRoute({ method, url: path }),
-  );
+  const allowed = methodsOf(path, request.server);
   if (allowed.length > 0) {
     const error = invalid(`${path}: expected ${allowed.join(" or ")}, got ${request.method}`);
     reply.headers({ Allow: allowed.join(", "), "X-Error-Code": error.code });

@@ -265,6 +265,13 @@ test("embedding models are listed; the documentation is under /v1 too; a path wi
   expect([response.status, response.headers.get("Allow")]).toEqual([405, "POST"]);
 });
 
+test.each(["/:a(", "/v1/:a(b", "/:a(^(a+)+$)", "/v1/keys/:id"])("there is nothing at %s", async (path) => {
+  for (const method of ["GET", "PUT"]) {
+    const response = await fetch(service.baseUrl + path, { method });
+    expect([method, response.status]).toEqual([method, 404]);
+  }
+});
+
 test("deleting with a JSON content type and no body, and an upsert of nothing, are no errors", async () => {
   const index = await service.newIndex();
   expect(await send("/v1/vectors/upsert", { ...index, items: [] })).toMatchObject({ stored: 0 });
