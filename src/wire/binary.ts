@@ -1,10 +1,9 @@
 /** Batches whose vectors are little-endian float32 in base64: a third of the bytes of JSON, and nothing to parse. */
 
 import { checkFloat32, invalid } from "../check-input.js";
-import { SealdexError } from "../errors.js";
 import type { Item } from "../vector-index.js";
-
-type Maybe<T> = T | null | undefined;
+import type { Maybe } from "./address.js";
+import { queriesMax } from "./query.js";
 
 /** Vectors that have been received. */
 export interface VectorRows {
@@ -45,7 +44,8 @@ export async function decodeBinaryItems(body: BinaryItemsBody, pause: Pause): Pr
       throw invalid(`batch.${name}: expected ${ids.length} entries, one for each id, got ${list.length}`);
     }
   }
-  const vectors = await decodeRows(body, pause, ids.length);
+  const count = ids.length;
+  const vectors = await decodeRows(body, pause, { min: count, max: count });
   const items: Item[] = [];
   for (const [i, id] of ids.entries()) {
     if (i % together === 0) await pause();
@@ -57,34 +57,37 @@ export async function decodeBinaryItems(body: BinaryItemsBody, pause: Pause): Pr
 
 /** The vectors of a batch of queries. Throws `invalid_request`. */
 export async function decodeBinaryVectors(body: VectorsBody, pause: Pause): Promise<Float32Array[]> {
-  const vectors = await decodeRows(body, pause);
-  if (vectors.length > 0) return vectors;
-  throw invalid("batch.vectors_b64: expected at least one vector, got none");
+  return decodeRows(body, pause, { min: 1, max: queriesMax });
 }
 
-/** `expected`: how many there must be. */
+/** `min`, `max`: how many there must be. None is made before they are counted. */
 async function decodeRows(
   { vectors_b64, dimension }: VectorsBody,
   pause: Pause,
-  expected?: number,
+  { min, max }: { readonly min: number; readonly max: number },
 ): Promise<Float32Array[]> {
   const rows = vectors_b64 as VectorRows;
   if (typeof rows?.row !== "function") throw invalid("batch.vectors_b64: expected a string of base64");
   const count = rows.bytes / (4 * dimension);
-  if (!Number.isInteger(count) || (expected !== undefined && count !== expected)) {
-    const wanted = `${expected ?? "some"} vectors of ${dimension} numbers, 4 bytes each`;
-    throw new SealdexError(
-      "invalid_request",
-      `batch.vectors_b64: expected ${wanted}, got ${rows.bytes} bytes`,
-    );
+  if (!Number.isInteger(count) || count < min || count > max) {
+    const wanted = `${min === max ? min : `${min} to ${max}`} vectors of ${dimension} numbers, 4 bytes each`;
+    throw invalid(`batch.vectors_b64: expected ${wanted}, got ${rows.bytes} bytes`);
   }
   const vectors: Float32Array[] = [];
   for (let i = 0; i < count; i++) {
     if (i % together === 0) await pause();
     const vector = rows.row(i, dimension);
-    const wrong = vector.findIndex((component) => !Number.isFinite(component));
-    if (wrong >= 0) checkFloat32(vector[wrong], `batch.vectors_b64[${i}]`, wrong);
+    if (!areFinite(vector)) {
+      for (const [j, component] of vector.entries()) checkFloat32(component, `batch.vectors_b64[${i}]`, j);
+    }
     vectors.push(vector);
   }
   return vectors;
+}
+
+/** Whether all components are finite: only then their sum in double precision is. */
+function areFinite(vector: Float32Array): boolean {
+  let sum = 0;
+  for (let i = 0; i < vector.length; i++) sum += vector[i];
+  return Number.isFinite(sum);
 }

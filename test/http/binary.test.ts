@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Base64Floats } from "../../server/src/body/base64-floats.js";
+import { decodeBinaryVectors } from "../../src/wire.js";
 import { type RunningService, startService } from "./service.js";
 
 let service: RunningService;
@@ -172,6 +173,22 @@ test("a query of no vectors, of too many, or of another dimension is refused", a
   expect(await query("", 3)).toMatchObject({ status: 422 });
   expect(await query(base64([1, 2]), 2)).toMatchObject({ status: 422, body: { code: "dimension_mismatch" } });
   expect(await query(base64(Array<number>(3 * 1001).fill(1)), 3)).toMatchObject({ status: 422 });
+});
+
+test("vectors beyond the limit of a query are counted, and none of them is made", async () => {
+  const made = { rows: 0 };
+  const row = () => {
+    made.rows++;
+    return new Float32Array(1);
+  };
+  const decode = (count: number) =>
+    decodeBinaryVectors({ vectors_b64: { bytes: 4 * count, row }, dimension: 1 }, async () => undefined);
+  await expect(decode(1001)).rejects.toThrow(
+    /^batch\.vectors_b64: expected 1 to 1000 vectors of 1 numbers, 4 bytes each, got 4004 bytes/,
+  );
+  await expect(decode(0)).rejects.toThrow(/expected 1 to 1000 vectors .* got 0 bytes/);
+  expect(made.rows).toBe(0);
+  expect(await decode(1000)).toHaveLength(1000);
 });
 
 test("an upsert may have as many items as the setting says, and no more", async () => {
