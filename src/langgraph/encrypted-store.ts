@@ -38,6 +38,13 @@ import {
   toStoreItem,
 } from "./item-rows.js";
 import { namespacesOf } from "./namespaces.js";
+import {
+  namespaceOptions,
+  type NamespaceOptions,
+  operationNames,
+  searchOptions,
+  type SearchOptions,
+} from "./operation-names.js";
 
 /** Which fields of values are embedded for semantic search, and how: LangGraph's `IndexConfig`. */
 export interface SemanticIndex {
@@ -52,15 +59,6 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
   dims: true,
   embeddings: true,
   fields: true,
-});
-
-type SearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]>;
-
-const searchOptions = optionNames<SearchOptions>("search", {
-  filter: true,
-  limit: true,
-  offset: true,
-  query: true,
 });
 
 type OfVectorStore = "filter" | "metric";
@@ -102,17 +100,26 @@ export class EncryptedStore extends BaseStore {
     this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
   }
 
+  /** Throws `invalid_request`, and writes nothing, for an operation with a property that none of its kind has. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const { index } = await this.#index.open();
     const puts = new Map<string, PutOperation>();
     const results = operations.map(async (operation): Promise<unknown> => {
-      if ("namespacePrefix" in operation) return this.#search(index, operation);
+      if ("namespacePrefix" in operation) {
+        checkOptions(operation, operationNames.search);
+        return this.#search(index, operation);
+      }
       if ("value" in operation) {
+        checkOptions(operation, operationNames.put);
         checkAddress(operation);
         puts.set(itemId(operation.namespace, operation.key), operation);
         return null;
       }
-      if ("key" in operation) return this.#get(index, operation);
+      if ("key" in operation) {
+        checkOptions(operation, operationNames.get);
+        return this.#get(index, operation);
+      }
+      checkOptions(operation, operationNames.listNamespaces);
       return this.#listNamespaces(index, operation);
     });
     const read = await Promise.all(results);
@@ -127,6 +134,12 @@ export class EncryptedStore extends BaseStore {
   ): ReturnType<BaseStore["search"]> {
     checkOptions(options, searchOptions);
     return super.search(namespacePrefix, options);
+  }
+
+  /** As of any `BaseStore`. Throws `invalid_request` for an option that it does not take. */
+  override async listNamespaces(options: NamespaceOptions = {}): ReturnType<BaseStore["listNamespaces"]> {
+    checkOptions(options, namespaceOptions);
+    return super.listNamespaces(options);
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */

@@ -112,4 +112,22 @@ test("a LangGraph store refuses what it does not take", async () => {
   }
   const store = new EncryptedStore(place);
   await expect(store.search(["a"], { filters: { a: 1 } } as never)).rejects.toMatchObject(unknown);
+  await expect(store.listNamespaces({ prefixes: ["a"] } as never)).rejects.toMatchObject(unknown);
+});
+
+test("a batch of a store for LangGraph with an unknown property of an operation is refused, and writes nothing", async () => {
+  const { indexName, indexKey } = args();
+  const store = new EncryptedStore({ indexName, indexKey, client });
+  const put = { namespace: ["a"], key: "k", value: { n: 1 } };
+  for (const operation of [
+    { namespacePrefix: ["a"], filters: { n: 1 } },
+    { ...put, ttl: 5 },
+    { namespace: ["a"], key: "k", index: false },
+    { prefix: ["a"], limit: 10, offset: 0 },
+  ]) {
+    await expect(store.batch([put, operation] as never)).rejects.toMatchObject(unknown);
+  }
+  expect(await store.search(["a"])).toEqual([]);
+  await store.batch([put, { namespacePrefix: ["a"], filter: { n: 1 } }]);
+  expect(await store.listNamespaces({ prefix: ["a"], maxDepth: 1 })).toEqual([["a"]]);
 });
