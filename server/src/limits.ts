@@ -1,6 +1,7 @@
 /** What one request, and all of them together, may take of the service. */
 
 import { getHeapStatistics } from "node:v8";
+
 export interface Limits {
   /** The longest body of an upsert. */
   readonly bodyBytesMax: number;

@@ -11,10 +11,9 @@ import type {
   UpsertOptions,
   UpsertResult,
 } from "../vector-index.js";
+import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { foreign } from "./results.js";
-
-type Maybe<T> = T | null | undefined;
 
 export interface UpsertConditionsBody {
   readonly delete_filter?: Maybe<Metadata>;

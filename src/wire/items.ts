@@ -6,11 +6,9 @@ import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { Item, Metadata } from "../vector-index.js";
 import type { Keep } from "../embedding/image.js";
+import type { Maybe } from "./address.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
 import { decodeVector, encodeVector } from "./values.js";
-
-/** Null counts as left out: many JSON writers send it for fields that are not set. */
-type Maybe<T> = T | null | undefined;
 
 export interface ItemBody {
   readonly id: string;

@@ -1,12 +1,11 @@
 /** The JSON of counting and listing items, without the address of the index. */
 
-import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
-import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { invalid } from "../check-input.js";
+import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
+import type { Maybe } from "./address.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeStoredItems, foreign } from "./results.js";
 import { integer } from "./values.js";
-
-type Maybe<T> = T | null | undefined;
 
 export function encodeCount({ filter }: CountOptions): FilterBody {
   return { filters: encodeFilter(filter) };

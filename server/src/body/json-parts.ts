@@ -1,7 +1,8 @@
 /**
  * Parses the JSON of a body in parts, as its bytes arrive: the elements of arrays directly below the top, a few at a
- * time, and the rest of the body at the end. Arrays and base64 one level deeper are streamed if they are asked for. No part is longer, deeper or of more values than the limits, so none
- * takes `JSON.parse` long, and what exceeds them is refused before it is parsed.
+ * time, and the rest of the body at the end. Arrays and base64 one level deeper are streamed if they are asked for. No part
+ * is longer, deeper or of more values than the limits, so none takes `JSON.parse` long, and what exceeds them is refused
+ * before it is parsed.
  *
  * The bytes are only scanned here, for strings, brackets and commas; each part is parsed by `JSON.parse`. Where all
  * parts are JSON, so is the whole. Every key is kept as it is, `__proto__` included.
