@@ -1,6 +1,6 @@
 /** What the service reports every few seconds, and what that means per second. */
 
-import { computed, effect, signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { Live } from "./answers.js";
 import { percentileMs } from "./percentile.js";
 import { ask, isSignedIn } from "./session.js";
@@ -27,11 +27,10 @@ export interface Point {
 }
 
 export const latest = signal<Live | undefined>(undefined);
+/** Since this tab signed in. */
 export const points = signal<readonly Point[]>([]);
 /** Why the last report is missing. */
 export const liveError = signal<unknown>(undefined);
-/** Since this tab signed in. */
-export const lastPoint = computed(() => points.value.at(-1));
 
 /** Reports while someone is signed in and the tab is visible. */
 effect(() => {
