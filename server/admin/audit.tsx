@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { AuditEntry } from "./answers.js";
 import { Failure } from "./failure.js";
 import { useLoaded } from "./loaded.js";
+import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
 
@@ -35,29 +36,11 @@ export function Audit() {
           cells: cellsOf(entry),
         }))}
       />
-      <div class="actions">
-        <button
-          type="button"
-          disabled={starts.value.length === 0}
-          onClick={() => {
-            starts.value = starts.value.slice(0, -1);
-          }}
-        >
-          Newer
-        </button>
-        <button
-          type="button"
-          disabled={page?.next === undefined}
-          onClick={() => {
-            starts.value = [...starts.value, page?.next ?? ""];
-          }}
-        >
-          Older
-        </button>
+      <Pager starts={starts} next={page?.next} labels={["Newer", "Older"]}>
         <button type="button" onClick={() => void reload()}>
           Refresh
         </button>
-      </div>
+      </Pager>
     </>
   );
 }

@@ -5,16 +5,18 @@ import type { KnownIndex } from "./answers.js";
 import { Failure } from "./failure.js";
 import { formatBytes, formatInteger, formatTime } from "./format.js";
 import { useLoaded } from "./loaded.js";
+import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
 
 const pageSize = 50;
 
 export function Indexes() {
-  /** The last name of each page before this one. */
-  const ends = useSignal<readonly string[]>([]);
-  const { value, error } = useLoaded(() => load(ends.value.at(-1)), [ends.value]);
+  /** The name before each page from the second on. */
+  const starts = useSignal<readonly string[]>([]);
+  const { value, error } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
   const names = value.value;
+  const next = names?.length === pageSize ? names.at(-1)?.name : undefined;
   return (
     <>
       <p class="hint">
@@ -28,26 +30,7 @@ export function Indexes() {
         columns={["Name", "Items", "Size", "Segments", "Type", "Trained", "Last write"]}
         rows={names?.map((index) => ({ key: index.name, cells: cellsOf(index) }))}
       />
-      <div class="actions">
-        <button
-          type="button"
-          disabled={ends.value.length === 0}
-          onClick={() => {
-            ends.value = ends.value.slice(0, -1);
-          }}
-        >
-          Previous
-        </button>
-        <button
-          type="button"
-          disabled={names === undefined || names.length < pageSize}
-          onClick={() => {
-            ends.value = [...ends.value, names?.at(-1)?.name ?? ""];
-          }}
-        >
-          Next
-        </button>
-      </div>
+      <Pager starts={starts} next={next} />
     </>
   );
 }

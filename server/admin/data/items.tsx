@@ -5,6 +5,7 @@ import type { Filter, StoredItem } from "sealdex/client";
 import { Failure } from "../failure.js";
 import { formatInteger } from "../format.js";
 import { useLoaded } from "../loaded.js";
+import { Pager } from "../pager.js";
 import { Table } from "../table.js";
 import type { Opened } from "./opened.js";
 import { SimilarLink } from "./similar-link.js";
@@ -32,7 +33,6 @@ export function Items({ opened: { index } }: { readonly opened: Opened }) {
     [wanted.value, cursors.value],
   );
   const matching = useLoaded(() => index.count({ filter: wanted.value.filter }), [wanted.value]);
-  const next = page.value.value?.cursor;
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
@@ -78,26 +78,7 @@ export function Items({ opened: { index } }: { readonly opened: Opened }) {
         columns={["Id", "Metadata", "Contents", "Actions"]}
         rows={page.value.value?.items.map((item) => ({ key: item.id, cells: cellsOf(item) }))}
       />
-      <div class="actions">
-        <button
-          type="button"
-          disabled={cursors.value.length === 0}
-          onClick={() => {
-            cursors.value = cursors.value.slice(0, -1);
-          }}
-        >
-          Previous
-        </button>
-        <button
-          type="button"
-          disabled={next === undefined}
-          onClick={() => {
-            if (next !== undefined) cursors.value = [...cursors.value, next];
-          }}
-        >
-          Next
-        </button>
-      </div>
+      <Pager starts={cursors} next={page.value.value?.cursor} />
     </>
   );
 }
