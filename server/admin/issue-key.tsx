@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ApiKey, Scope } from "./answers.js";
 import { Failure } from "./failure.js";
 import { ask } from "./session.js";
+import { useTask } from "./task.js";
 
 interface IssueKeyProps {
   /** What the form begins with. */
@@ -22,26 +23,23 @@ const scopes: readonly { readonly scope: Scope; readonly meaning: string }[] = [
 const dayMs = 24 * 60 * 60 * 1000;
 
 export function IssueKey({ like, onIssued }: IssueKeyProps) {
-  const failure = useSignal<unknown>(undefined);
+  const { isBusy, failure, run } = useTask();
   const issued = useSignal<NewKey | undefined>(undefined);
 
-  async function submit(event: SubmitEvent): Promise<void> {
+  function submit(event: SubmitEvent): void {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    try {
-      failure.value = undefined;
+    void run(async () => {
       issued.value = await ask<NewKey>("POST", "/v1/keys", bodyOf(new FormData(form)));
       form.reset();
       onIssued();
-    } catch (error) {
-      failure.value = error;
-    }
+    });
   }
 
   return (
     <section class="card">
       <h2>Issue a key</h2>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={submit}>
         <p class="field">
           <label for="key-name">Name</label>
           <input
@@ -77,7 +75,7 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
           <label for="key-days">Expires after so many days (empty: never)</label>
           <input id="key-days" name="days" type="number" min="1" max="3650" step="1" />
         </p>
-        <button type="submit" class="primary">
+        <button type="submit" class="primary" disabled={isBusy.value}>
           Issue
         </button>
       </form>

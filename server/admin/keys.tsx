@@ -9,6 +9,7 @@ import { IssueKey } from "./issue-key.js";
 import { useLoaded } from "./loaded.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
+import { useTask } from "./task.js";
 
 export function Keys() {
   const { value, error, reload } = useLoaded(() => ask<{ keys: ApiKey[] }>("GET", "/v1/keys"));
@@ -80,16 +81,12 @@ interface ConfirmRevocationProps {
 }
 
 function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
-  const failure = useSignal<unknown>(undefined);
-
-  async function revoke(dialog: HTMLDialogElement | null): Promise<void> {
-    try {
+  const { isBusy, failure, run } = useTask();
+  const revoke = (dialog: HTMLDialogElement | null) =>
+    run(async () => {
       await ask("DELETE", `/v1/keys/${apiKey.id}`);
       dialog?.close();
-    } catch (error) {
-      failure.value = error;
-    }
-  }
+    });
 
   return (
     <dialog ref={showModal} aria-labelledby="revoke-title" onClose={onClose}>
@@ -104,6 +101,7 @@ function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
         <button
           type="button"
           class="danger"
+          disabled={isBusy.value}
           onClick={(event) => void revoke(event.currentTarget.closest("dialog"))}
         >
           Revoke it

@@ -117,6 +117,22 @@ test("an API key is issued, shown once, restricted, and revoked after a question
   await page.close();
 });
 
+test("two clicks issue one API key", async () => {
+  const page = await signIn(browser, service);
+  await visit(page, "API keys");
+  await page.getByLabel("Name").fill("clicked twice");
+  await page.getByRole("button", { name: "Issue", exact: true }).evaluate((button: HTMLElement) => {
+    button.click();
+    button.click();
+  });
+  await page.getByRole("region", { name: "The new key" }).waitFor();
+  await page.getByRole("row").filter({ hasText: "clicked twice" }).waitFor();
+  const { body } = await service.get("/v1/keys", { "X-API-Key": service.rootKey });
+  const { keys } = body as { keys: { name: string }[] };
+  expect(keys.filter(({ name }) => name === "clicked twice").length).toBe(1);
+  await page.close();
+});
+
 test("indexes that are open are described, and the audit log is there", async () => {
   const page = await signIn(browser, service);
   await visit(page, "Indexes");

@@ -1,11 +1,11 @@
 /** What is in one index, opened in this tab with the key that the person types. */
 
-import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { Failure } from "../failure.js";
 import { formatBytes, formatInteger } from "../format.js";
 import { Navigation, route } from "../navigation.js";
 import { SecretField } from "../secret-field.js";
+import { useTask } from "../task.js";
 import { Items } from "./items.js";
 import { Map2d } from "./map-2d.js";
 import { closeIndex, type Opened, opened, openIndex } from "./opened.js";
@@ -54,21 +54,12 @@ export function Data() {
 }
 
 function OpenForm() {
-  const failure = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
+  const { isBusy, failure, run } = useTask();
 
-  async function submit(event: SubmitEvent): Promise<void> {
+  function submit(event: SubmitEvent): void {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
-      await openIndex(String(form.get("indexName")), String(form.get("indexKey")).trim());
-    } catch (error) {
-      failure.value = error;
-    } finally {
-      isBusy.value = false;
-    }
+    void run(() => openIndex(String(form.get("indexName")), String(form.get("indexKey")).trim()));
   }
 
   return (
@@ -78,7 +69,7 @@ function OpenForm() {
         The key stays in the memory of this tab and goes to this service alone, with each request, as from any
         client. It is gone when you close the index, sign out, or reload the page.
       </p>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={submit}>
         <p class="field">
           <label for="index-name">Index</label>
           <input

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Failure } from "../failure.js";
 import { formatInteger } from "../format.js";
+import { useTask } from "../task.js";
 import type { Opened } from "./opened.js";
 import { projectTo2d } from "./principal-components.js";
 import { idsMax, sample, type Sampled } from "./sample.js";
@@ -26,22 +27,15 @@ export function Map2d({ opened }: { readonly opened: Opened }) {
   const points = useSignal<readonly Point[] | undefined>(undefined);
   const selected = useSignal<Sampled | undefined>(undefined);
   const field = useSignal("");
-  const failure = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
+  const { isBusy, failure, run } = useTask();
 
-  async function submit(event: SubmitEvent): Promise<void> {
+  function submit(event: SubmitEvent): void {
     event.preventDefault();
     const size = Number(new FormData(event.currentTarget as HTMLFormElement).get("size"));
-    isBusy.value = true;
-    failure.value = undefined;
     selected.value = undefined;
-    try {
+    void run(async () => {
       points.value = place(await sample(opened, size));
-    } catch (error) {
-      failure.value = error;
-    } finally {
-      isBusy.value = false;
-    }
+    });
   }
 
   const shown = points.value ?? [];
@@ -49,7 +43,7 @@ export function Map2d({ opened }: { readonly opened: Opened }) {
   const values = commonValues(shown, field.value);
   return (
     <section class="card" aria-label="Map">
-      <form class="actions" onSubmit={(event) => void submit(event)}>
+      <form class="actions" onSubmit={submit}>
         <label for="map-size">Items</label>
         <select id="map-size" name="size">
           {sizes.map((size) => (

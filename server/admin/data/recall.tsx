@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { Failure } from "../failure.js";
 import { formatInteger, formatMs, formatShare } from "../format.js";
 import { Table } from "../table.js";
+import { useTask } from "../task.js";
 import type { Opened } from "./opened.js";
 import { sample } from "./sample.js";
 
@@ -20,21 +21,13 @@ interface Row {
 
 export function Recall({ opened }: { readonly opened: Opened }) {
   const rows = useSignal<readonly Row[] | undefined>(undefined);
-  const failure = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
+  const { isBusy, failure, run } = useTask();
   const { nLists, trained, type } = opened.description;
 
-  async function measureAll(): Promise<void> {
-    isBusy.value = true;
-    failure.value = undefined;
-    try {
+  const measureAll = () =>
+    run(async () => {
       rows.value = await measure(opened);
-    } catch (error) {
-      failure.value = error;
-    } finally {
-      isBusy.value = false;
-    }
-  }
+    });
 
   return (
     <section class="card">
