@@ -17,12 +17,15 @@ test("the page's code runs from top to bottom and finds what it says", async () 
   const folder = await mkdtemp(join(tmpdir(), "sealdex-docs-"));
   const program = `${code.replace('"./data"', JSON.stringify(join(folder, "data")))}
     console.log(JSON.stringify([keys.id, found[0].id, varied.length, documentsFound.length, (await mmr.invoke("keys")).length]));
-    await vectorStore.close();`;
+    console.log(JSON.stringify([byBoth[0].pageContent, byWords.length, (await hybrid.invoke("E1047"))[0].pageContent]));
+    await Promise.all([vectorStore.close(), manual.close()]);`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
     cwd: root,
   });
   await rm(folder, { recursive: true });
   const lines = stdout.trim().split("\n");
-  expect(JSON.parse(lines[lines.length - 1])).toEqual(["keys", "keys", 1, 1, 1]);
+  expect(JSON.parse(lines[lines.length - 2])).toEqual(["keys", "keys", 1, 1, 1]);
+  const text = "Error E1047 means that the disk is full.";
+  expect(JSON.parse(lines[lines.length - 1])).toEqual([text, 1, text]);
   expect(lines[0]).toMatch(/^[01]\.\d{3} keys Keys are rotated every year\.$/);
 });
