@@ -3,8 +3,12 @@
 import type { Choice } from "./choice.js";
 
 export const routes = [
-  ...["create", "describe", "train", "compact", "delete"].map((verb) => `/v1/indexes/${verb}`),
-  ...["query", "upsert", "get", "delete", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),
+  ...["create", "describe", "train", "compact", "anchor", "rotate_key", "delete"].map(
+    (verb) => `/v1/indexes/${verb}`,
+  ),
+  ...["query", "upsert", "update", "get", "delete", "list", "list_ids", "num_vectors"].map(
+    (verb) => `/v1/vectors/${verb}`,
+  ),
 ];
 
 const fields = [
@@ -27,6 +31,16 @@ const fields = [
   "limit",
   "after",
   "delete_all",
+  "update_all",
+  "metadata",
+  "unset",
+  "replace",
+  "cursor",
+  "delete_filter",
+  "skip_unchanged",
+  "rerank",
+  "anchor",
+  "new_index_key",
   "__proto__",
   "unknown",
 ];

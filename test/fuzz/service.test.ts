@@ -1,6 +1,7 @@
 /**
- * Random requests of several clients, valid and not, restarts and clients that leave: the service answers as a plain model
- * does, never with 5xx, and keeps nothing. SEALDEX_FUZZ_REQUESTS says how many, SEALDEX_FUZZ_SEED where they begin.
+ * Random requests of several clients to two processes of a service, under API keys of every kind, valid and not, at every
+ * limit and past it, restarts and clients that leave: the service answers as a plain model does, never with 5xx, and keeps
+ * nothing. SEALDEX_FUZZ_REQUESTS says how many, SEALDEX_FUZZ_SEED where they begin.
  */
 
 import { expect, test } from "vitest";
@@ -11,7 +12,8 @@ import { ServiceHistory } from "./service-history.js";
 
 const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 50, all: 5000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
-const roundsOfHistory = 40;
+/** Rounds of about ten requests. */
+const roundsOfHistory = Math.min(40, Math.ceil(requests / 10));
 /** By which memory may differ between the middle and the end of a run, however long it is. */
 const heldBytesMax = 16 * 1024 * 1024;
 
