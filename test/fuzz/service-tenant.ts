@@ -151,15 +151,19 @@ export class ServiceTenant {
     const filter = this.#choice.chance(0.4) ? this.#filter() : undefined;
     if (filter === undefined) return { selection: { ids }, selects: ({ id }) => wanted.has(id) };
     const { matches, root } = filter;
+    const isRefused = matchesEverything(root);
     if (this.#choice.chance(0.5)) {
       return {
         selection: { ids, filters: filter.filter },
         // Updates take one of them.
-        selects: all === "delete_all" ? ({ id, metadata }) => wanted.has(id) && matches(metadata) : undefined,
+        selects:
+          all === "delete_all" && !isRefused
+            ? ({ id, metadata }) => wanted.has(id) && matches(metadata)
+            : undefined,
       };
     }
     const selection = { [this.#choice.of(["filters", "filter"])]: filter.filter };
-    return { selection, selects: matchesEverything(root) ? undefined : ({ metadata }) => matches(metadata) };
+    return { selection, selects: isRefused ? undefined : ({ metadata }) => matches(metadata) };
   }
 
   /** Ids may repeat, so that the results are more than a request may have. */
