@@ -84,14 +84,14 @@ export class ServiceTenant {
     const items = this.items();
     const isConditional = this.#choice.chance(0.2);
     const deleting = this.#choice.chance(0.1) ? this.#filter() : undefined;
-    const answer = await send("/v1/vectors/upsert", {
-      ...this.address,
+    const body = {
       items,
       ...(isConditional && { skip_unchanged: true }),
       ...(deleting && { delete_filter: deleting.filter }),
-    });
-    if (deleting !== undefined && matchesEverything(deleting.root)) return expectRefusal(answer, 422);
-    if (this.#isRefused(answer, { items, deleting: deleting?.filter }, limits.bodyBytesMax)) return;
+    };
+    const answer = await send("/v1/vectors/upsert", { ...this.address, ...body });
+    const isInvalid = deleting !== undefined && matchesEverything(deleting.root);
+    if (this.#isRefused(answer, body, limits.bodyBytesMax, isInvalid)) return;
     const stored = new Set(items.map(({ id }) => id));
     if (deleting !== undefined) {
       for (const { id } of this.plain.matching(deleting.matches))
@@ -109,16 +109,15 @@ export class ServiceTenant {
     const replace = this.#choice.chance(0.3);
     const unset = !replace && this.#choice.chance(0.5) ? ["a", "team", "n"] : [];
     const change = { metadata: unset.length > 0 ? { updated: 1 } : metadata, unset, replace };
-    const answer = await send("/v1/vectors/update", { ...this.address, ...selection, ...change });
-    if (selects === undefined) return expectRefusal(answer, 422);
-    const selected = [...this.plain.items.values()].filter(selects);
+    const body = { ...selection, ...change };
+    const answer = await send("/v1/vectors/update", { ...this.address, ...body });
+    const selected = selects === undefined ? [] : [...this.plain.items.values()].filter(selects);
     const changed = selected.map((item) => ({ ...item, metadata: this.#changed(item.metadata, change) }));
     const isTooLong = changed.some(
       (item) => Buffer.byteLength(JSON.stringify(item.metadata)) > metadataBytesMax,
     );
     // Then nothing is changed.
-    if (isTooLong) return expectRefusal(answer, 422);
-    if (this.#isRefused(answer, selection, limits.queryBytesMax)) return;
+    if (this.#isRefused(answer, body, limits.queryBytesMax, selects === undefined || isTooLong)) return;
     expect(answer.body).toMatchObject({ matched: selected.length });
     for (const item of changed) this.plain.items.set(item.id, item);
   }
@@ -135,9 +134,8 @@ export class ServiceTenant {
   async #delete(send: Send): Promise<void> {
     const { selection, selects } = this.#selection("delete_all");
     const answer = await send("/v1/vectors/delete", { ...this.address, ...selection });
-    if (selects === undefined) return expectRefusal(answer, 422);
-    if (this.#isRefused(answer, selection, limits.queryBytesMax)) return;
-    for (const item of this.plain.items.values()) if (selects(item)) this.plain.items.delete(item.id);
+    if (this.#isRefused(answer, selection, limits.queryBytesMax, selects === undefined)) return;
+    for (const item of this.plain.items.values()) if (selects?.(item)) this.plain.items.delete(item.id);
   }
 
   /** Items by id, by filter, by both, or all. `selects` is undefined if it is to be refused. */
@@ -304,11 +302,11 @@ export class ServiceTenant {
     return documents.length === 0 ? undefined : randomFilter(this.#choice, documents);
   }
 
-  /** Whether a request was refused for the size of its body, and rightly; any other refusal is a fault. */
-  #isRefused(answer: Answer, body: object, bytesMax: number): boolean {
+  /** Whether a request was refused, and rightly: for the size of its body, or if it is invalid. Any other refusal is a fault. */
+  #isRefused(answer: Answer, body: object, bytesMax: number, isInvalid = false): boolean {
     const text = JSON.stringify({ ...this.address, ...body });
     if (Buffer.byteLength(text) > bytesMax) return answer.status === 413 || fault(answer, 413);
-    if (depthOf(text) > depthMax) return answer.status === 422 || fault(answer, 422);
+    if (isInvalid || depthOf(text) > depthMax) return answer.status === 422 || fault(answer, 422);
     if (answer.status === 200 || answer.status === 413) return false;
     return fault(answer, 200);
   }
@@ -316,10 +314,6 @@ export class ServiceTenant {
 
 function fault({ status, body }: Answer, expected: number): never {
   throw new Error(`expected ${expected}, got ${status}: ${JSON.stringify(body).slice(0, 1000)}`);
-}
-
-function expectRefusal(answer: Answer, status: number): void {
-  if (answer.status !== status) fault(answer, status);
 }
 
 /** How deep arrays and objects of a JSON text are nested. */
