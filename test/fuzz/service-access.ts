@@ -58,12 +58,12 @@ export class ServiceAccess {
     this.#keys.push({ id, apiKey, scopes, ...(index !== undefined && { index }) });
   }
 
-  /** A key that may make this request: the operator's, or one that was issued. */
-  keyFor(service: RunningService, path: string, { index_name }: Address): string {
+  /** The keys that may make this request: the operator's, and those that were issued. */
+  keysFor(service: RunningService, path: string, { index_name }: Address): readonly string[] {
     const fitting = this.#keys.filter(
       ({ scopes, index }) => permits(scopes, path) && (index ?? index_name) === index_name,
     );
-    return this.#choice.of([service.apiKey, ...fitting.map(({ apiKey }) => apiKey)]);
+    return [service.apiKey, ...fitting.map(({ apiKey }) => apiKey)];
   }
 
   /** Requests of keys that may not make them are refused, whatever they hold, and change nothing. */

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { generateKey } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type Answer, type RunningService, startService } from "../http/service.js";
-import type { Choice } from "./choice.js";
+import { type Choice, createChoice } from "./choice.js";
 import { oddBody, oddText, routes } from "./odd-requests.js";
 import { ServiceAccess } from "./service-access.js";
 import { checkBodyBorder, checkBorder } from "./service-borders.js";
@@ -28,14 +28,15 @@ export class ServiceHistory {
 
   constructor(choice: Choice) {
     this.#choice = choice;
-    this.#access = new ServiceAccess(choice);
+    this.#access = new ServiceAccess(this.#ownChoice());
   }
 
   /** Runs so many rounds, in each of which every client makes a request, all at once. */
   async run(rounds: number): Promise<void> {
     this.#services = [await this.#start(), await this.#start()];
     try {
-      this.#borders = await this.#newIndex({ index_config: { type: "ivfflat", dimension: 2 } });
+      const config = { index_config: { type: "ivfflat", dimension: 2 } };
+      this.#borders = await this.#newIndex(this.#service, config);
       for (let round = 0; round < rounds; round++) {
         if (this.#choice.chance(0.05)) await this.#restart();
         if (this.#choice.chance(0.05)) await this.#replaceTenant();
@@ -58,30 +59,36 @@ export class ServiceHistory {
     return startService({ indexLocation: this.#store, automaticTraining: false, limits, issuing });
   }
 
+  /** For one of several clients: what the others choose meanwhile, in whatever order they are answered, does not count. */
+  #ownChoice(): Choice {
+    return createChoice(this.#choice.below(2 ** 31));
+  }
+
   get #service(): RunningService {
     return this.#choice.of(this.#services);
   }
 
   /** Sends to either process, under any key that may ask for it. */
   #sender(address: Address): Send {
+    const choice = this.#ownChoice();
     return async (path, body) => {
       this.requests++;
-      const service = this.#service;
-      const apiKey = this.#access.keyFor(service, path, address);
+      const service = choice.of(this.#services);
+      const apiKey = choice.of(this.#access.keysFor(service, path, address));
       return noFault(await service.post(path, body, { "X-API-Key": apiKey }), `${path} ${shown(body)}`);
     };
   }
 
-  async #newIndex(config: object): Promise<Address> {
+  async #newIndex(service: RunningService, config: object): Promise<Address> {
     const address = { index_name: `index ${this.#made++} ü/%`, index_key: generateKey() };
-    const { status } = await this.#service.post("/v1/indexes/create", { ...address, ...config });
+    const { status } = await service.post("/v1/indexes/create", { ...address, ...config });
     expect(status).toBe(200);
     return address;
   }
 
   async #addTenant(): Promise<void> {
     const address = { index_name: `index ${this.#made++} ü/%`, index_key: generateKey() };
-    const tenant = new ServiceTenant(address, this.#choice);
+    const tenant = new ServiceTenant(address, this.#ownChoice());
     const create = { ...address, ...tenant.config };
     expect(await this.#service.post("/v1/indexes/create", create)).toMatchObject({ status: 200 });
     expect(await this.#service.post("/v1/indexes/create", create)).toMatchObject({ status: 409 });
@@ -111,31 +118,33 @@ export class ServiceHistory {
 
   /** A request that concerns no tenant's items. */
   async #other(): Promise<void> {
+    const choice = this.#ownChoice();
+    const service = this.#service;
     const [{ address }] = this.#tenants;
     const borders = this.#borders ?? address;
-    await this.#choice.weighted<() => Promise<void>>([
-      [3, () => () => checkBorder(this.#choice, this.#sender(borders), borders)],
-      [1, () => () => checkBodyBorder(this.#choice, this.#sender(borders), borders)],
-      [2, () => () => this.#access.checkRefusals(this.#service, address)],
-      [1, () => () => this.#wrongKey(address)],
-      [1, () => () => this.#look()],
+    await choice.weighted<() => Promise<void>>([
+      [3, () => () => checkBorder(choice, this.#sender(borders), borders)],
+      [1, () => () => checkBodyBorder(choice, this.#sender(borders), borders)],
+      [2, () => () => this.#access.checkRefusals(service, address)],
+      [1, () => () => this.#wrongKey(choice, service, address)],
+      [1, () => () => this.#look(choice, service)],
     ])();
   }
 
-  async #wrongKey({ index_name }: Address): Promise<void> {
-    const path = this.#choice.of(["/v1/vectors/num_vectors", "/v1/indexes/describe", "/v1/indexes/delete"]);
-    const answer = await this.#service.post(path, { index_name, index_key: generateKey() });
+  async #wrongKey(choice: Choice, service: RunningService, { index_name }: Address): Promise<void> {
+    const path = choice.of(["/v1/vectors/num_vectors", "/v1/indexes/describe", "/v1/indexes/delete"]);
+    const answer = await service.post(path, { index_name, index_key: generateKey() });
     expect(answer.body).toMatchObject({ code: "wrong_index_key" });
   }
 
-  async #look(): Promise<void> {
-    const path = this.#choice.of([
+  async #look(choice: Choice, service: RunningService): Promise<void> {
+    const path = choice.of([
       "/v1/health",
       "/v1/health/live",
       "/v1/indexes/list",
       "/v1/indexes/training-status",
     ]);
-    expect(await this.#service.get(path)).toMatchObject({ status: 200 });
+    expect(await service.get(path)).toMatchObject({ status: 200 });
   }
 
   /** A write whose client leaves: it is as if it had not been made, or as if it had been waited for. */
@@ -161,12 +170,14 @@ export class ServiceHistory {
 
   /** A request that may be anything: whatever it is, the answer is of the documented shape and no fault of the service. */
   async #odd(): Promise<void> {
-    const { status } = await this.#service.post("/v1/indexes/describe", this.#scratch ?? {});
-    if (status !== 200) this.#scratch = await this.#newIndex({});
-    const path = this.#choice.of(routes);
+    const choice = this.#ownChoice();
+    const service = this.#service;
+    const { status } = await service.post("/v1/indexes/describe", this.#scratch ?? {});
+    if (status !== 200) this.#scratch = await this.#newIndex(service, {});
+    const path = choice.of(routes);
     const address = this.#scratch ?? {};
-    const body = this.#choice.chance(0.2) ? oddText(this.#choice) : oddBody(this.#choice, address);
-    const answer = noFault(await this.#service.post(path, body), `${path} ${shown(body)}`);
+    const body = choice.chance(0.2) ? oddText(choice) : oddBody(choice, address);
+    const answer = noFault(await service.post(path, body), `${path} ${shown(body)}`);
     if (answer.status === 200) return;
     const { status_code, code, detail } = answer.body;
     const shape = [status_code, typeof code, typeof detail];
