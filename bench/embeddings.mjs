@@ -10,9 +10,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SealdexEmbeddings } from "sealdex";
+import { collections, data, ndcg } from "./collections.mjs";
 
-const data = process.env.SEALDEX_BENCH_DATA ?? "data";
-const folder = join(data, "ir");
 const localFolder = process.env.SEALDEX_MODEL_FOLDER ?? join(data, "models");
 const given = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 const onlySpeed = process.argv.includes("--speed");
@@ -21,18 +20,16 @@ const present = ["all-MiniLM-L6-v2", "bge-small-en-v1.5"].filter((name) =>
 );
 const models =
   given.length > 0 ? given : ["sealdex/lexical-512", "sealdex/semantic-768", "default", ...present];
-const collections = JSON.parse(readFileSync(join(folder, "README.json"), "utf8")).collections.map(
-  ({ name }) => readCollection(name),
-);
+const all = collections();
 
-const names = onlySpeed ? [] : [...collections.map(({ name }) => name), "mean"];
+const names = onlySpeed ? [] : [...all.map(({ name }) => name), "mean"];
 const head = ["model", "dimension", ...names, "MB", "licence", "texts/s", "texts/CPU-s", "of the pipeline"];
 console.log(`| ${head.join(" | ")} |\n|---|${"---:|".repeat(head.length - 1)}`);
 for (const model of models) {
   const embeddings = new SealdexEmbeddings({ model, localFolder });
   const { length: dimension } = await embeddings.embedQuery("warm");
   const scores = [];
-  for (const collection of onlySpeed ? [] : collections) scores.push(await meanGain(embeddings, collection));
+  for (const collection of onlySpeed ? [] : all) scores.push(await meanGain(embeddings, collection));
   const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
   const cells = (onlySpeed ? [] : [...scores, mean]).map((score) => score.toFixed(4).slice(1));
   const { megabytes, licence } = filesOf(model);
@@ -67,22 +64,17 @@ async function barePipeline(model) {
   };
 }
 
-/** nDCG@10, as trec_eval computes it, over the queries that have judgements. */
-async function meanGain(embeddings, { documents, queries }) {
-  const vectors = await embeddings.embedDocuments(documents.map(({ text }) => text));
+/** nDCG@10 over the queries that have judgements. */
+async function meanGain(embeddings, { texts, queries }) {
+  const vectors = await embeddings.embedDocuments(texts);
   let sum = 0;
   for (const { text, gains } of queries) {
     const query = await embeddings.embedQuery(text);
     const scores = vectors.map((vector) => cosine(query, vector));
-    const ranked = [...scores.keys()].sort((a, b) => scores[b] - scores[a] || a - b).slice(0, 10);
-    const ideal = discounted([...gains.values()].sort((a, b) => b - a).slice(0, 10));
-    sum += discounted(ranked.map((i) => gains.get(documents[i].id) ?? 0)) / ideal;
+    const ranked = [...scores.keys()].sort((a, b) => scores[b] - scores[a] || a - b);
+    sum += ndcg(ranked, gains);
   }
   return sum / queries.length;
-}
-
-function discounted(gains) {
-  return gains.reduce((sum, gain, rank) => sum + gain / Math.log2(rank + 2), 0);
 }
 
 function cosine(a, b) {
@@ -100,9 +92,7 @@ function cosine(a, b) {
  * for three seconds at least.
  */
 async function speed(embeddings, bare) {
-  const words = collections
-    .flatMap(({ documents }) => documents.slice(0, 300))
-    .flatMap(({ text }) => text.split(/\s+/));
+  const words = all.flatMap((each) => each.texts.slice(0, 300)).flatMap((text) => text.split(/\s+/));
   const texts = Array.from({ length: Math.floor(words.length / 60) }, (_, i) =>
     words.slice(60 * i, 60 * i + 60).join(" "),
   );
@@ -133,32 +123,4 @@ async function timed(sums, work) {
   const { user, system } = process.cpuUsage(usage);
   sums.seconds += (performance.now() - started) / 1000;
   sums.cpuSeconds += (user + system) / 1e6;
-}
-
-function readCollection(name) {
-  const gainsOf = new Map();
-  const judgements = readFileSync(join(folder, name, "qrels.tsv"), "utf8")
-    .trim()
-    .split("\n")
-    .slice(1);
-  for (const line of judgements) {
-    const [query, document, gain] = line.split("\t");
-    if (!gainsOf.has(query)) gainsOf.set(query, new Map());
-    gainsOf.get(query).set(document, Number(gain));
-  }
-  const documents = readLines(join(folder, name, "corpus.jsonl")).map(({ _id, title, text }) => ({
-    id: _id,
-    text: title ? `${title} ${text}` : text,
-  }));
-  const queries = readLines(join(folder, name, "queries.jsonl"))
-    .filter(({ _id }) => gainsOf.has(_id))
-    .map(({ _id, text }) => ({ text, gains: gainsOf.get(_id) }));
-  return { name, documents, queries };
-}
-
-function readLines(path) {
-  return readFileSync(path, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
 }

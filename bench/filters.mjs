@@ -5,12 +5,13 @@
 // vectors, encrypted, on local disk, one thread. "first" is the first query with a filter, which evaluates it; p20 is over
 // the queries after it, low so that what else the machine does weighs less. Prints Markdown. `npm run build` first.
 
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createClient, generateKey } from "sealdex/core";
 import { syntheticVectors } from "./search/datasets.mjs";
+import { folderBytes } from "./search/rows.mjs";
 
 const { values } = parseArgs({
   options: { full: { type: "boolean", default: false }, rows: { type: "string" } },
@@ -168,10 +169,4 @@ function scatter(row) {
 
 function fifth(numbers) {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 5)];
-}
-
-function folderBytes(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }

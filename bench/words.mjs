@@ -4,10 +4,11 @@
 // also MiniSearch, FlexSearch, Orama and SQLite FTS5 as far as bench/package.json is installed: they keep the texts in memory,
 // unencrypted. Words follow Zipf's law; a query is two to four words of one passage, none of them among the 100 most frequent.
 
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { copyIndex, createClient, generateKey } from "sealdex/core";
+import { folderBytes } from "./search/rows.mjs";
 import { wordPeers } from "./word-peers.mjs";
 
 const args = process.argv.slice(2);
@@ -167,7 +168,7 @@ async function ingest(path, count, corpus, textIndex) {
   // Of the index alone: what it replaced stays for 15 minutes.
   const copy = `${path}-copy`;
   await copyIndex({ ...options, from: locationAt(path), to: locationAt(copy) });
-  return { client, index, options, seconds, bytes: diskBytes(copy) };
+  return { client, index, options, seconds, bytes: folderBytes(copy) };
 }
 
 async function measurePeer({ name, build }, count, corpus) {
@@ -200,10 +201,4 @@ function report(name, count, rate, ratio, times, cold) {
 function percentile(values, share) {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(share * (sorted.length - 1))];
-}
-
-function diskBytes(path) {
-  return readdirSync(path, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }

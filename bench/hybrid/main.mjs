@@ -14,7 +14,7 @@ import { defineText } from "../../dist/esm/text/define-text.js";
 import { documentTerms } from "../../dist/esm/text/document-terms.js";
 import { fuse } from "../../dist/esm/text/fusion.js";
 import { parseTextQuery } from "../../dist/esm/text/text-query.js";
-import { collections, data, ndcg } from "./collections.mjs";
+import { collections, data, ndcg } from "../collections.mjs";
 import { best, bm25, cosines } from "./sides.mjs";
 
 const candidates = 100;

@@ -2,7 +2,7 @@
 
 import { AxeBuilder } from "@axe-core/playwright";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { type DashboardService, openBrowser, openIndex, signIn, startDashboard, visit } from "./chromium.js";
 
@@ -72,6 +72,7 @@ test.each<[string, BrowserContextOptions]>([
   "every view, %s, has nothing that axe finds, and nothing beyond the width of the page",
   async (_, options) => {
     const browser = await openBrowser(options);
+    onTestFinished(() => browser.close());
     const problems: string[] = [];
     const look = (page: Page) => async (view: string) => {
       const { violations } = await new AxeBuilder({ page }).analyze();
@@ -91,12 +92,12 @@ test.each<[string, BrowserContextOptions]>([
     await forEachView(page, look(page));
     expect(problems).toEqual([]);
     expect(browser.complaints).toEqual([]);
-    await browser.close();
   },
 );
 
 test("the keyboard alone signs in, changes the view, opens an index and answers a question", async () => {
   const browser = await openBrowser({ viewport: wide });
+  onTestFinished(() => browser.close());
   const page = await browser.context.newPage();
   const { keyboard } = page;
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
@@ -124,5 +125,4 @@ test("the keyboard alone signs in, changes the view, opens an index and answers 
   await keyboard.press("Enter");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(await focused()).toBe("Revoke");
-  await browser.close();
 });

@@ -3,7 +3,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page, Request } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import {
   type Browser,
@@ -206,6 +206,7 @@ test("a wrong index key is refused, and closing an index forgets its key", async
 
 test("keys go to the service alone, and neither keys nor items into a storage of the browser", async () => {
   const own = await openBrowser();
+  onTestFinished(() => own.close());
   const requests: Request[] = [];
   own.context.on("request", (request) => requests.push(request));
   const page = await signIn(own, service);
@@ -244,7 +245,6 @@ test("keys go to the service alone, and neither keys nor items into a storage of
   expect(await filesWith(own.profile, new URL(service.baseUrl).host)).not.toEqual([]);
   for (const secret of [indexKey, service.rootKey, "item-001", "Text of number"])
     expect(await filesWith(own.profile, secret)).toEqual([]);
-  await own.close();
 });
 
 test("no view breaks the policy or fails", () => {

@@ -218,6 +218,7 @@ describe("too much of anything is refused", () => {
           body,
           duplex: "half",
         } as RequestInit);
+        expect(response.headers.get("X-Error-Code")).toBe("too_large");
         const detail = `body: expected at most ${max} bytes; send less at a time`;
         expect(await response.json()).toEqual({ status_code: 413, detail });
       }

@@ -16,6 +16,8 @@ const rootKey = generateKey();
 
 let folder: string;
 let child: ChildProcess;
+/** Resolves once nobody writes to its output any more: neither it nor the processes that it started. */
+let ended: Promise<unknown> | undefined;
 let output: string;
 let baseUrl: string;
 beforeEach(async () => {
@@ -23,6 +25,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   child.kill("SIGKILL");
+  await ended;
   await rm(folder, { recursive: true });
 });
 
@@ -51,6 +54,7 @@ async function start(environment: Record<string, string> = {}, count = 2): Promi
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  ended = once(child, "close");
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (output += String(chunk)));
   await until(() => listening().length === count);
   baseUrl = /listening at (http:[^"]+)/.exec(output)?.[1] ?? "";

@@ -4,7 +4,7 @@
  */
 
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -19,7 +19,8 @@ interface Outcome {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
-const pythonVersions = ["0.12.0", "0.14.0", "0.16.0", "0.18.0"];
+const versions = new URL("../clients/versions.json", import.meta.url);
+const pythonVersions = JSON.parse(readFileSync(versions, "utf8")) as readonly string[];
 
 /** What fails, and is the client's own: by version and check. */
 const known: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -59,9 +60,8 @@ afterAll(async () => {
   } else expect(updated, "docs/clients.md: `npm run clients` writes its table").toBe(text);
 });
 
-test("every version has its environment", async () => {
-  const versions: unknown = JSON.parse(await readFile(`${root}test/clients/versions.json`, "utf8"));
-  expect(versions).toEqual(pythonVersions);
+test("every version has its environment", () => {
+  expect(pythonVersions.length).toBeGreaterThan(3);
   for (const version of pythonVersions) {
     const message = `.python/${version}: node scripts/install-python-clients.mjs makes it`;
     expect(existsSync(`${root}.python/${version}/bin/python`), message).toBe(true);

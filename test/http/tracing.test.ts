@@ -2,7 +2,7 @@
 
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { traced } from "../../server/src/tracing.js";
 import { SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -40,11 +40,9 @@ test("a request has a span, whose children are its storage calls, in the trace o
   const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
   expect((await service.post("/v1/vectors/upsert", { ...address, items }, headers)).status).toBe(200);
   // The span ends when the connection knows that the answer was sent, which the client may know before.
-  const [request, ...spans] = await vi.waitFor(() => {
-    const found = exporter.getFinishedSpans().filter((span) => span.spanContext().traceId === traceId);
-    expect(found.at(-1)?.name).toBe("POST /v1/vectors/upsert");
-    return found.toReversed();
-  });
+  const ended = () => exporter.getFinishedSpans().filter((span) => span.spanContext().traceId === traceId);
+  while (ended().at(-1)?.name !== "POST /v1/vectors/upsert") await new Promise(setImmediate);
+  const [request, ...spans] = ended().toReversed();
   expect(request.parentSpanContext?.spanId).toBe("b7ad6b7169203331");
   expect(request.attributes).toEqual({
     "http.request.method": "POST",

@@ -1,6 +1,6 @@
 /** Queries by words, of the embedded index and over HTTP alike. */
 
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
 import type { VectorIndex, WordQuery } from "../../src/vector-index.js";
 import { decodeQuery, encodeQuery } from "../../src/wire.js";
@@ -41,9 +41,6 @@ async function openOf(name: string): Promise<VectorIndex> {
 }
 const embedded = await openOf("embedded");
 const remote = await openOf("over HTTP");
-afterAll(async () => {
-  await embedded.describe();
-});
 
 const queries: WordQuery[] = [
   { queryText: "limits of users" },
@@ -70,24 +67,15 @@ test("words find what they stand in, by their fields' weights", async () => {
   expect(await remote.query({ queryText: "throws" })).toEqual([]);
 });
 
-async function post(
-  body: object,
-): Promise<{ status: number; json: { results: { id: string }[]; detail?: unknown } }> {
-  const { baseUrl, apiKey } = service.address;
-  const response = await fetch(`${baseUrl}/v1/vectors/query`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-API-Key": apiKey ?? "" },
-    body: JSON.stringify({ index_name: "words-over HTTP", index_key: indexKey, ...body }),
-  });
-  return { status: response.status, json: (await response.json()) as never };
-}
+const post = (body: object) =>
+  service.post("/v1/vectors/query", { index_name: "words-over HTTP", index_key: indexKey, ...body });
 
 test("text and alpha, as newer published clients send them, are reciprocal rank fusion", async () => {
   const query = { query_vectors: [[1, 0]], text: "users" };
-  const { json } = await post({ ...query, alpha: 0.2, rrf_k: 60, window_mult: 3 });
+  const { body } = await post({ ...query, alpha: 0.2, rrf_k: 60, window_mult: 3 });
   const fusion = { method: "rank", alpha: 0.2, k: 60 } as const;
   const expected = await remote.query({ queryText: "users", queryVector: [1, 0], fusion });
-  expect(json.results.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
+  expect((body.results as { id: string }[]).map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
 });
 
 test.each([
@@ -106,10 +94,8 @@ test.each([
   [{ query_vectors: [[1, 0]], fusion: { method: "rank" } }, /query_text/],
   [{ query_text: "a", fusion: { method: "best" } }, /method/],
   [{ query_text: 1 }, /query_text/],
-])("%j is refused", async (body, message) => {
-  const { status, json } = await post(body);
-  expect(status).toBe(422);
-  expect(JSON.stringify(json.detail)).toMatch(message);
+])("%j is refused", async (query, detail) => {
+  expect(await post(query)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(detail) } });
 });
 
 test("what the client writes, the service reads as it was", () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
-import { faultyStore, mishaps } from "../protocol/faulty-store.js";
+import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 
 const indexName = "rotated";
 const item = { id: "a", vector: [1, 2] };
@@ -128,19 +128,13 @@ describe.each(mishaps)("a store that %s", (mishap) => {
       const { indexKey } = await newIndex(store);
       const newKey = generateKey();
       // The index is loaded first, by a store that fails later: only the calls of the rotation count.
-      let calls = faultyStore(store, -1, mishap);
-      const through: BlobStore = {
-        read: (key, range) => calls.read(key, range),
-        create: (key, bytes) => calls.create(key, bytes),
-        list: (prefix, options) => calls.list(prefix, options),
-        delete: (keys) => calls.delete(keys),
-        close: async () => undefined,
-      };
-      const index = await open(through).loadIndex({ indexName, indexKey });
-      calls = faultyStore(store, call, mishap);
+      const switched = switchedStore(store);
+      const index = await open(switched).loadIndex({ indexName, indexKey });
+      const faulty = faultyStore(store, call, mishap);
+      switched.target = faulty;
       const outcome = await codeOf(index.rotateKey(newKey));
-      const { struck } = calls;
-      calls = faultyStore(store, -1, mishap);
+      const { struck } = faulty;
+      switched.target = store;
       if (struck === undefined) {
         expect(outcome).toBe("done");
         break;

@@ -6,12 +6,13 @@ import type { TextIndexOptions } from "../../src/vector-index.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { repeats } from "../tier.js";
 import { bruteForceBm25 } from "./brute-force-bm25.js";
 
 const dimension = 4;
 /** Words that analysis leaves as they are, the first ones frequent. */
 const vocabulary = Array.from({ length: 400 }, (_, i) => `w${i}x`);
-const histories = Number(process.env.SEALDEX_WORD_HISTORIES ?? 3);
+const histories = repeats("SEALDEX_WORD_HISTORIES", { fast: 3, all: 10 });
 
 function open(store: BlobStore): EmbeddedClient {
   return createClient({ indexLocation: store, automaticTraining: false });
@@ -257,6 +258,5 @@ describe("a query by words", () => {
         await expectLikeBruteForce(index, texts, query, [1, 10, 1000][pick(3)]);
       }
     },
-    120_000,
   );
 });

@@ -142,39 +142,20 @@ test("an index is created in three: the name is free, the first manifest, the re
 
 test("a small index takes few requests and bytes: there may be one for each of many customers", async () => {
   const memory = createMemoryStore();
-  let requests = 0;
-  let bytes = 0;
-  const store: BlobStore = {
-    ...memory,
-    read: (...call) => {
-      requests++;
-      return memory.read(...call);
-    },
-    list: (...call) => {
-      requests++;
-      return memory.list(...call);
-    },
-    create: (key, blob) => {
-      requests++;
-      bytes += blob.length;
-      return memory.create(key, blob);
-    },
-  };
-  const { client, measure } = await open(store);
-  const index = await client.createIndex(options);
-  expect(requests).toBe(3);
+  const { client, load, measure } = await open(memory);
+  expect((await measure(() => client.createIndex(options))).operations).toHaveLength(3);
+  const index = await load();
   const small = Array.from({ length: 10 }, (_, i) => ({
     id: `${i}`,
     vector: rowsOf(clustered(1, 384, 1, i + 1), 384)[0],
   }));
   await index.upsert(small);
-  expect(bytes).toBeLessThan(20_000);
-  requests = 0;
-  const other = createClient({ indexLocation: store });
-  await (await other.loadIndex(options)).query({ queryVector: small[0].vector, topK: 3 });
-  expect(requests).toBeLessThanOrEqual(6);
-  const { load, measure: measured } = await open(store);
-  await expectDepth(4, measured, async () => (await load()).query({ queryVector: small[0].vector, topK: 3 }));
-  await expectDepth(1, measure, () => index.query({ queryVector: small[0].vector, topK: 3 }));
-  await other.close();
+  const stored = await Promise.all((await memory.list("")).map((key) => memory.read(key)));
+  expect(stored.reduce((sum, blob) => sum + (blob?.length ?? 0), 0)).toBeLessThan(20_000);
+  const query = { queryVector: small[0].vector, topK: 3 };
+  const other = await open(memory);
+  const { depth, operations } = await other.measure(async () => (await other.load()).query(query));
+  expect(operations.length, operations.join("\n")).toBeLessThanOrEqual(6);
+  expect(depth, operations.join("\n")).toBeLessThanOrEqual(4);
+  await expectDepth(1, measure, () => index.query(query));
 });

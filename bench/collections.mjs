@@ -19,7 +19,7 @@ function readCollection(name) {
       .trim()
       .split("\n");
   const documents = lines("corpus.jsonl").map((line) => JSON.parse(line));
-  const texts = documents.map(({ title, text }) => `${title} ${text}`);
+  const texts = documents.map(({ title, text }) => (title ? `${title} ${text}` : text));
   const positions = new Map(documents.map(({ _id }, i) => [_id, i]));
   const judged = new Map();
   for (const line of lines("qrels.tsv").slice(1)) {
