@@ -206,7 +206,7 @@ export class LibraryHistory {
 
   async #train(): Promise<void> {
     const { size } = this.#plain.items;
-    const nLists = this.#choice.of([undefined, 1, 2, 5, Math.min(size, 100), size + 1]);
+    const nLists = this.#choice.of([undefined, 1, 2, 5, Math.min(size, 100) || 1, size + 1]);
     await this.#index.train(nLists === undefined ? {} : { nLists });
     // An index without items stays as it is.
     if (size > 0) this.#plain.trained = true;
