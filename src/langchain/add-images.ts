@@ -9,6 +9,7 @@ import { keptText, readImage } from "../embedding/read-image.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, VectorIndex } from "../vector-index.js";
 import type { AddOptions } from "./add-documents.js";
+import { toNumbers } from "./to-numbers.js";
 
 export interface AddImagesOptions extends Omit<AddOptions, "deleteFilter" | "skipUnchanged"> {
   /** One for each image, or one for all. Default: none. */
@@ -69,5 +70,5 @@ export async function addImages(
 export async function embedImage(image: Image, keep: Keep, embeddings: EmbeddingsInterface, where: string) {
   const source = await readImage(image, where);
   const [vector] = await embedImages(embeddings as Embedder, [source], where);
-  return { vector: Array.from(vector), contents: keptText(source, keep, where) };
+  return { vector: toNumbers(vector), contents: keptText(source, keep, where) };
 }

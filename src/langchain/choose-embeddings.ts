@@ -1,14 +1,10 @@
 /** Embeddings as LangChain has them, from whatever the caller gave. */
 
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import {
-  type Embedder,
-  embedImages,
-  type EmbeddedVector,
-  type EmbeddingInput,
-} from "../embedding/embedder.js";
+import { type Embedder, embedImages, type EmbeddingInput } from "../embedding/embedder.js";
 import { modelName } from "../embedding/built-in.js";
 import type { Models } from "../embedding/models.js";
+import { toNumbers } from "./to-numbers.js";
 
 /** What embeds documents and queries: see `EmbeddingInput`. */
 export type EmbeddingsInput = EmbeddingsInterface | EmbeddingInput;
@@ -39,8 +35,4 @@ function toEmbeddings(embedder: Embedder): EmbeddingsInterface & Pick<Embedder, 
       return toNumbers(await embedder.embedQuery(text));
     },
   };
-}
-
-function toNumbers(vector: EmbeddedVector): number[] {
-  return Array.from(vector);
 }

@@ -4,6 +4,7 @@ import { Embeddings } from "@langchain/core/embeddings";
 import { lexicalEmbedder } from "../embedding/built-in.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkOptions, optionNames } from "../option-names.js";
+import { toNumbers } from "./to-numbers.js";
 
 export interface LexicalEmbeddingsParams {
   /** Components of a vector, an integer from 16 to 8,192. Default 512. */
@@ -32,10 +33,10 @@ export class LexicalEmbeddings extends Embeddings {
 
   /** One vector for each text, in order. Large batches give way to other work in between. */
   override async embedDocuments(texts: string[]): Promise<number[][]> {
-    return (await this.#embedder.embedDocuments(texts)).map((vector) => Array.from(vector));
+    return (await this.#embedder.embedDocuments(texts)).map(toNumbers);
   }
 
   override async embedQuery(text: string): Promise<number[]> {
-    return Array.from(await this.#embedder.embedQuery(text));
+    return toNumbers(await this.#embedder.embedQuery(text));
   }
 }
