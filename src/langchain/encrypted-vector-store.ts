@@ -18,7 +18,7 @@ import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { checkSelection } from "../selection.js";
-import type { Fusion, Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
+import type { CountOptions, Fusion, Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
@@ -223,9 +223,9 @@ export class EncryptedVectorStore extends VectorStore {
   }
 
   /** The number of documents, or of those that match. The store's own filter limits it. */
-  async count(filter?: Filter): Promise<number> {
+  async count(options: CountOptions = {}): Promise<number> {
     const { index } = await this.#index.open();
-    return index.count({ filter: this.#both(filter) });
+    return index.count({ ...options, filter: this.#both(options.filter) });
   }
 
   /**

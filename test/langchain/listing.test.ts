@@ -19,7 +19,9 @@ test("a store counts and lists what its own filter admits", async () => {
     [document("a", "ours", "one"), document("b", "ours", "two"), document("a", "theirs", "three")],
     { ids: ["1", "2", "3"] },
   );
-  expect([await store.count(), await ours.count(), await ours.count({ source: "a" })]).toEqual([3, 2, 1]);
+  expect([await store.count(), await ours.count(), await ours.count({ filter: { source: "a" } })]).toEqual([
+    3, 2, 1,
+  ]);
   expect(
     (await drain(ours.documents({ pageSize: 1 }))).map(({ id, pageContent }) => [id, pageContent]),
   ).toEqual([
@@ -34,6 +36,7 @@ test("a store counts and lists what its own filter admits", async () => {
   });
   expect(await drain(ours.documents({ filter: { tenant: "theirs" } }))).toEqual([]);
   await expect(drain(ours.documents({ k: 1 } as never))).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(ours.count({ source: "a" } as never)).rejects.toThrow('unknown property "source"');
   await expect(ours.listDocuments({ where: {} } as never)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
@@ -44,7 +47,7 @@ test("a changed source replaces its chunks, of any number of batches, in one com
   const onProgress = ({ stored }: { stored: number }) => progress.push(stored);
   await store.addDocuments(chunks, { ids, deleteFilter: { source: "a", tenant: "ours" }, onProgress });
   expect(progress).toEqual([1200]);
-  expect([await ours.count({ source: "a" }), await store.count()]).toEqual([1200, 1202]);
+  expect([await ours.count({ filter: { source: "a" } }), await store.count()]).toEqual([1200, 1202]);
   await store.addDocuments(chunks.slice(0, 2), {
     ids: ids.slice(0, 2),
     deleteFilter: { source: "a", tenant: "ours" },
