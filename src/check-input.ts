@@ -5,6 +5,7 @@
 
 import { dimensionMax } from "./engine/config.js";
 import { SealdexError } from "./errors.js";
+import { instanceName } from "./instance-name.js";
 
 /** Throws `invalid_request` unless `vector` is one, or `dimension_mismatch` for a length that no index has. */
 export function checkVectorShape(
@@ -72,12 +73,6 @@ function isPlain(value: object): boolean {
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function instanceName(value: object): string {
-  if (value instanceof Date) return "a Date (give its toISOString(), or a number)";
-  if (value instanceof Map || value instanceof Set) return "a Map or Set (give an object or an array)";
-  return "an instance of a class (give an object literal)";
 }
 
 function under(key: string): string {

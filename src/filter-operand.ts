@@ -2,6 +2,7 @@
 
 import { SealdexError } from "./errors.js";
 import { isObjectLike, type JsonObject } from "./filter-match.js";
+import { instanceName } from "./instance-name.js";
 
 const listValuesMax = 10_000;
 /** Values in all conditions of a filter, those inside arrays and objects included. */
@@ -81,7 +82,7 @@ export function member(where: string, key: string): string {
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
-  if (isObjectLike(value) && !isPlainObject(value)) return "an instance of a class";
+  if (isObjectLike(value) && !isPlainObject(value)) return instanceName(value);
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
 }
 

@@ -33,15 +33,27 @@ const results = { reserveBytes: true, rawMetadata: true, signal } as const;
 const listing = { filter: true, include: true, after: true } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
+export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
+  type: true,
+  dimension: true,
+  nLists: true,
+  pqDim: true,
+  pqBits: true,
+});
+
 export const methodOptions = {
-  createIndex: optionNames<CreateIndexOptions>("createIndex", {
-    ...address,
-    indexConfig: true,
-    metric: true,
-    embeddingModel: true,
-    embedding: true,
-    textIndex: true,
-  }),
+  createIndex: optionNames<CreateIndexOptions>(
+    "createIndex",
+    {
+      ...address,
+      indexConfig: true,
+      metric: true,
+      embeddingModel: true,
+      embedding: true,
+      textIndex: true,
+    },
+    indexConfigOptions,
+  ),
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
@@ -121,14 +133,6 @@ export const itemFields = optionNames<Item>("item", {
   contents: true,
   keep: true,
   metadata: true,
-});
-
-export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
-  type: true,
-  dimension: true,
-  nLists: true,
-  pqDim: true,
-  pqBits: true,
 });
 
 export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {

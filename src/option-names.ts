@@ -14,37 +14,50 @@ export interface OptionNames {
   /** What takes the options, as messages call it. */
   readonly where: string;
   readonly names: ReadonlySet<string>;
+  /** Of objects among the options, such as `indexConfig.dimension`: where an unknown name may belong. */
+  readonly innerNames: readonly string[];
 }
 
-/** The options of `T`: all of them, and no others. */
-export function optionNames<T>(where: string, table: Readonly<Record<NameOf<T>, true>>): OptionNames {
-  return { where, names: new Set(Object.keys(table)) };
+/** The options of `T`: all of them, and no others. `inner`: those of an object among them. */
+export function optionNames<T>(
+  where: string,
+  table: Readonly<Record<NameOf<T>, true>>,
+  inner?: OptionNames,
+): OptionNames {
+  const innerNames = inner === undefined ? [] : [...inner.names].map((name) => `${inner.where}.${name}`);
+  return { where, names: new Set(Object.keys(table)), innerNames };
 }
 
 /** Throws `invalid_request` unless `options` is an object whose keys are all among the names. `at`: where it is. */
-export function checkOptions(options: unknown, { where, names }: OptionNames, at = where): void {
+export function checkOptions(options: unknown, { where, names, innerNames }: OptionNames, at = where): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw invalid(`${at}: expected an object, got ${typeName(options)}`);
   }
-  for (const name in options) if (!names.has(name)) throw unknownProperty(name, at, names);
+  for (const name in options) {
+    if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
+  }
 }
 
-function unknownProperty(name: string, at: string, names: ReadonlySet<string>): Error {
-  return invalid(`${at}: ${unknownName(name, [...names])}`);
-}
-
-/** What is said of a name that is none of the known ones: which of them is nearest, and all of them. */
-export function unknownName(name: string, known: readonly string[]): string {
+/** What is said of a name that is none of the known ones: which of them or of the inner ones is nearest, and all known ones. */
+export function unknownName(
+  name: string,
+  known: readonly string[],
+  innerNames: readonly string[] = [],
+): string {
   // Longer words, and words with other characters, may be a key or a URL in the wrong place.
   const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
-  return `unknown property ${shown}; did you mean "${nearest(name, known)}"? Expected ${known.join(", ")}`;
+  return `unknown property ${shown}; did you mean "${nearest(name, [...known, ...innerNames])}"? Expected ${known.join(", ")}`;
 }
 
 /** The known name that needs the fewest edits, disregarding case and underscores; of several, the first. */
 function nearest(name: string, known: readonly string[]): string {
   const wanted = fold(name.slice(0, 40));
-  const distances = known.map((candidate) => editDistance(wanted, fold(candidate)));
+  const distances = known.map((candidate) => editDistance(wanted, fold(lastPart(candidate))));
   return known[distances.indexOf(Math.min(...distances))];
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
 }
 
 function fold(name: string): string {

@@ -337,7 +337,7 @@ describe("what is refused", () => {
       "filter.a.$in[1].b[0]: expected a JSON value, got undefined",
     );
     expect(rejection({ "two words": { $gt: new Date(0) } })).toBe(
-      'filter["two words"].$gt: expected a JSON value, got an instance of a class',
+      'filter["two words"].$gt: expected a JSON value, got a Date (give its toISOString(), or a number)',
     );
   });
 
@@ -345,7 +345,7 @@ describe("what is refused", () => {
     ["no object", "a", /^filter: expected an object, got string/],
     ["null", null, /^filter: expected an object, got null/],
     ["an array", [], /^filter: expected an object, got an empty array/],
-    ["a Map", new Map(), /^filter: expected an object, got an instance/],
+    ["a Map", new Map(), /^filter: expected an object, got a Map/],
     ["an operator without a field", { $gt: 1 }, /^filter\.\$gt: unknown operator; expected \$and, \$or/],
     ["$not", { a: { $not: { $gt: 1 } } }, /^filter\.a\.\$not: unknown operator/],
     ["$and on a field", { a: { $and: [{}] } }, /^filter\.a\.\$and: unknown operator/],

@@ -128,13 +128,16 @@ function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** The system's code behind a failed `fetch`, such as ECONNREFUSED; browsers do not tell. */
+/** The system's code behind a failed `fetch`, such as ECONNREFUSED, or else what its innermost error says; browsers say little. */
 function reasonOf(error: unknown): string {
+  let reason = "no reason given";
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { code?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code)) return code;
+    // Of a few plain words: no URL, which may hold a password.
+    if (/^[A-Za-z' -]{1,60}$/.test(cause.message)) reason = cause.message;
   }
-  return "no reason given";
+  return reason;
 }
 
 /** Without a slash at the end. The message never repeats the URL, which may hold a password. */

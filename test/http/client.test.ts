@@ -142,6 +142,9 @@ describe("failures", () => {
       cause: expect.anything(),
     });
     for (const secret of [apiKey, indexKey]) expect(inspect(error, { depth: 9 })).not.toContain(secret);
+    // A port that fetch refuses by itself; its error has no code.
+    const refused = createClient({ baseUrl: "http://127.0.0.1:1" }).listIndexes();
+    await expect(refused).rejects.toThrow("the service did not respond (bad port)");
   });
 
   test("a connection that breaks is too", async () => {

@@ -350,6 +350,9 @@ describe.each(Object.keys(clients))("%s", (where) => {
       { queryVector: { value: vector, enumerable: true } },
     ) as never;
     await expect(index.query(inherited)).rejects.toThrow('did you mean "nProbes"?');
+    await expect(client.createIndex({ ...address(), dimensions: 3 } as never)).rejects.toThrow(
+      'did you mean "indexConfig.dimension"?',
+    );
     await expect(index.count({ signl: signal } as object)).rejects.toThrow('did you mean "signal"?');
   });
 
