@@ -12,9 +12,9 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
-import { copyInPieces, inSlices, type Work } from "./work.js";
+import { copyInPieces, inSlices, pieceBytes, type Work } from "./work.js";
 
-/** Vectors assigned at a time, in bytes; copying them takes a few milliseconds. */
+/** Vectors assigned or rotated in parallel, in bytes; they are copied in pieces. */
 const heldBytes = 16 * 1024 * 1024;
 
 /** The lists that a query should probe. */
@@ -108,8 +108,11 @@ export class CoarseQuantizer {
     const piece = Math.max(1, Math.floor(heldBytes / (4 * rotated)));
     for (let list = 0; list < nLists; list += piece) {
       const count = Math.min(piece, nLists - list);
-      const part = centroids.subarray(list * dimension, (list + count) * dimension);
-      rotation.pad(part, this.#rotated + 4 * list * rotated);
+      for (const [first, rows] of piecesOf(count, 4 * rotated)) {
+        const part = centroids.subarray((list + first) * dimension, (list + first + rows) * dimension);
+        rotation.pad(part, this.#rotated + 4 * (list + first) * rotated);
+        yield;
+      }
       yield inSlices(count, 64 * rotated, (first, rows) => ({
         kernel: "rotate",
         args: [this.#rotated + 4 * (list + first) * rotated, rows, rotated, signs, span],
@@ -183,7 +186,10 @@ export class CoarseQuantizer {
     try {
       for (let first = 0; first < n; first += rowsHeld) {
         const count = Math.min(rowsHeld, n - first);
-        floatsAt(at, count * this.#dimension).set(pointsOf(first, count));
+        for (const [row, rows] of piecesOf(count, rowBytes)) {
+          floatsAt(at + row * rowBytes, rows * this.#dimension).set(pointsOf(first + row, rows));
+          yield;
+        }
         yield inSlices(count, this.nLists * this.#dimension, (row, rows) => ({
           kernel: "assignNearest",
           args: [
@@ -274,4 +280,10 @@ export class CoarseQuantizer {
     if (this.#rotated > 0) free(this.#rotated);
     this.#rotated = 0;
   }
+}
+
+/** The first row and the number of rows of each piece of n rows. */
+function* piecesOf(n: number, rowBytes: number): Generator<readonly [number, number]> {
+  const rows = Math.max(1, Math.floor(pieceBytes / rowBytes));
+  for (let first = 0; first < n; first += rows) yield [first, Math.min(rows, n - first)];
 }

@@ -9,6 +9,12 @@ import type { KernelCall } from "./kernels/kernels.js";
  */
 export type Work<T> = Generator<readonly KernelCall[] | void, T, void>;
 
+/**
+ * Bytes that are copied, gathered or sealed in one piece of work. Memory that is touched for the first time takes up to 3 ms per
+ * MiB, several times as long as the copy itself.
+ */
+export const pieceBytes = 2 ** 20;
+
 /** Multiply-adds of one call. */
 const callCost = 2 ** 24;
 
@@ -28,7 +34,7 @@ export function inSlices(
 
 /** Copies `from` to `to`, of the same length, in pieces. */
 export function* copyInPieces(from: Float32Array, to: Float32Array): Work<void> {
-  const piece = 2 ** 22;
+  const piece = pieceBytes / 4;
   for (let at = 0; at < from.length; at += piece) {
     to.set(from.subarray(at, at + piece), at);
     yield;

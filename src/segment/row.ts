@@ -21,10 +21,12 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** u16 length of the id, the id, the metadata as JSON text. */
 export function encodeRecord(id: string, metadataJson: string): Uint8Array {
-  const idBytes = Buffer.from(id, "utf8");
-  const length = Buffer.alloc(2);
-  length.writeUInt16LE(idBytes.length);
-  return Buffer.concat([length, idBytes, Buffer.from(metadataJson, "utf8")]);
+  const idBytes = Buffer.byteLength(id, "utf8");
+  const record = Buffer.allocUnsafe(2 + idBytes + Buffer.byteLength(metadataJson, "utf8"));
+  record.writeUInt16LE(idBytes);
+  record.write(id, 2, "utf8");
+  record.write(metadataJson, 2 + idBytes, "utf8");
+  return record;
 }
 
 export function recordId(record: Uint8Array): string {

@@ -2,7 +2,7 @@
  * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one. FORMAT.md §4 defines the bytes.
  */
 
-import { ObjectSealer, type ObjectContext, type ParentKeys } from "../crypto/sealed-object.js";
+import type { ObjectContext, ParentKeys } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
@@ -12,6 +12,7 @@ import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
+import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
 import type { TermsOf } from "./gather-terms.js";
 import { encodeTermIndex } from "./term-index.js";
@@ -63,13 +64,7 @@ export function* writeSegment(
   encoding: Encoding,
   termsOf?: TermsOf,
 ): Work<SealedSegment> {
-  const sealer = new ObjectSealer(keys, context);
-  const parts: Uint8Array[] = [sealer.header];
-  const seal = (...plaintext: readonly Uint8Array[]) => {
-    const sealed = sealer.sealPieces(plaintext);
-    parts.push(...sealed);
-    return sealed.reduce((sum, piece) => sum + piece.length, 0);
-  };
+  const parts = new SealedParts(keys, context);
 
   const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
@@ -91,10 +86,12 @@ export function* writeSegment(
         batch.source.encode(order.subarray(firstRow, firstRow + count), list, encoding),
       ),
     );
+    yield;
     for (const [i, { list, firstRow, rows: count }] of group.entries()) {
       const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
-      const length = seal(Buffer.concat(fingerprints), ...encoded[i].codes);
+      const length = parts.seal(Buffer.concat(fingerprints), ...encoded[i].codes);
       codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
+      yield* parts.pauseIfDue();
     }
     yield;
   }
@@ -102,29 +99,29 @@ export function* writeSegment(
   yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
-    seal,
+    parts,
   );
   yield;
   const contents = yield* sealPages(
     rows.map((row) => row.contents),
-    seal,
+    parts,
   );
 
   yield;
-  const terms = termsOf && (yield* sealTerms(rows, termsOf, seal));
+  const terms = termsOf && (yield* sealTerms(rows, termsOf, parts));
 
   yield;
   const idsInOrder = yield* sortedIdsOf(rows);
   const idPages = yield* sealPages(
     idsInOrder.map(({ entry }) => entry),
-    seal,
+    parts,
   );
   const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));
 
   yield;
   const columns = yield* sealColumns(
     rows.map((row) => row.record),
-    seal,
+    parts,
   );
 
   yield;
@@ -135,7 +132,8 @@ export function* writeSegment(
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
     const plaintext = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
-    ids.push({ length: seal(plaintext), firstWord: block[0] });
+    ids.push({ length: parts.seal(plaintext), firstWord: block[0] });
+    yield* parts.pauseIfDue();
   }
 
   yield;
@@ -150,9 +148,9 @@ export function* writeSegment(
     columns,
     ids,
   });
-  const footerLength = seal(footer);
-  const bytes = yield* join(parts);
-  return { bytes, rows: rows.length, blocks: sealer.blocks, footerLength };
+  const footerLength = parts.seal(footer);
+  const bytes = yield* parts.join();
+  return { bytes, rows: rows.length, blocks: parts.blocks, footerLength };
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */
@@ -170,14 +168,15 @@ function leading<B extends { readonly rows: number }>(
 
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
-  seal: (plaintext: Uint8Array) => number,
+  sealing: SealedParts,
 ): Work<FooterDraft["records"][number][]> {
   const sealed: FooterDraft["records"][number][] = [];
   const cut = pages(sections);
   yield;
   for (const { firstRow, parts } of cut) {
-    sealed.push({ length: seal(encodePage(parts)), firstRow, rows: parts.length });
+    sealed.push({ length: sealing.seal(encodePage(parts)), firstRow, rows: parts.length });
     if (sealed.length % pagesTogether === 0) yield;
+    else yield* sealing.pauseIfDue();
   }
   return sealed;
 }
@@ -185,25 +184,25 @@ function* sealPages(
 function* sealTerms(
   rows: readonly Row[],
   termsOf: TermsOf,
-  seal: (plaintext: Uint8Array) => number,
+  sealing: SealedParts,
 ): Work<FooterDraft["terms"]> {
   const encoded = yield* encodeTermIndex(rows, termsOf);
   if (encoded === undefined) return undefined;
   const { texts, length, lengthBytes } = encoded;
   const lengths = encoded.lengths.map(({ plaintext, firstRow, rows: count }) => ({
-    length: seal(plaintext),
+    length: sealing.seal(plaintext),
     firstRow,
     rows: count,
   }));
   yield;
   const postings: { length: number }[] = [];
   for (const chunk of encoded.postings) {
-    postings.push({ length: seal(chunk) });
+    postings.push({ length: sealing.seal(chunk) });
     if (postings.length % partsTogether === 0) yield;
   }
   const dictionary: { length: number; firstTerm: string }[] = [];
   for (const { plaintext, firstTerm } of encoded.dictionary) {
-    dictionary.push({ length: seal(plaintext), firstTerm });
+    dictionary.push({ length: sealing.seal(plaintext), firstTerm });
     if (dictionary.length % partsTogether === 0) yield;
   }
   return { texts, length, lengthBytes, lengths, postings, dictionary };
@@ -212,7 +211,7 @@ function* sealTerms(
 /** Small columns of one group share a block. */
 function* sealColumns(
   records: readonly Uint8Array[],
-  seal: (plaintext: Uint8Array) => number,
+  sealing: SealedParts,
 ): Work<FooterDraft["columns"][number][]> {
   const sealed: FooterDraft["columns"][number][] = [];
   let held: EncodedColumn[] = [];
@@ -220,7 +219,7 @@ function* sealColumns(
   const flush = () => {
     if (held.length === 0) return;
     const [{ firstRow, rows }] = held;
-    const length = seal(encodePage(held.map((column) => column.bytes)));
+    const length = sealing.seal(encodePage(held.map((column) => column.bytes)));
     sealed.push({ length, firstRow, rows, paths: held.map(({ path }) => path) });
     [held, bytes] = [[], 0];
   };
@@ -238,18 +237,6 @@ function* sealColumns(
   }
   flush();
   return sealed;
-}
-
-/** The parts as one object. */
-export function* join(parts: readonly Uint8Array[]): Work<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const [i, part] of parts.entries()) {
-    bytes.set(part, at);
-    at += part.length;
-    if (i % partsTogether === partsTogether - 1) yield;
-  }
-  return bytes;
 }
 
 function rowsOfCodeBlock(codec: Codec): number {

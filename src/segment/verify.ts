@@ -1,17 +1,11 @@
 /** Authenticates a whole segment: that every byte of it is the one that was sealed. And seals it again, under the keys in force. */
 
-import {
-  headerBytes,
-  type ObjectContext,
-  ObjectOpener,
-  ObjectSealer,
-  type ParentKeys,
-} from "../crypto/sealed-object.js";
+import { headerBytes, type ObjectContext, ObjectOpener, type ParentKeys } from "../crypto/sealed-object.js";
 import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import { type Block, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
-import { join } from "./segment-writer.js";
+import { SealedParts } from "./sealed-parts.js";
 
 /** Yields after each block, so that other work can run. Throws `corrupt` unless `bytes` are the segment that is meant. */
 export function* verifySegment(keys: ParentKeys, location: SegmentLocation, bytes: Uint8Array): Work<void> {
@@ -28,14 +22,13 @@ export function* resealSegment(
   bytes: Uint8Array,
   context: ObjectContext,
 ): Work<Uint8Array> {
-  const sealer = new ObjectSealer(keys, context);
-  const parts = [sealer.header];
+  const parts = new SealedParts(keys, context);
   for (const plaintext of openBlocks(keys, location, bytes)) {
-    parts.push(sealer.seal(plaintext));
+    parts.seal(plaintext);
     plaintext.fill(0);
     yield;
   }
-  return yield* join(parts);
+  return yield* parts.join();
 }
 
 /** The plaintexts of all blocks, in their order. */

@@ -1,6 +1,7 @@
 /** Blobs in the memory of this process: for tests, benchmarks and temporary data. */
 
 import type { BlobStore } from "./blob-store.js";
+import { joinBytes } from "./join-bytes.js";
 import { checkKey, checkPrefix } from "./key.js";
 
 export function createMemoryStore(): BlobStore {
@@ -10,12 +11,16 @@ export function createMemoryStore(): BlobStore {
       checkKey(key);
       const blob = blobs.get(key);
       if (blob === undefined) return null;
-      return range === undefined ? blob.slice() : blob.slice(range.offset, range.offset + range.length);
+      const { offset, length } = range ?? { offset: 0, length: blob.length };
+      return joinBytes([blob.subarray(offset, offset + length)]);
     },
     async create(key, bytes) {
       checkKey(key);
       if (blobs.has(key)) return false;
-      blobs.set(key, Uint8Array.from(bytes));
+      const copy = await joinBytes([bytes]);
+      // Another create of this key may have ended meanwhile.
+      if (blobs.has(key)) return false;
+      blobs.set(key, copy);
       return true;
     },
     async list(prefix, { limit, after = "" } = {}) {

@@ -1,6 +1,7 @@
 /** Bytes of a response's body, checked against the request and the response's own headers. */
 
 import type { ByteRange } from "./blob-store.js";
+import { joinBytes } from "./join-bytes.js";
 import { ServiceError } from "./service-error.js";
 
 /** The most memory that is allocated because of a header alone. */
@@ -16,7 +17,7 @@ export async function readBody(
 ): Promise<Uint8Array> {
   const isKnown = length !== undefined && length <= bytesMax;
   const parts: Uint8Array[] = [];
-  let bytes = new Uint8Array(isKnown ? length : 0);
+  const bytes = new Uint8Array(isKnown ? length : 0);
   let end = 0;
   for await (const part of body) {
     if (end + part.length > (isKnown ? length : bytesMax)) {
@@ -30,13 +31,7 @@ export async function readBody(
     if (end < length) throw new ServiceError({ reason: "a response that is too short" });
     return bytes;
   }
-  bytes = new Uint8Array(end);
-  end = 0;
-  for (const part of parts) {
-    bytes.set(part, end);
-    end += part.length;
-  }
-  return bytes;
+  return joinBytes(parts);
 }
 
 /**

@@ -15,6 +15,7 @@ import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { TimeoutError, unavailable, within } from "./failure.js";
+import { joinBytes } from "./join-bytes.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
@@ -133,8 +134,9 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
         const bucket = bucketOf(key);
         const name = nameOf(bucket, key);
         const token = randomBytes((tokenCharacters * 3) / 4).toString("base64url");
+        const value = await joinBytes([Buffer.from(token), bytes]);
         const results = await transact(to, [
-          ["set", name, Buffer.concat([Buffer.from(token), bytes]), "NX"],
+          ["set", name, Buffer.from(value.buffer), "NX"],
           ["zadd", setOf(bucket), 0, key],
           ["getrange", name, 0, tokenCharacters - 1],
         ]);
