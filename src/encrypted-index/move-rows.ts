@@ -5,6 +5,7 @@
 
 import type { IndexConfig } from "../engine/config.js";
 import { reads } from "../engine/train-quantizer.js";
+import { rowsOfPiece } from "../engine/work.js";
 import {
   type CodedRows,
   codedRows,
@@ -12,13 +13,11 @@ import {
   vectorRows,
   type VectorRows,
 } from "../segment/row-source.js";
+import { run } from "../threads/run.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 export type MovedRows = VectorRows | CodedRows;
-
-/** Rows encoded between two turns of the event loop. */
-const rowsTogether = 512;
 
 /** The live rows of a block, for a segment under the model with this name and encoding. */
 export async function move(
@@ -32,26 +31,30 @@ export async function move(
   if (codec.kind === "vectors" || quantizer === undefined) {
     return vectorRows(liveVectors(live), footer.dimension);
   }
-  const { rowBytes } = codec;
-  const lists = new Uint32Array(kept.length).fill(block.list);
+  const { rowBytes, rowCost } = codec;
+  const { dimension } = footer;
   if (stored.kind === "codes" && reads(config, codec.model.quantizer, stored.model.quantizer)) {
     const codes = chosenRows(stored.unpack(live.codes, block.rows), stored.rowBytes, kept);
-    if (segment.ref.model === modelName) return codedRows(codes, lists);
-    for (let at = 0; at < kept.length; at += rowsTogether) {
-      const piece = codes.subarray(at * rowBytes, (at + rowsTogether) * rowBytes);
-      lists.set(quantizer.assign(toListSpace(codec.decodeRows(piece))), at);
-      await yieldToEventLoop();
+    if (segment.ref.model === modelName) {
+      return codedRows(codes, new Uint32Array(kept.length).fill(block.list));
     }
-    return codedRows(codes, lists);
+    const pointsOf = (first: number, count: number) =>
+      toListSpace(codec.decodeRows(codes.subarray(first * rowBytes, (first + count) * rowBytes)));
+    return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)));
   }
   const vectors = liveVectors(live);
-  const { dimension } = footer;
+  const rowsAt = (first: number, count: number) =>
+    vectors.subarray(first * dimension, (first + count) * dimension);
+  const lists = await run(
+    quantizer.assignAll(kept.length, (first, count) => toListSpace(rowsAt(first, count))),
+  );
   const codes = new Uint8Array(kept.length * rowBytes);
+  const rowsTogether = rowsOfPiece(4 * dimension, rowCost);
   for (let at = 0; at < kept.length; at += rowsTogether) {
-    const piece = vectors.subarray(at * dimension, (at + rowsTogether) * dimension);
-    const assigned = quantizer.assign(toListSpace(piece));
-    lists.set(assigned, at);
-    codes.set(codec.encodeRows(piece, assigned), at * rowBytes);
+    codes.set(
+      codec.encodeRows(rowsAt(at, rowsTogether), lists.subarray(at, at + rowsTogether)),
+      at * rowBytes,
+    );
     await yieldToEventLoop();
   }
   return codedRows(codes, lists);

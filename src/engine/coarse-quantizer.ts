@@ -12,7 +12,7 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
-import { copyInPieces, inSlices, pieceBytes, type Work } from "./work.js";
+import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
 /** Vectors assigned or rotated in parallel, in bytes; they are copied in pieces. */
 const heldBytes = 16 * 1024 * 1024;
@@ -284,6 +284,6 @@ export class CoarseQuantizer {
 
 /** The first row and the number of rows of each piece of n rows. */
 function* piecesOf(n: number, rowBytes: number): Generator<readonly [number, number]> {
-  const rows = Math.max(1, Math.floor(pieceBytes / rowBytes));
+  const rows = rowsOfPiece(rowBytes);
   for (let first = 0; first < n; first += rows) yield [first, Math.min(rows, n - first)];
 }

@@ -62,6 +62,8 @@ export interface RowCodec extends BlockCodec {
   readonly model: CodedModel;
   /** Bytes of one row code. */
   readonly rowBytes: number;
+  /** Multiply-adds that encoding one row takes. */
+  readonly rowCost: number;
   /** The row codes of a block of n rows. */
   unpack(codes: Uint8Array, n: number): Uint8Array;
   /** A block of row codes. */

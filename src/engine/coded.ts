@@ -44,6 +44,7 @@ export function codedCodec(
     kind: "codes",
     model,
     rowBytes,
+    rowCost: quantizer?.rowCost ?? 0,
     codeBytes: (n) => blockBytes(layout, n),
     unpack: (codes, n) => unpackBlock(layout, codes, n),
     pack: (rows) => packBlock(layout, rows),

@@ -13,11 +13,16 @@ export function layoutOf(config: IndexConfig, dimension: number): CodeLayout {
   return config.type === "ivfpq" ? productLayout(config) : rabitqLayout(dimension);
 }
 
+/** Multiply-adds per component that a row takes besides comparisons: rotation and sums. */
+const componentCost = 64;
+
 /** Call `free` when done. */
 export class ModelQuantizer {
   readonly model: CodedModel;
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
+  /** Multiply-adds that encoding one row takes. */
+  readonly rowCost: number;
   /** Whether the reference centroids are the model's lists. */
   readonly ownLists: boolean;
   readonly #dimension: number;
@@ -35,6 +40,9 @@ export class ModelQuantizer {
         : new ProductQuantizer(config, dimension, quantizer, quantizer.codebooks);
     this.#references = this.ownLists ? undefined : new NearestCentroids(quantizer.references, dimension);
     this.bytes = this.#vectors.bytes + (this.#references?.bytes ?? 0);
+    const references = this.ownLists ? 0 : quantizer.references.length;
+    const codewords = quantizer.codebooks?.codewords.length ?? 0;
+    this.rowCost = componentCost * dimension + references + codewords;
   }
 
   /**

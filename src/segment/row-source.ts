@@ -3,7 +3,7 @@
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import { gather } from "../engine/rows.js";
-import { pieceBytes, type Work } from "../engine/work.js";
+import { rowsOfPiece, type Work } from "../engine/work.js";
 
 /** How vectors become codes in lists. Without a quantizer there is one list, 0. */
 export interface Encoding {
@@ -43,9 +43,6 @@ export interface CodedRows extends RowSource {
   readonly lists: Uint32Array;
 }
 
-/** Rows encoded in one piece of work, however short. */
-const encodedTogetherMax = 512;
-
 export function vectorRows(vectors: Float32Array, dimension: number): VectorRows {
   return {
     kind: "vectors",
@@ -59,10 +56,7 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
     *encode(positions, list, { codec, quantizer, toListSpace }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
-        const encodedTogether = Math.max(
-          1,
-          Math.min(encodedTogetherMax, Math.floor(pieceBytes / (4 * dimension))),
-        );
+        const encodedTogether = rowsOfPiece(4 * dimension, codec.rowCost);
         for (let at = 0; at < positions.length; at += encodedTogether) {
           const piece = gather(vectors, dimension, positions.subarray(at, at + encodedTogether));
           const lists = new Uint32Array(piece.length / dimension).fill(list);
