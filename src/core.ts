@@ -67,6 +67,7 @@ export type {
   ItemsOptions,
   ListIdsOptions,
   ListItemsOptions,
+  OrderedQuery,
   LoadIndexOptions,
   Match,
   MatchField,

@@ -66,6 +66,11 @@ export function isOrdered(bound: unknown, holds: (order: number) => boolean): Te
   return (value) => typeRank(value) === type && holds(compareValues(value, bound));
 }
 
+/** BSON's order of values that are no objects. */
+export function compareScalars(a: unknown, b: unknown): number {
+  return typeRank(a) - typeRank(b) || compareValues(a, b);
+}
+
 /** BSON's order of types. */
 function typeRank(value: unknown): number {
   if (value === null || value === undefined) return 0;

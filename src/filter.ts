@@ -210,7 +210,8 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
   );
 }
 
-function splitPath(key: string, where: string): readonly string[] {
+/** The parts of a dotted path. Throws `invalid_request` for too many. */
+export function splitPath(key: string, where: string): readonly string[] {
   const path = key.split(".", pathPartsMax + 1);
   if (path.length > pathPartsMax) throw invalid(where, `expected a path of at most ${pathPartsMax} parts`);
   return path;

@@ -17,6 +17,7 @@ import type {
   ListItemsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
+  OrderedQuery,
   RankedQuery,
   Selection,
   SingleQuery,
@@ -31,6 +32,15 @@ import type {
 const signal = true;
 const results = { reserveBytes: true, rawMetadata: true, signal } as const;
 const listing = { filter: true, include: true, after: true } as const;
+const ordered = {
+  orderBy: true,
+  cursor: true,
+  topK: true,
+  filter: true,
+  filters: true,
+  include: true,
+  ...results,
+} as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
@@ -59,21 +69,18 @@ export const methodOptions = {
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<UpsertOptions>("upsert", { deleteFilter: true, skipUnchanged: true, signal }),
   update: optionNames<CallOptions>("update", { signal }),
-  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>("query", {
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery | OrderedQuery>("query", {
+    ...ordered,
     queryText: true,
     fusion: true,
     queryVector: true,
     queryVectors: true,
     queryContents: true,
     rerank: true,
-    topK: true,
     nProbes: true,
     greedy: true,
-    filter: true,
-    filters: true,
-    include: true,
-    ...results,
   }),
+  orderedQuery: optionNames<OrderedQuery>("query with orderBy", ordered),
   get: optionNames<GetOptions>("get", { include: true, ...results }),
   delete: optionNames<CallOptions>("delete", { signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {

@@ -26,6 +26,7 @@ import type {
   ItemsOptions,
   ListIdsOptions,
   ListItemsOptions,
+  OrderedQuery,
 } from "./listing-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
@@ -225,7 +226,12 @@ export interface VectorIndex {
    * of greatest score. Throws
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
+   *
+   * With `orderBy`, a page of the items that match in that order. All pages show one state of the index, as those of `listItems`.
    */
+  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
+    query: OrderedQuery<I>,
+  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;

@@ -59,11 +59,11 @@ export {
   decodeItemPage,
   decodeListIds,
   decodeListItems,
-  decodeMetadataQuery,
   encodeCount,
   encodeListIds,
   encodeListItems,
 } from "./wire/listing.js";
+export { decodeMetadataQuery, decodeOrderedQuery, encodeOrderedQuery } from "./wire/order.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
 export { idRowTexts, idTexts, itemTexts, matchTexts, nameTexts, pageTexts } from "./wire/result-text.js";
 

@@ -20,15 +20,16 @@ import {
   post,
   unsupported,
 } from "./schemas/shapes.js";
+import { orderFields } from "./schemas/order.js";
 import { textIndex, wordFields, wordResults } from "./schemas/words.js";
 
 /** Of a text to search for, in characters: as much as the contents of an item can be. */
 const queryTextLengthMax = 1024 * 1024;
 /** Names of fields, each of them once or twice. */
-const fieldsMax = 16;
+export const fieldsMax = 16;
 const metric = oneOf("euclidean", "cosine", "squared_euclidean");
 const indexType = oneOf("ivfflat", "ivf", "ivfpq");
-const vector = Type.Array(Type.Number());
+export const vector = Type.Array(Type.Number());
 const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
 const queryBatch = Type.Array(vector, { maxItems: queriesMax });
 export const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
@@ -206,11 +207,12 @@ export const queryOptions = {
 
 export const query = post(
   "vectors",
-  "The nearest neighbours of one or more vectors, or of a text, ascending by distance.",
+  "The nearest neighbours of one or more vectors, or of a text, ascending by distance. With `order_by`, items by metadata alone.",
   Type.Object({
     results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
+    cursor: Type.Optional(Type.String({ description: "Of a query with order_by, for the next page." })),
   }),
   {
     ...address,
@@ -224,6 +226,7 @@ export const query = post(
     }),
     ...queryOptions,
     ...wordFields(fieldsMax),
+    ...orderFields,
     rerank: optional(
       Type.String(),
       "A cross-encoder that the operator allows: it scores the contents of the nearest 4 × top_k items (top_k at most 100) " +
@@ -275,50 +278,6 @@ export const updateItems = post(
   },
 );
 
-const storedItem = Type.Object({
-  id: Type.String(),
-  vector: Type.Optional(vector),
-  decoded: Type.Optional(vector),
-  contents: Type.Optional(Type.String()),
-  metadata: Type.Optional(metadata),
-});
-const itemInclude = optional(
-  Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
-  "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
-);
-const after = optional(Type.String(), "Only ids after this one.");
-
-export const getItems = post(
-  "vectors",
-  "Items by id, in the order asked for; unknown ids are left out.",
-  Type.Object({ results: Type.Array(storedItem) }),
-  { ...address, ids: Type.Array(Type.String(), limitedItems), include: itemInclude },
-);
-
-export const listItems = post(
-  "vectors",
-  "A page of items in the order of their ids. All pages show the index as it was for the first one.",
-  Type.Object({
-    results: Type.Array(storedItem),
-    cursor: Type.Optional(Type.String({ description: "For the next page. Absent after the last one." })),
-  }),
-  {
-    ...address,
-    filters,
-    filter,
-    include: itemInclude,
-    limit: optional(
-      Type.Integer(),
-      "Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier.",
-    ),
-    cursor: optional(
-      Type.String({ maxLength: 1000 }),
-      "Of the page before. 404 if the state that it shows was replaced 15 minutes ago or more and is not stored any more.",
-    ),
-    after,
-  },
-);
-
 export const deleteItems = post("vectors", "Deletes items by id, by filter, by both, or all of them.", done, {
   ...address,
   ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
@@ -326,19 +285,6 @@ export const deleteItems = post("vectors", "Deletes items by id, by filter, by b
   filter,
   delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
 });
-
-export const listIds = post(
-  "vectors",
-  "Ids of all items, or of those that match, in the order of string comparison.",
-  Type.Object({ ids: Type.Array(Type.String()), count: Type.Integer() }),
-  {
-    ...address,
-    limit: optional(Type.Integer(), "At most so many."),
-    after,
-    filters,
-    filter,
-  },
-);
 
 export const countItems = post(
   "vectors",

@@ -1,7 +1,7 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
 import { SealdexError } from "../errors.js";
-import { invalid, isArray, typeName } from "../check-input.js";
+import { invalid, isArray } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkSelection } from "../selection.js";
@@ -23,7 +23,7 @@ import type {
   Match,
   MatchField,
   OpenIndexOptions,
-  ResultOptions,
+  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -57,6 +57,7 @@ import {
   encodeCount,
   encodeListIds,
   encodeListItems,
+  encodeOrderedQuery,
   encodeQuery,
   encodeRotateKey,
   encodeSelection,
@@ -67,6 +68,7 @@ import {
 } from "../wire.js";
 import type { Connection } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
+import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
 import { sendItems } from "./send-items.js";
 import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
 
@@ -133,6 +135,9 @@ export class RemoteIndex implements VectorIndex {
    * As the interface says. The HTTP interface can include distance and metadata; where other fields are asked for, a
    * second request gets them, and an item that was deleted in between is left out.
    */
+  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
+    request: OrderedQuery<I>,
+  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -148,17 +153,27 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+  async query(
+    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
+  ): Promise<Match[] | Match[][] | ItemPage> {
     checkOptions(request, methodOptions.query);
-    return this.#connection.calls.change(request.signal, () => this.#query(request));
+    const { calls } = this.#connection;
+    if ("orderBy" in request) return calls.change(request.signal, () => this.#queryInOrder(request));
+    return calls.change(request.signal, () => this.#query(request));
+  }
+
+  async #queryInOrder(request: OrderedQuery): Promise<ItemPage> {
+    const { signal } = request;
+    const { later, now } = fetchedFields(request.include ?? ["metadata"]);
+    const body = encodeOrderedQuery(this.#address, { ...request, include: now });
+    const page = decodeItemPage(await this.#connection.post("/v1/vectors/query", body, signal));
+    const [items] = later.length === 0 ? [page.items] : await this.#complete([page.items], later, signal);
+    return { ...page, items: isRaw(request) ? items.map(withRawMetadata) : items };
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     const { signal } = request;
-    const include: readonly WordField[] = request.include ?? ["distance"];
-    if (!isArray(include)) throw invalid("include: expected an array");
-    const later = include.filter(isFetched);
-    const now = include.filter((field) => !isFetched(field));
+    const { later, now } = fetchedFields<WordField>(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
     const isBatch = Array.isArray(request.queryVectors);
     const lists = isBatch
@@ -330,18 +345,4 @@ export class RemoteIndex implements VectorIndex {
     const whole = { ...encodeAddress(this.#address), ...body };
     return this.#connection.calls.change(signal, () => this.#connection.post(path, whole, signal));
   }
-}
-
-function isRaw({ rawMetadata = false }: ResultOptions): boolean {
-  if (typeof rawMetadata === "boolean") return rawMetadata;
-  throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
-}
-
-function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
-  return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
-}
-
-/** What a match may hold that the HTTP interface does not include in results. */
-function isFetched(field: WordField): field is "vector" | "decoded" | "contents" {
-  return field === "vector" || field === "decoded" || field === "contents";
 }

@@ -5,6 +5,7 @@ import { type Image, isImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
+import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
 import { filterOf } from "../selection.js";
@@ -14,6 +15,7 @@ import type {
   ItemField,
   ListItemsOptions,
   MatchField,
+  OrderedQuery,
   QueryOptions,
   ResultOptions,
   SingleQuery,
@@ -50,6 +52,9 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
 export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   const { topK = 100, nProbes = 1, greedy = false, include = ["distance"], signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
+  if ((request as Partial<OrderedQuery>).cursor !== undefined) {
+    throw invalid("cursor: expected a query with orderBy, got one without");
+  }
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   const filter = filterOf(request, "query");
@@ -132,6 +137,8 @@ export function checkFields(options: GetOptions): CheckedFields {
 }
 
 export interface CheckedListing extends CheckedFields {
+  /** Undefined: by id. */
+  readonly order?: readonly OrderField[] | undefined;
   readonly filter?: CompiledFilter | undefined;
   readonly limit: number;
   readonly after?: string | undefined;

@@ -30,6 +30,7 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -55,6 +56,7 @@ import type { Background } from "./background.js";
 import { gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { compactLarge, owesLargeMerge } from "./compact-large.js";
+import { checkOrderedQuery, isOrderedQuery } from "./check-order.js";
 import {
   checkFields,
   checkIds,
@@ -146,6 +148,9 @@ export class EncryptedIndex implements VectorIndex {
     return result;
   }
 
+  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
+    request: OrderedQuery<I>,
+  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -161,7 +166,15 @@ export class EncryptedIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+  async query(
+    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
+  ): Promise<Match[] | Match[][] | ItemPage> {
+    if (isOrderedQuery(request)) {
+      const { signal } = request;
+      const listing = checkOrderedQuery(request);
+      const cursor = decodeCursor(request.cursor);
+      return this.#calls.look(signal, () => listItems(this.#index, listing, cursor));
+    }
     if (isWordQuery(request)) {
       const { signal } = request;
       const checked = checkWordQuery(request);
@@ -219,8 +232,8 @@ export class EncryptedIndex implements VectorIndex {
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     checkOptions(options, methodOptions.listItems);
-    const { limit, after, cursor: given, signal } = options;
-    const cursor = given === undefined ? undefined : decodeCursor(given);
+    const { limit, after, signal } = options;
+    const cursor = decodeCursor(options.cursor);
     if (cursor !== undefined && after !== undefined) {
       throw invalid("listItems: expected either cursor or after, got both");
     }

@@ -4,14 +4,17 @@ import { createHash } from "node:crypto";
 import type { Manifest } from "../commit/manifest.js";
 import { invalid, typeName } from "../check-input.js";
 import { SealdexError } from "../errors.js";
-import { readSome } from "../search/read-items.js";
+import { keyAt, type OrderField } from "../search/order-key.js";
+import { readItems, readSome } from "../search/read-items.js";
 import type { HeldSnapshot } from "../search/snapshots.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { ItemPage, StoredItem } from "../vector-index.js";
 import type { CheckedListing } from "./check-request.js";
+import { fingerprintsOf } from "./fingerprints.js";
 import { keptFields } from "./kept-fields.js";
 import type { OpenIndex } from "./open-index.js";
-import { rowsById } from "./rows-by-id.js";
+import { type OrderPosition, orderedRows } from "./ordered-rows.js";
+import { rowsById, type RowWithId } from "./rows-by-id.js";
 
 /** A page ends with the item that reaches this. */
 const pageBytes = 16 * 1024 * 1024;
@@ -78,7 +81,8 @@ function encodeCursor({ version, state, after }: Cursor): string {
 }
 
 /** Throws `invalid_request` for what is not a cursor. */
-export function decodeCursor(text: unknown): Cursor {
+export function decodeCursor(text: unknown): Cursor | undefined {
+  if (text === undefined) return undefined;
   const [, version, state, after] =
     (typeof text === "string" ? /^([1-9]\d{0,14})\.([\w-]{22})\.([\w-]{2,700})$/.exec(text) : null) ?? [];
   if (after === undefined) {
@@ -101,7 +105,7 @@ async function readItemsOfPage(
   snapshot: Snapshot,
   listing: CheckedListing,
 ): Promise<{ readonly items: StoredItem[]; readonly isLast: boolean }> {
-  const { filter, limit, after, signal, results } = listing;
+  const { limit, signal, results } = listing;
   const include = keptFields(index, snapshot, listing);
   const items: StoredItem[] = [];
   let bytes = 0;
@@ -109,7 +113,7 @@ async function readItemsOfPage(
     bytes += more;
     await results.reserveBytes?.(more);
   };
-  for await (const rows of rowsById(snapshot, { filter, after, wanted: limit + 1, signal })) {
+  for await (const rows of await rowsOfPage(index, snapshot, listing)) {
     for (let start = 0; start < rows.length;) {
       // One more row shows whether there is another page.
       if (items.length === limit || bytes >= pageBytes) return { items, isLast: false };
@@ -122,6 +126,31 @@ async function readItemsOfPage(
     }
   }
   return { items, isLast: true };
+}
+
+/** In the order of the listing, as many as the page has and one more, if there are as many. */
+async function rowsOfPage(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  { order, filter, after, limit, signal }: CheckedListing,
+): Promise<AsyncGenerator<readonly RowWithId[]>> {
+  const range = { filter, wanted: limit + 1, signal };
+  if (order === undefined) return rowsById(snapshot, { ...range, after });
+  const position = after === undefined ? undefined : await positionOf(index, snapshot, after, order);
+  return orderedRows(snapshot, { ...range, fields: order, after: position });
+}
+
+/** Where the item with this id is in an order. Throws `invalid_request` if the snapshot has none. */
+async function positionOf(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  id: string,
+  order: readonly OrderField[],
+): Promise<OrderPosition> {
+  const [ref] = await snapshot.find(await fingerprintsOf(index, new Set([id])));
+  if (ref === null) throw invalid("cursor: expected the cursor of the page before, got another text");
+  const [{ metadata }] = await readItems([ref], new Set(["metadata"]), {});
+  return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };
 }
 
 /** What distinguishes this state of the items from every other one, of this history or of another: the segments' random names. */

@@ -21,15 +21,15 @@ const idsTogether = 4096;
 /** What a row with its id takes in memory besides the id's characters. */
 const rowBytes = 128;
 
-/** Rows that match, by segment. They lie in the heap and stay valid. */
-export type MatchingSegments = ReadonlyMap<OpenSegment, MatchingRows>;
+/** Rows of segments as bits, and how many. They lie in the heap and stay valid. */
+export type MatchingSegments = ReadonlyMap<OpenSegment, Pick<MatchingRows, "bits" | "count">>;
 
 export async function matchingSegments(
   snapshot: Snapshot,
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
 ): Promise<MatchingSegments> {
-  const found = new Map<OpenSegment, MatchingRows>();
+  const found = new Map<OpenSegment, Pick<MatchingRows, "bits" | "count">>();
   for (const segment of snapshot.segments) {
     signal?.throwIfAborted();
     found.set(segment, await pinMatching(segment.reader, filter));
@@ -117,7 +117,10 @@ async function sortMatches(snapshot: Snapshot, matching: MatchingSegments): Prom
 }
 
 /** The rows of these ids, in their order, without those that do not match. */
-async function locate(ids: readonly LiveId[], matching: MatchingSegments | undefined): Promise<RowWithId[]> {
+export async function locate(
+  ids: readonly LiveId[],
+  matching: MatchingSegments | undefined,
+): Promise<RowWithId[]> {
   const rows: (RowWithId | undefined)[] = Array.from({ length: ids.length });
   const numbered = ids.map((live, at) => ({ ...live, at }));
   const lookups = Array.from(bySegment(numbered), async ([segment, group]) => {

@@ -4,6 +4,7 @@ import type { SortedIdBlock } from "../segment/footer.js";
 import type { Page } from "../segment/page.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { idIn } from "../segment/sorted-ids.js";
+import { firstIndex } from "./first-index.js";
 
 export class IdCursor {
   readonly #reader: SegmentReader;
@@ -84,15 +85,4 @@ export class IdCursor {
 
 function isAfter(id: string, after: string | undefined): boolean {
   return after === undefined || id > after;
-}
-
-/** The first of n indices, in whose order `isBeyond` turns from false to true, for which it is true; n if there is none. */
-function firstIndex(n: number, isBeyond: (i: number) => boolean): number {
-  let low = 0;
-  for (let end = n; low < end;) {
-    const middle = (low + end) >>> 1;
-    if (isBeyond(middle)) end = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -7,7 +7,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { addRow } from "./row-bits.js";
+import { addRow, noRows, rowsIn } from "./row-bits.js";
 
 export type Scalar = string | number | boolean | null;
 
@@ -121,23 +121,38 @@ export class Column {
     return this.#counts.length;
   }
 
+  /** The rows of a set, ascending. Throws `corrupt` for rows that the group does not have. */
+  rowsIn(set: number): number[] {
+    const count = this.#counts[set];
+    if (!isList(count, this.#rows)) {
+      const bits = noRows(this.#rows);
+      this.addTo(bits, set);
+      return rowsIn(bits, 0, this.#rows);
+    }
+    const at = this.#offsets[set];
+    return Array.from({ length: count }, (_, i) => this.#listed(at + 2 * i));
+  }
+
   /** Adds the rows of a set to `bits`. Throws `corrupt` for rows that the group does not have. */
   addTo(bits: Uint32Array, set: number): void {
     const bytes = this.#bytes;
     const count = this.#counts[set];
-    let at = this.#offsets[set];
+    const at = this.#offsets[set];
     if (isList(count, this.#rows)) {
-      for (const end = at + 2 * count; at < end; at += 2) {
-        const row = bytes[at] | (bytes[at + 1] << 8);
-        if (row >= this.#rows) throw corrupt("it names a row that there is not");
-        addRow(bits, row);
-      }
+      for (let i = 0; i < count; i++) addRow(bits, this.#listed(at + 2 * i));
       return;
     }
     const length = setBytes(count, this.#rows);
     const spare = 8 * length - this.#rows;
     if (bytes[at + length - 1] >>> (8 - spare) !== 0) throw corrupt("it names a row that there is not");
     for (let i = 0; i < length; i++) bits[i >>> 2] |= bytes[at + i] << (8 * (i & 3));
+  }
+
+  /** The row of a list whose bytes are at `at`. */
+  #listed(at: number): number {
+    const row = this.#bytes[at] | (this.#bytes[at + 1] << 8);
+    if (row >= this.#rows) throw corrupt("it names a row that there is not");
+    return row;
   }
 }
 

@@ -1,6 +1,5 @@
 /** The JSON of counting and listing items, without the address of the index. */
 
-import { invalid } from "../check-input.js";
 import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
@@ -51,26 +50,6 @@ export function decodeListItems(body: ListItemsBody): ListItemsOptions {
     ...present("cursor", cursor),
     ...present("include", include),
     ...present("filter", decodeFilter(body, "listItems")),
-  };
-}
-
-export interface MetadataQueryBody extends FilterBody {
-  readonly top_k?: Maybe<number>;
-  readonly order_by?: Maybe<string | Readonly<Record<string, number>>>;
-  readonly ascending?: Maybe<boolean>;
-}
-
-/** Throws `invalid_request` for an order by several fields, or none. */
-export function decodeMetadataQuery(body: MetadataQueryBody) {
-  const { top_k, order_by, ascending } = body;
-  const given = order_by ?? undefined;
-  const fields = typeof given === "object" ? Object.entries(given) : [[given, ascending === false ? -1 : 1]];
-  if (fields.length !== 1) throw invalid(`order_by: expected one field, got ${fields.length}`);
-  const [[field, direction]] = fields as [string | undefined, number][];
-  return {
-    filter: decodeFilter(body, "query"),
-    limit: top_k ?? undefined,
-    order: field === undefined ? undefined : { field, isAscending: direction > 0 },
   };
 }
 

@@ -17,6 +17,7 @@ import type {
 import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import type { OrderedQueryBody } from "./order.js";
 import { decodeVector, encodeVector, integer, within } from "./values.js";
 
 /** The longest body of what has vectors, filters or ids. */
@@ -25,7 +26,7 @@ export const queriesMax = 1000;
 /** Neighbours that a query may ask for. */
 export const topKMax = 10_000;
 
-export interface QueryBody extends AddressBody, FilterBody {
+export interface QueryBody extends AddressBody, FilterBody, Pick<OrderedQueryBody, "order_by" | "cursor"> {
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
   readonly query_contents?: Maybe<ContentsBody>;
   readonly top_k?: Maybe<number>;

@@ -251,7 +251,7 @@ test("items are queried by metadata alone, in the order of a field", async () =>
     ids: ["i0"],
     count: 1,
   });
-  for (const order_by of [{}, { a: 1, b: 1 }, { a: 2 }, 5]) {
+  for (const order_by of [{}, { a: 2 }, 5]) {
     expect(await service.post("/v1/vectors/query_metadata", { ...index, order_by })).toMatchObject({
       status: 422,
     });

@@ -151,9 +151,10 @@ const cases: Record<string, Case> = {
       { queryVectors: [vector], filters: { a: 1 } },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
       { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
+      { orderBy: { a: "asc" }, topK: 1, filter: { a: 1 }, include: [], cursor: undefined },
     ],
     call: (options: object, client, index) => {
-      const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
+      const isWhole = Object.keys(options).some((name) => name.startsWith("query") || name === "orderBy");
       const request = isWhole ? options : { queryVector: vector, ...options };
       return embeddedOnly(["rerank"], options, client, index.query(request as SingleQuery));
     },

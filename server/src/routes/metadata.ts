@@ -19,13 +19,13 @@ interface Services {
 export function addMetadataRoutes(app: Server, { indexes, bodyLimit, reading, models }: Services): void {
   const options = { schema: schemas.queryMetadata, bodyLimit };
   app.post("/v1/vectors/query_metadata", options, ({ body }, reply) => {
-    const { order, filter, limit } = decodeMetadataQuery(body);
+    const { orderBy, filter, limit } = decodeMetadataQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
       const limits = reading(reply);
       const ids =
-        order === undefined
+        orderBy === undefined
           ? await index.listIds({ filter, limit, ...limits })
-          : (await idsInOrder(index, order, filter, limits)).slice(0, limit);
+          : await idsInOrder(index, { orderBy, filter, include: [], ...limits }, limit);
       return sendJson(reply, idRowTexts(ids));
     });
   });

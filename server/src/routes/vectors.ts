@@ -10,6 +10,7 @@ import {
   decodeItems,
   decodeListIds,
   decodeListItems,
+  decodeOrderedQuery,
   decodeQuery,
   decodeQueryOptions,
   decodeSelection,
@@ -29,6 +30,7 @@ import { untilDisconnected, untilTooLong } from "../request-end.js";
 import { type ReadLimits, sendJson } from "../results.js";
 import * as schemas from "../schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
+import * as listing from "../schemas/listing.js";
 
 type UpsertBody = Parameters<typeof decodeAddress>[0] & Parameters<typeof decodeUpsertOptions>[0];
 
@@ -42,8 +44,14 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   const bodyLimit = limits.queryBytesMax;
 
   app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, ({ body }, reply) => {
-    const query = decodeQuery(body);
     const options = { ...reading(reply), rawMetadata: true };
+    const ordered = decodeOrderedQuery(body);
+    if (ordered !== undefined) {
+      return indexes.use(decodeAddress(body), async (index) =>
+        sendJson(reply, pageTexts(await index.query({ ...ordered, ...options }))),
+      );
+    }
+    const query = decodeQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
       const topK = await achievable(query.topK, index);
       if (query.queryText !== undefined) {
@@ -93,7 +101,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     return { status: "success", message: `${count(result.updated, "item")} updated successfully`, ...result };
   });
 
-  app.post("/v1/vectors/get", { schema: schemas.getItems, bodyLimit }, ({ body }, reply) =>
+  app.post("/v1/vectors/get", { schema: listing.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
       const include = body.include ?? undefined;
       const items = await index.get(body.ids, { include, ...reading(reply), rawMetadata: true });
@@ -110,14 +118,14 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     return { status: "success", message: `${what} deleted successfully` };
   });
 
-  app.post("/v1/vectors/list_ids", { schema: schemas.listIds, bodyLimit }, ({ body }, reply) => {
+  app.post("/v1/vectors/list_ids", { schema: listing.listIds, bodyLimit }, ({ body }, reply) => {
     const options = decodeListIds(body);
     return indexes.use(decodeAddress(body), async (index) =>
       sendJson(reply, idTexts(await index.listIds({ ...options, ...reading(reply) }))),
     );
   });
 
-  app.post("/v1/vectors/list", { schema: schemas.listItems, bodyLimit }, ({ body }, reply) => {
+  app.post("/v1/vectors/list", { schema: listing.listItems, bodyLimit }, ({ body }, reply) => {
     const options = { ...decodeListItems(body), rawMetadata: true };
     return indexes.use(decodeAddress(body), async (index) =>
       sendJson(reply, pageTexts(await index.listItems({ ...options, ...reading(reply) }))),

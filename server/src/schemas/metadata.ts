@@ -2,6 +2,7 @@
 
 import { Type } from "typebox";
 import { address, filter, filters } from "../schemas.js";
+import { orderBy } from "./order.js";
 import { answers, optional, post, unsupported } from "./shapes.js";
 
 export const queryMetadata = post(
@@ -17,14 +18,7 @@ export const queryMetadata = post(
     filters,
     filter,
     top_k: optional(Type.Integer({ minimum: 0 }), "At most so many. Default: all."),
-    order_by: optional(
-      Type.Union([
-        Type.String(),
-        Type.Record(Type.String(), Type.Union([Type.Literal(1), Type.Literal(-1)])),
-      ]),
-      "A field, by a dotted path, or `{ field: 1 }`, `{ field: -1 }`. At most 100,000 items are ordered. Numbers, texts, then booleans; " +
-        "items without one of these come last.",
-    ),
+    order_by: orderBy,
     ascending: optional(Type.Boolean(), "Default true. Of `order_by` with a name alone."),
     ...unsupported("text", "text_fields", "text_field_weights", "require_all_terms"),
   },

@@ -1,0 +1,87 @@
+/** The JSON of queries by metadata alone. */
+
+import { invalid } from "../check-input.js";
+import { filterOf } from "../selection.js";
+import type { ItemField, OpenIndexOptions, OrderedQuery } from "../vector-index.js";
+import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
+import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { within } from "./values.js";
+
+/** A field, by a dotted path, or fields and their directions; 1 and -1 are what other clients send. */
+export type OrderBody = string | Readonly<Record<string, "asc" | "desc" | 1 | -1>>;
+
+export interface OrderedQueryBody extends AddressBody, FilterBody {
+  readonly order_by?: Maybe<OrderBody>;
+  readonly cursor?: Maybe<string>;
+  readonly top_k?: Maybe<number>;
+  readonly include?: Maybe<readonly string[]>;
+}
+
+/** Items of one page. */
+const pageItemsMax = 10_000;
+/** What makes a query one that is not by metadata alone. */
+const subjects = ["query_vectors", "query_contents", "query_text", "text", "rerank", "fusion"] as const;
+
+type Subjects = { readonly [N in (typeof subjects)[number]]?: unknown };
+
+/** `include`: what the HTTP interface can include of items in order. */
+export function encodeOrderedQuery(address: OpenIndexOptions, query: OrderedQuery): OrderedQueryBody {
+  const { orderBy, topK = 100, cursor, include = ["metadata"] } = query;
+  return {
+    ...encodeAddress(address),
+    filters: encodeFilter(filterOf(query, "query")),
+    order_by: orderBy,
+    top_k: within(topK, [1, pageItemsMax], "topK"),
+    cursor,
+    include,
+  };
+}
+
+/** The query of a body with `order_by`, or undefined. */
+export function decodeOrderedQuery(body: OrderedQueryBody & Subjects): OrderedQuery | undefined {
+  const orderBy = decodeOrder(body.order_by);
+  if (orderBy === undefined) {
+    if ((body.cursor ?? undefined) !== undefined) throw invalid("cursor: expected order_by with it");
+    return undefined;
+  }
+  const more = subjects.filter((name) => {
+    const value = body[name] ?? undefined;
+    return value !== undefined && !(Array.isArray(value) && value.length === 0);
+  });
+  if (more.length > 0)
+    throw invalid(`order_by: expected a query by metadata alone, got ${more.join(", ")} too`);
+  return {
+    orderBy,
+    topK: body.top_k ?? 100,
+    filter: decodeFilter(body, "query"),
+    // Other fields, the library refuses.
+    include: (body.include ?? ["metadata"]) as readonly ItemField[],
+    ...((body.cursor ?? undefined) !== undefined && { cursor: body.cursor as string }),
+  };
+}
+
+export interface MetadataQueryBody extends FilterBody {
+  readonly top_k?: Maybe<number>;
+  readonly order_by?: Maybe<OrderBody>;
+  readonly ascending?: Maybe<boolean>;
+}
+
+export function decodeMetadataQuery(body: MetadataQueryBody) {
+  const { top_k, order_by, ascending } = body;
+  return {
+    filter: decodeFilter(body, "query"),
+    limit: top_k ?? undefined,
+    orderBy: decodeOrder(order_by, ascending === false ? "desc" : "asc"),
+  };
+}
+
+/** `direction`: of a field alone. */
+function decodeOrder(
+  order: Maybe<OrderBody>,
+  direction: "asc" | "desc" = "asc",
+): OrderedQuery["orderBy"] | undefined {
+  if (order === undefined || order === null) return undefined;
+  if (typeof order === "string") return { [order]: direction };
+  const nameOf = (value: string | number) => (value === 1 || value === "asc" ? "asc" : "desc");
+  return Object.fromEntries(Object.entries(order).map(([field, value]) => [field, nameOf(value)]));
+}

@@ -1,0 +1,73 @@
+/** Queries by metadata alone, of the embedded index and over HTTP alike. */
+
+import { expect, test } from "vitest";
+import { generateKey } from "../../src/core.js";
+import type { OrderedQuery } from "../../src/vector-index.js";
+import { startBoth } from "./both-clients.js";
+
+const { service, clients } = await startBoth();
+const indexKey = generateKey();
+const items = Array.from({ length: 12 }, (_, i) => ({
+  id: `i${i}`,
+  vector: [i, 1],
+  contents: `text ${i}`,
+  metadata: { year: 2000 + (i % 4), author: { name: i % 3 === 0 ? "Ada" : `n${i}` } },
+}));
+const orders: OrderedQuery[] = [
+  { orderBy: { year: "desc" } },
+  { orderBy: { "author.name": "asc", year: "desc" }, filter: { year: { $gt: 2000 } }, topK: 5 },
+  { orderBy: { year: "asc" }, topK: 3, include: [] },
+  { orderBy: { year: "asc" }, topK: 3, include: ["contents", "metadata", "vector"], rawMetadata: true },
+];
+
+const [embedded, remote] = await Promise.all(
+  ["embedded", "over HTTP"].map(async (name) => {
+    const index = await clients[name].createIndex({ indexName: `order-${name}`, indexKey });
+    await index.upsert(items);
+    return index;
+  }),
+);
+const address = { index_name: "order-over HTTP", index_key: indexKey };
+const post = (body: object) => service.post("/v1/vectors/query", { ...address, ...body });
+
+test.each(orders)("%j gives the same pages over HTTP", async (query) => {
+  const cursors: { remote?: string; embedded?: string } = {};
+  do {
+    const there = await remote.query({ ...query, cursor: cursors.remote });
+    const here = await embedded.query({ ...query, cursor: cursors.embedded });
+    expect(there.items).toEqual(here.items);
+    expect(there.cursor === undefined).toBe(here.cursor === undefined);
+    [cursors.remote, cursors.embedded] = [there.cursor, here.cursor];
+  } while (cursors.remote !== undefined);
+});
+
+test.each([
+  [{ order_by: { year: "desc" } }],
+  [{ order_by: { year: -1 }, query_vectors: [], query_contents: null, cursor: null }],
+])("%j is answered with metadata, and a cursor for what follows", async (body) => {
+  const first = await post({ ...body, top_k: 2 });
+  expect(first).toMatchObject({
+    status: 200,
+    body: { results: [{ id: "i11", metadata: { year: 2003 } }, { id: "i3" }], cursor: expect.any(String) },
+  });
+  const next = await post({ ...body, top_k: 100, cursor: first.body.cursor });
+  expect((next.body.results as object[]).length).toBe(10);
+  expect(next.body).not.toHaveProperty("cursor");
+});
+
+test("a field alone is ascending", async () => {
+  expect((await post({ order_by: "year", top_k: 1, include: [] })).body.results).toEqual([{ id: "i0" }]);
+});
+
+test.each([
+  { order_by: {} },
+  { order_by: { year: "up" } },
+  { order_by: "year", query_vectors: [1, 2] },
+  { order_by: "year", query_text: "text" },
+  { order_by: "year", include: ["distance"] },
+  { order_by: "year", cursor: "x" },
+  { order_by: "year", top_k: 0 },
+  { query_vectors: [1, 2], cursor: "x" },
+])("%j is refused", async (body) => {
+  expect((await post(body)).status).toBe(422);
+});
