@@ -24,6 +24,7 @@ export type {
   BlobStore,
   Client,
   CreateIndexOptions,
+  DeclaredRecall,
   EmbeddedClient,
   EmbeddedClientOptions,
   ErrorCode,

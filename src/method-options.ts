@@ -77,6 +77,7 @@ export const methodOptions = {
     queryVectors: true,
     queryContents: true,
     rerank: true,
+    recall: true,
     nProbes: true,
     greedy: true,
   }),

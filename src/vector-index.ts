@@ -7,8 +7,8 @@
 import type { CreateIndexOptions, IndexKey, LoadIndexOptions, OpenIndexOptions } from "./client-options.js";
 import type { Image } from "./embedding/image.js";
 import type { RerankInput } from "./embedding/reranker.js";
-import type { IndexType, Metric } from "./engine/config.js";
 import type { Filter } from "./filter.js";
+import type { IndexDescription, MemoryUse } from "./index-description.js";
 import type { Fusion } from "./text/fusion.js";
 import type {
   Item,
@@ -28,6 +28,7 @@ import type {
   ListItemsOptions,
   OrderedQuery,
 } from "./listing-options.js";
+import type { ProbingOptions } from "./probing.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
 import type {
@@ -42,24 +43,19 @@ export type { Fusion } from "./text/fusion.js";
 export type { Highlight } from "./text/highlights.js";
 export type { AnalyzerOptions, TextIndexOptions } from "./text/text-options.js";
 export type * from "./client-options.js";
+export type * from "./index-description.js";
 export type * from "./items.js";
 export type * from "./listing-options.js";
+export type * from "./probing.js";
 export type * from "./result-options.js";
 export type * from "./wraps.js";
 export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
-export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]> extends ResultOptions {
+export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
+  extends ResultOptions, ProbingOptions {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
-  /**
-   * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. Default 1, as in
-   * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
-   * recall, for this `topK` and filter.
-   */
-  readonly nProbes?: number;
-  /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
-  readonly greedy?: boolean;
   /** Only items whose metadata match are considered. */
   readonly filter?: Filter | undefined;
   /** The specification's name of `filter`. Giving both is an error. */
@@ -144,44 +140,6 @@ export type Selection =
   | { readonly ids: readonly string[]; readonly filter?: Filter | undefined; readonly deleteAll?: never }
   | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
   | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
-
-export interface IndexDescription {
-  readonly indexName: string;
-  readonly type: IndexType;
-  readonly metric: Metric;
-  /** Undefined until the first vector determines it. */
-  readonly dimension?: number;
-  /** Inverted lists that exist now: 1 until trained. */
-  readonly nLists: number;
-  readonly pqDim?: number;
-  readonly pqBits?: number;
-  readonly trained: boolean;
-  /** Segments that hold the items now; compaction merges them. */
-  readonly segments: number;
-  /** What segments and model take in storage, in bytes. */
-  readonly storedBytes: number;
-  readonly embeddingModel?: string;
-  /** Of the process that has the index open, all its indexes together. */
-  readonly memory: MemoryUse;
-  /** Why the last automatic training in that process failed. Absent if none has, or if a later training succeeded. */
-  readonly trainingFailure?: string;
-}
-
-/** `…Bytes` are bytes; what is counted, is counted since the client was created. */
-export interface MemoryUse {
-  /** The process, as the system sees it. */
-  readonly rssBytes: number;
-  /** In use in the memory of the kernels: opened codes, models, and what runs. */
-  readonly kernelBytes: number;
-  /** Opened blocks of this client, and how much they may be. */
-  readonly cacheBytes: number;
-  readonly cacheBytesMax: number;
-  /**
-   * How often opened blocks were looked up, and how many of these lookups had to read from storage. A warm query may look none up.
-   */
-  readonly cacheLookups: number;
-  readonly cacheMisses: number;
-}
 
 /** What a training has done. The phases run in this order; `done` grows to `total`, and both restart with each phase. */
 export interface TrainingProgress {

@@ -123,13 +123,15 @@ const table: Record<string, string> = {
     "threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "embedding/image.ts text/highlights.ts",
   "result-options.ts": "",
+  "probing.ts": "check-input.ts",
+  "index-description.ts": "engine/config.ts",
   "write-options.ts": "filter.ts items.ts result-options.ts",
   "item-change.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",
   "listing-options.ts": "filter.ts items.ts result-options.ts",
   "wraps.ts": "client-options.ts result-options.ts",
   "client-options.ts": `text/text-options.ts result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
@@ -137,13 +139,13 @@ const table: Record<string, string> = {
   "search/": `text/ commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
-    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts json-text.ts option-names.ts
+    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts": "wire.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
-    "embedding/image.ts json-text.ts check-input.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
+    "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
     "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
@@ -152,9 +154,9 @@ const table: Record<string, string> = {
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
-  "langchain/": `core.ts check-input.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+  "langchain/": `core.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
-  "langgraph/": `langchain/ check-input.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
+  "langgraph/": `langchain/ check-input.ts probing.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,
   "index.ts": "core.ts langchain/",
 };

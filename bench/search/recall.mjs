@@ -1,6 +1,6 @@
-// npm run bench:recall -- [--data-set NAME …] [--lists default|N] [--queries N] [--k N …]
+// npm run bench:recall -- [--data-set NAME …] [--lists default|N] [--queries N] [--k N …] [--recall R]
 //
-// Recall and median time of automatic probing, per number of neighbours and filter: no filter, and filters that keep 50 to 0.1 %
+// Recall and median time of automatic probing, or of a declared recall, per number of neighbours and filter: no filter, and filters that keep 50 to 0.1 %
 // of the rows, spread evenly or bound to clusters. Encrypted, in memory, one thread, warm. Prints Markdown.
 
 import { parseArgs } from "node:util";
@@ -13,10 +13,15 @@ const { values } = parseArgs({
     lists: { type: "string", default: "default" },
     queries: { type: "string", default: "100" },
     k: { type: "string", multiple: true, default: ["1", "10", "100", "1000"] },
+    recall: { type: "string" },
   },
 });
 const neighbours = values.k.map(Number);
 const rowsTogether = 5000;
+const probing =
+  values.recall === undefined
+    ? { nProbes: 0 }
+    : { recall: values.recall === "exact" ? "exact" : Number(values.recall) };
 
 for (const name of values["data-set"]) {
   const data = loadRecallDataset(name, Number(values.queries));
@@ -36,7 +41,7 @@ for (const name of values["data-set"]) {
     for (const k of neighbours) {
       const { recall, p50 } = await measure(index, data, {
         nearest: nearest.map(({ rows, squares }) => ({ rows: rows.subarray(0, k), squares })),
-        request: { topK: k, nProbes: 0, ...(i > 0 && { filters: { [`f${i}`]: 1 } }) },
+        request: { topK: k, ...probing, ...(i > 0 && { filters: { [`f${i}`]: 1 } }) },
       });
       cells.push(recall.toFixed(3), p50.toFixed(0));
     }

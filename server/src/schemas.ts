@@ -27,8 +27,8 @@ import { textIndex, wordFields, wordResults } from "./schemas/words.js";
 const queryTextLengthMax = 1024 * 1024;
 /** Names of fields, each of them once or twice. */
 export const fieldsMax = 16;
-const metric = oneOf("euclidean", "cosine", "squared_euclidean");
-const indexType = oneOf("ivfflat", "ivf", "ivfpq");
+export const metric = oneOf("euclidean", "cosine", "squared_euclidean");
+export const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 export const vector = Type.Array(Type.Number());
 const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
 const queryBatch = Type.Array(vector, { maxItems: queriesMax });
@@ -95,63 +95,6 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   text_index: textIndex,
 });
 
-const shape = {
-  dimension: Type.Integer({ description: "0 until the first vector decides it." }),
-  metric,
-  n_lists: Type.Integer({ description: "Inverted lists that exist now: 1 until trained." }),
-};
-
-export const describeIndex = post(
-  "indexes",
-  "What an index is, and whether it is trained.",
-  Type.Object(
-    {
-      index_name: Type.String(),
-      is_trained: Type.Boolean(),
-      ...Type.Partial(Type.Object(shape)).properties,
-      metadata_schema: Type.Optional(
-        Type.Object({}, { description: "Always empty: every field can be filtered by." }),
-      ),
-      bm25: Type.Optional(Type.Null()),
-      index_type: Type.Optional(indexType),
-      index_config: Type.Optional(
-        Type.Object({
-          type: indexType,
-          index_type: indexType,
-          ...shape,
-          pq_dim: Type.Optional(Type.Integer()),
-          pq_bits: Type.Optional(Type.Integer()),
-          segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
-          stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
-          embedding_model: Type.Optional(Type.String()),
-          memory: Type.Object(
-            {
-              rss_bytes: Type.Integer(),
-              kernel_bytes: Type.Integer(),
-              cache_bytes: Type.Integer(),
-              cache_bytes_max: Type.Integer(),
-              cache_lookups: Type.Integer(),
-              cache_misses: Type.Integer(),
-            },
-            {
-              description:
-                "Of the service, all indexes together: the process, the engine, opened blocks, their limit, how often they were looked up, and how often that had to read from storage.",
-            },
-          ),
-          training_failure: Type.Optional(
-            Type.String({ description: "Why the last automatic training failed, if it did." }),
-          ),
-        }),
-      ),
-    },
-    {
-      description:
-        "With `X-Describe-Form: flat`, without `index_type` and `index_config`; with `nested`, with them alone.",
-    },
-  ),
-  address,
-);
-
 export const deleteIndex = post("indexes", "Deletes an index and everything in it.", done, address);
 
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
@@ -196,6 +139,10 @@ export const queryOptions = {
   top_k: optional(
     Type.Integer(),
     "Default 100. 0 to 10,000; more is answered with all items, if there are not more than that.",
+  ),
+  recall: optional(
+    Type.Union([Type.Number(), oneOf("exact")]),
+    "The recall that is needed, 0.8 to 0.999 or `exact`, in place of n_probes and greedy.",
   ),
   n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
   greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),

@@ -95,6 +95,11 @@ export function modelRefs({ model, olderModels = [] }: Manifest): readonly Objec
   return model === undefined ? olderModels : [model, ...olderModels];
 }
 
+/** The number of items, with those that newer ones replaced. */
+export function rowsAtMost({ segments }: Manifest): number {
+  return segments.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
+}
+
 /** The generation of the key that an object was sealed under. */
 export function generationOfRef({ header }: Pick<ObjectRef, "header">): number {
   return generationOf(Buffer.from(header, "base64"));

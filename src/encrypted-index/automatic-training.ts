@@ -9,7 +9,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { Clock } from "../commit/clock.js";
-import type { Manifest } from "../commit/manifest.js";
+import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { train } from "./train.js";
 
@@ -125,8 +125,4 @@ export class AutomaticTraining {
 
 function isDue({ model }: Manifest, items: number): boolean {
   return items >= (model === undefined ? itemsMin : growth * model.items);
-}
-
-function rowsAtMost({ segments }: Manifest): number {
-  return segments.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
 }

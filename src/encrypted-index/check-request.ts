@@ -8,6 +8,7 @@ import { checkOptions } from "../option-names.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
+import { checkRecall, type ProbingOptions } from "../probing.js";
 import { filterOf } from "../selection.js";
 import type {
   BatchQuery,
@@ -50,23 +51,28 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
 
 /** What queries of all kinds share. */
 export function checkQueryOptions(request: QueryOptions): CheckedQuery {
-  const { topK = 100, nProbes = 1, greedy = false, include = ["distance"], signal } = request;
+  const { topK = 100, include = ["distance"], signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
   if ((request as Partial<OrderedQuery>).cursor !== undefined) {
     throw invalid("cursor: expected a query with orderBy, got one without");
   }
-  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
-  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   const filter = filterOf(request, "query");
   return {
     topK,
-    nProbes,
-    greedy,
+    ...checkProbing(request),
     include: checkInclude(include, matchFields),
     ...(filter && { filter: compileFilter(filter) }),
     ...(signal && { signal }),
     ...checkResults(request),
   };
+}
+
+function checkProbing(options: ProbingOptions): Pick<CheckedQuery, "nProbes" | "greedy" | "recall"> {
+  checkRecall(options);
+  const { recall, nProbes = recall === undefined ? 1 : 0, greedy = recall === "exact" } = options;
+  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
+  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
+  return { nProbes, greedy, recall: recall === "exact" ? undefined : recall };
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {

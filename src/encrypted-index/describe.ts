@@ -1,9 +1,14 @@
 /** What an index is, and how it is doing. */
 
-import { modelRefs } from "../commit/manifest.js";
-import { listCount } from "../engine/model.js";
-import type { IndexDescription } from "../vector-index.js";
+import { type Manifest, modelRefs, rowsAtMost } from "../commit/manifest.js";
+import { listCount, type Model } from "../engine/model.js";
+import { limitsFor } from "../engine/recall-curves.js";
+import type { IndexDescription, RecallCurve } from "../vector-index.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
+
+/** Numbers of neighbours whose curves are shown, and the points of each. */
+const shownTopK = [1, 10, 100, 1000];
+const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
 /** `trainingFailure`: why the last automatic training failed, if it did. */
 export async function describe(
@@ -21,10 +26,21 @@ export async function describe(
     nLists: model === undefined ? 1 : listCount(model),
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
+    ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
     segments: manifest.segments.length,
     storedBytes: [...manifest.segments, ...modelRefs(manifest)].reduce((sum, { length }) => sum + length, 0),
     ...(identity?.name !== undefined && { embeddingModel: identity.name }),
     memory: index.searcher.memory(),
     ...(trainingFailure !== undefined && { trainingFailure }),
   };
+}
+
+function curvesOf({ curves }: Model, manifest: Manifest): RecallCurve[] {
+  const items = rowsAtMost(manifest);
+  return shownTopK
+    .filter((topK) => topK === 1 || topK <= items)
+    .map((topK) => ({
+      topK,
+      points: shownRecalls.map((recall) => ({ recall, nProbes: limitsFor(curves, topK, recall).probes })),
+    }));
 }

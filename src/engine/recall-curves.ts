@@ -20,7 +20,7 @@ export interface ScanLimits {
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;
-  /** Layout (depths, limits, 4): recall, probes, ratio, cosine. First the limits of automatic probing, then others by ascending recall. */
+  /** Layout (depths, limits, 4): recall of queries, probes, ratio, cosine. First the limits of automatic probing, then others by ascending recall. */
   readonly values: Float32Array;
 }
 
@@ -32,12 +32,17 @@ export interface ObservedNeighbours {
 }
 
 /** Shares of neighbours lost for which limits are learned. */
-const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001];
+const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /**
  * The loss of automatic probing, which promises a recall of 0.95: codes lose a little more, and queries are not always like rows. For deep
  * searches that costs more, so they aim higher.
  */
 const automaticLoss = { shallow: 0.03, deep: 0.02 };
+/**
+ * What queries lose per loss of rows, which are measured: queries are not quite like rows. The neighbours of a deep search are in many
+ * lists, and queries of texts lose twice as many of them.
+ */
+const queryLoss = { shallow: 1.2, deep: 2 };
 /** Rows of the sample to which a search counts as shallow. */
 const shallowDepth = 10;
 const width = 4;
@@ -57,8 +62,8 @@ export function learnRecallCurves(
   weight: number,
 ): RecallCurves {
   const steps = observed.map((each, i) => {
-    const automatic = depths[i] <= shallowDepth ? automaticLoss.shallow : automaticLoss.deep;
-    return learnLimits(each, [automatic, ...losses]);
+    const kind = depths[i] <= shallowDepth ? "shallow" : "deep";
+    return learnLimits(each, [automaticLoss[kind], ...losses], queryLoss[kind]);
   });
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
@@ -68,7 +73,11 @@ export function learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
-function learnLimits({ ranks, ratios, cosines }: ObservedNeighbours, lost: readonly number[]): number[] {
+function learnLimits(
+  { ranks, ratios, cosines }: ObservedNeighbours,
+  lost: readonly number[],
+  lossOfQueries: number,
+): number[] {
   // A single row has no neighbours; a single list cannot be outlying.
   if (ranks.length === 0 || cosines.length === 0) return lost.flatMap(() => [1, 1, Infinity, Infinity]);
   const sortedRanks = Float64Array.from(ranks).sort();
@@ -77,9 +86,9 @@ function learnLimits({ ranks, ratios, cosines }: ObservedNeighbours, lost: reado
   return lost.flatMap((loss) => {
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
-    let kept = 0;
-    for (let i = 0; i < ranks.length; i++) if (ranks[i] < probes && ratios[i] <= ratio) kept++;
-    return [kept / ranks.length, probes, ratio, keeping(sortedCosines, 1 - loss)];
+    let missed = 0;
+    for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
+    return [1 - (lossOfQueries * missed) / ranks.length, probes, ratio, keeping(sortedCosines, 1 - loss)];
   });
 }
 
@@ -102,7 +111,7 @@ function keeping(sorted: Float64Array, share: number): number {
 }
 
 /**
- * The limits for a depth. `recall` 0.7 to 0.999, or undefined for automatic probing, which is promised 0.95. Between measured depths and
+ * The limits for a depth. `recall` 0.8 to 0.9999, or undefined for automatic probing, which is promised 0.95. Between measured depths and
  * recalls limits are interpolated; beyond them, the nearest apply.
  */
 export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {

@@ -46,16 +46,31 @@ export interface Probing {
   readonly topK: number;
   readonly nProbes: number;
   readonly greedy: boolean;
+  /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
+  readonly recall?: number | undefined;
 }
 
 /** A scope with a model. */
 export type TrainedScope = SearchScope & { readonly trained: Trained };
 
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
-export function scanLimits(model: Model, { topK, nProbes }: Probing): Pick<ScanLimits, "probes" | "ratio"> {
-  if (nProbes === 0) return limitsFor(model.curves, topK, undefined);
+export function scanLimits(
+  model: Model,
+  { topK, nProbes, recall }: Probing,
+  growth: number,
+): Pick<ScanLimits, "probes" | "ratio"> {
+  if (nProbes === 0) return limitsSince(model, topK, recall, growth);
   const probes = Math.min(nProbes, listCount(model));
   return { probes, ratio: probeLimit(model.probeLimits, probes) };
+}
+
+/**
+ * The limits for a depth in an index that has grown since training measured them. A row of an index that shrank is as deep as several
+ * were. Rows that came later may be unlike those that were measured, so fewer of the others may be lost.
+ */
+function limitsSince(model: Model, depth: number, recall: number | undefined, growth: number): ScanLimits {
+  const kept = recall === undefined || growth <= 1 ? recall : 1 - (1 - recall) / growth;
+  return limitsFor(model.curves, growth < 1 ? depth / growth : depth, kept);
 }
 
 export function plan(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
@@ -67,7 +82,7 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
     return everyList(scope, query, probing);
   }
   if (matches === undefined) {
-    const { probes, ratio } = scanLimits(model, probing);
+    const { probes, ratio } = scanLimits(model, probing, scope.snapshot.growth);
     return splitByRatio(scope, quantizer.probe(query, probes), ratio);
   }
   if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
@@ -75,10 +90,11 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
 }
 
 function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
-  const { matches, trained } = scope;
+  const { matches, trained, snapshot } = scope;
   const { nLists } = trained.quantizer;
   const probes = trained.quantizer.probe(query, nLists);
-  const wanted = matches?.isSelective === true ? nLists : scanLimits(trained.model, probing).probes;
+  const wanted =
+    matches?.isSelective === true ? nLists : scanLimits(trained.model, probing, snapshot.growth).probes;
   return {
     ...nothing,
     likely: blocksOf(scope, probes, 0, wanted),
@@ -119,11 +135,11 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
   const { probes, ratio, outlying } = probeMatching(quantizer, query, {
-    lists: scanLimits(model, probing).probes,
+    lists: scanLimits(model, probing, snapshot.growth).probes,
     topK: probing.topK,
     spreads: model.spreads,
     concentration: concentrationOf(snapshot, matches),
-    limitsFor: (depth) => limitsFor(model.curves, depth, undefined),
+    limitsFor: (depth) => limitsSince(model, depth, probing.recall, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined

@@ -31,6 +31,8 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
   /** 0: the number that training found to be needed. */
   readonly nProbes: number;
   readonly greedy: boolean;
+  /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
+  readonly recall?: number | undefined;
   /** Undefined: all items match. */
   readonly filter?: CompiledFilter;
   readonly include: ReadonlySet<MatchField>;

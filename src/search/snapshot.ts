@@ -7,7 +7,7 @@ import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { yieldIfDue, forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { Manifest, SegmentRef } from "../commit/manifest.js";
+import { type Manifest, rowsAtMost, type SegmentRef } from "../commit/manifest.js";
 import { pinIdTables } from "./pinned-id-tables.js";
 import { ShadowTable } from "./shadow-table.js";
 
@@ -74,6 +74,8 @@ export class Snapshot {
   readonly segments: readonly OpenSegment[];
   /** Undefined: untrained. */
   readonly model: Model | undefined;
+  /** How many rows there are per row that there was when the index was trained; rows that newer ones shadow are counted in. */
+  readonly growth: number;
   /** What is worked out for the snapshot. */
   readonly cache: CacheGroup;
   #listBlocks: ListBlocks | undefined;
@@ -90,6 +92,7 @@ export class Snapshot {
     this.manifest = manifest;
     this.segments = segments;
     this.model = model;
+    this.growth = manifest.model === undefined ? 1 : Math.max(1, rowsAtMost(manifest)) / manifest.model.items;
     this.cache = cache.groupOf(this);
   }
 

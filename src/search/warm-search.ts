@@ -30,7 +30,7 @@ export function searchWarm(
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
   const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
-  const { probes, ratio } = scanLimits(model, probing);
+  const { probes, ratio } = scanLimits(model, probing, snapshot.growth);
   const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK });
   if (searched === undefined) return undefined;
   const { candidates, lists } = searched;

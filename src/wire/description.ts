@@ -1,7 +1,7 @@
 /** What an index is, on the wire. */
 
 import type { IndexType, Metric } from "../engine/config.js";
-import type { IndexDescription, MemoryUse } from "../vector-index.js";
+import type { IndexDescription, MemoryUse, RecallCurve } from "../vector-index.js";
 import { foreign } from "./results.js";
 
 /** What newer clients of the interface read stands at the top; what older ones do, and what is our own, in `index_config`. */
@@ -24,12 +24,18 @@ export interface DescriptionBody {
     readonly n_lists: number;
     readonly pq_dim?: number;
     readonly pq_bits?: number;
+    readonly recall_curves?: RecallCurveBody[];
     readonly segments: number;
     readonly stored_bytes: number;
     readonly embedding_model?: string;
     readonly memory: MemoryBody;
     readonly training_failure?: string;
   };
+}
+
+interface RecallCurveBody {
+  readonly top_k: number;
+  readonly points: { readonly recall: number; readonly n_probes: number }[];
 }
 
 interface MemoryBody {
@@ -63,6 +69,14 @@ function decodeMemory(memory: MemoryBody): MemoryUse {
   };
 }
 
+function encodeCurve({ topK, points }: RecallCurve): RecallCurveBody {
+  return { top_k: topK, points: points.map(({ recall, nProbes }) => ({ recall, n_probes: nProbes })) };
+}
+
+function decodeCurve({ top_k, points }: RecallCurveBody): RecallCurve {
+  return { topK: top_k, points: points.map(({ recall, n_probes }) => ({ recall, nProbes: n_probes })) };
+}
+
 export function encodeDescription(description: IndexDescription): DescriptionBody {
   const {
     indexName,
@@ -73,6 +87,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     pqDim,
     pqBits,
     trained,
+    recallCurves,
     segments,
     storedBytes,
     embeddingModel,
@@ -96,6 +111,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       n_lists: nLists,
       pq_dim: pqDim,
       pq_bits: pqBits,
+      recall_curves: recallCurves?.map(encodeCurve),
       segments,
       stored_bytes: storedBytes,
       embedding_model: embeddingModel,
@@ -120,7 +136,7 @@ export function decodeDescription(json: unknown): IndexDescription {
   const { index_name, is_trained, index_config } = (json ?? {}) as Partial<DescriptionBody>;
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes } = index_config;
-  const { embedding_model, memory, training_failure } = index_config;
+  const { embedding_model, memory, training_failure, recall_curves } = index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -130,6 +146,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     nLists: n_lists,
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
     trained: is_trained === true,
+    ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),
     segments,
     storedBytes: stored_bytes,
     ...(embedding_model !== undefined && { embeddingModel: embedding_model }),

@@ -2,6 +2,7 @@
 
 import { invalid, isArray, onlySubjectOf } from "../check-input.js";
 import { SealdexError } from "../errors.js";
+import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../probing.js";
 import { filterOf } from "../selection.js";
 import type {
   BatchQuery,
@@ -30,6 +31,8 @@ export interface QueryBody extends AddressBody, FilterBody, Pick<OrderedQueryBod
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
   readonly query_contents?: Maybe<ContentsBody>;
   readonly top_k?: Maybe<number>;
+  /** In place of the two after it. */
+  readonly recall?: Maybe<DeclaredRecall>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
   readonly include?: Maybe<readonly WordField[]>;
@@ -54,7 +57,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
   const { queryText, fusion } = query as Partial<WordQuery>;
   const subjects = { queryVector, queryVectors, queryContents };
   const subject = queryText === undefined ? onlySubjectOf(subjects) : checkWithWords(subjects);
-  const { topK = 100, nProbes = 1, greedy = false, include = ["distance"] } = query;
+  const { topK = 100, include = ["distance"] } = query;
   const { rerank } = query as Partial<RankedQuery>;
   if (rerank !== undefined && typeof rerank !== "string") {
     throw new SealdexError(
@@ -69,14 +72,19 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
       : queryVector && encodeVector(queryVector, subject),
     query_contents: encodeContents(queryContents, "queryContents"),
     top_k: within(topK, [0, topKMax], "topK"),
-    n_probes: integer(nProbes, "nProbes"),
-    greedy,
+    ...encodeProbing(query),
     filters: encodeFilter(filterOf(query, "query")),
     include,
     rerank,
     query_text: queryText,
     fusion,
   };
+}
+
+function encodeProbing(query: ProbingOptions): Pick<QueryBody, "recall" | "n_probes" | "greedy"> {
+  checkRecall(query);
+  const { recall, nProbes = 1, greedy = false } = query;
+  return recall === undefined ? { n_probes: integer(nProbes, "nProbes"), greedy } : { recall };
 }
 
 /** Words may have a vector or contents beside them. */
@@ -113,8 +121,11 @@ function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
 export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "query_contents">) {
   return {
     topK: body.top_k ?? 100,
-    nProbes: body.n_probes ?? 0,
-    greedy: body.greedy ?? false,
+    ...storeProbing({
+      recall: body.recall ?? undefined,
+      nProbes: body.n_probes ?? undefined,
+      greedy: body.greedy ?? undefined,
+    }),
     filter: decodeFilter(body, "query"),
     // What only a query by words includes, the library refuses of others.
     include: (body.include ?? ["distance", "metadata"]) as readonly MatchField[],

@@ -273,6 +273,14 @@ describe("POST /v1/vectors/query", () => {
     expect(await results({ ...index, query_vectors: [0, 0], top_k: 0 })).toEqual([]);
   });
 
+  test("a recall stands in place of n_probes and greedy, which other clients send as null", async () => {
+    const plain = await results({ ...index, query_vectors: [0, 0], top_k: 3 });
+    for (const recall of [0.8, 0.999, "exact", null]) {
+      const body = { ...index, query_vectors: [0, 0], top_k: 3, recall, n_probes: null, greedy: null };
+      expect(await results(body)).toEqual(plain);
+    }
+  });
+
   test("distances are of the index's metric", async () => {
     for (const [metric, distance] of [
       ["euclidean", 5],
@@ -317,6 +325,10 @@ describe("POST /v1/vectors/query", () => {
       { query_vectors: [1, 2], greedy: 1 },
       /^greedy: expected boolean, got number/,
     ],
+    ["a recall that is too low", { query_vectors: [1, 2], recall: 0.7 }, /^recall: .*0\.8 to 0\.999.*0\.7/],
+    ["a recall that is another word", { query_vectors: [1, 2], recall: "all" }, /^recall: /],
+    ["a recall that is true", { query_vectors: [1, 2], recall: true }, /^recall: /],
+    ["a recall and n_probes", { query_vectors: [1, 2], recall: 0.9, n_probes: 0 }, /^recall: .*probes/],
     [
       "filters that are a list",
       { query_vectors: [1, 2], filters: [] },

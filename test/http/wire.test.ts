@@ -139,6 +139,9 @@ test("a query is the same on the other side: one vector, several, or a text", ()
         expect(wire.decodeQuery(sent(wire.encodeQuery(address, batch)))).toEqual(batch);
         const byText = { ...options, queryContents };
         expect(wire.decodeQuery(sent(wire.encodeQuery(address, byText)))).toEqual(byText);
+        const { nProbes: _nProbes, greedy: _greedy, ...others } = byText;
+        const declared = { ...others, recall: options.greedy ? "exact" : 0.9 } as const;
+        expect(wire.decodeQuery(sent(wire.encodeQuery(address, declared)))).toEqual(declared);
       },
     ),
   );
@@ -247,6 +250,12 @@ test("a description is the same on the other side", () => {
         cacheMisses: count,
       }),
       trainingFailure: fc.string(),
+      recallCurves: fc.array(
+        fc.record({
+          topK: count,
+          points: fc.array(fc.record({ recall: fc.constantFrom(0.8, 0.999), nProbes: count })),
+        }),
+      ),
     },
     {
       requiredKeys: ["indexName", "type", "metric", "nLists", "trained", "segments", "storedBytes", "memory"],

@@ -430,6 +430,8 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await index.query({ queryVectors: queries, topK: 10, nProbes: 1, greedy: true })).toEqual(
         untrained,
       );
+      expect(await index.query({ queryVectors: queries, topK: 10, recall: "exact" })).toEqual(untrained);
+      expect(await index.query({ queryVectors: queries, topK: 10, recall: 0.95 })).toHaveLength(8);
       const few = await index.query({ queryVectors: queries, topK: 10, nProbes: 1 });
       for (const matches of few) expect(matches.length).toBeLessThanOrEqual(10);
     });
@@ -650,6 +652,26 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         (index) => index.query({ queryVector: [1, 2], nProbes: -1 }),
         "invalid_request",
         /n_?probes/i,
+      ],
+      "a recall out of range": [
+        (index) => index.query({ queryVector: [1, 2], recall: 0.9999 }),
+        "invalid_request",
+        /^recall: .*0\.8 to 0\.999.*"exact".*0\.9999/,
+      ],
+      "a recall that is a word": [
+        (index) => index.query({ queryVector: [1, 2], recall: "most" as never }),
+        "invalid_request",
+        /^recall: .*got a? ?string/,
+      ],
+      "a recall beside nProbes": [
+        (index) => index.query({ queryVector: [1, 2], recall: 0.9, nProbes: 3 }),
+        "invalid_request",
+        /^recall: .*probes/,
+      ],
+      "a recall beside greedy": [
+        (index) => index.query({ queryVector: [1, 2], recall: "exact", greedy: false }),
+        "invalid_request",
+        /^recall: .*greedy/,
       ],
       "an unknown filter operator": [
         (index) => index.query({ queryVector: [1, 2], filters: { year: { $regex: "2" } } as never }),

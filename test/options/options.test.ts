@@ -148,7 +148,7 @@ const cases: Record<string, Case> = {
         rawMetadata: true,
         signal,
       },
-      { queryVectors: [vector], filters: { a: 1 } },
+      { queryVectors: [vector], filters: { a: 1 }, recall: 0.9 },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
       { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
       { orderBy: { a: "asc" }, topK: 1, filter: { a: 1 }, include: [], cursor: undefined },

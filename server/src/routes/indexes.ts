@@ -19,6 +19,7 @@ import type { OpenIndexes } from "../open-indexes.js";
 import { type ReadLimits, sendJson } from "../results.js";
 import { Semaphore } from "../semaphore.js";
 import * as schemas from "../schemas.js";
+import { describeIndex } from "../schemas/describe-index.js";
 
 interface Services {
   readonly client: Client;
@@ -40,7 +41,7 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     return { status: "success", message: `Index '${options.indexName}' created successfully` };
   });
 
-  app.post("/v1/indexes/describe", { schema: schemas.describeIndex }, async ({ body, headers }) => {
+  app.post("/v1/indexes/describe", { schema: describeIndex }, async ({ body, headers }) => {
     const description = await indexes.use(decodeAddress(body), (index) => index.describe());
     const form = formOf(headers);
     const encoded = encodeDescription(description);

@@ -1,0 +1,197 @@
+import { afterEach, describe, expect, inject, test } from "vitest";
+import {
+  type Client,
+  createClient,
+  type DeclaredRecall,
+  generateKey,
+  type IndexType,
+  type VectorIndex,
+} from "../../src/core.js";
+import { cases, repeats } from "../tier.js";
+import { filtersOf, loadSet, type RecallSet, setsOnDisk, squaresTo } from "./recall-sets.js";
+
+const synthetic = cases({ fast: ["skewed"], all: ["skewed", "clustered", "uniform"] });
+const names = [...synthetic, ...(inject("tier") === "all" ? setsOnDisk() : [])];
+const n = repeats("SEALDEX_RECALL_ROWS", { fast: 8_000, all: 24_000 });
+const queryCount = repeats("SEALDEX_RECALL_QUERIES", { fast: 100, all: 400 });
+const declared = cases({ fast: [0.9, 0.99], all: [0.9, 0.95, 0.98, 0.99] });
+const types: readonly IndexType[] = ["ivfflat", "ivf", "ivfpq"];
+/** The most that a measured recall may be below the declared one. */
+const slack = 0.01;
+const [measuredFilters] = cases({ fast: [/^(all|25 % bound) /], all: [/^(all|25|5) /] });
+
+const clients: Client[] = [];
+afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
+
+type Rows = readonly Float32Array[];
+
+async function newIndex({ metric }: Pick<RecallSet, "metric">, type: IndexType = "ivfflat") {
+  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+  clients.push(client);
+  const pq = { type: "ivfpq", pqBits: 8, pqDim: 4 } as const;
+  const indexConfig = type === "ivfpq" ? pq : { type };
+  return client.createIndex({ indexName: "declared", indexKey: generateKey(), metric, indexConfig });
+}
+
+/** Ids are positions, from `first` on. */
+async function add(
+  index: VectorIndex,
+  rows: Rows,
+  first = 0,
+  metadata: (row: number) => object = () => ({}),
+) {
+  for (let start = 0; start < rows.length; start += 5000) {
+    const items = rows.slice(start, start + 5000).map((vector, i) => {
+      const row = first + start + i;
+      return { id: `${row}`, vector, metadata: { ...metadata(row) } };
+    });
+    await index.upsert(items);
+  }
+}
+
+/** Squared distances of the rows that are there from each query, ascending. */
+type Truth = readonly { readonly squares: Float64Array; readonly sorted: Float64Array }[];
+
+function truthOf(set: RecallSet, isThere: (row: number) => boolean = () => true): Truth {
+  return set.queries.map((query) => {
+    const squares = squaresTo(set, query);
+    return { squares, sorted: squares.filter((_, row) => isThere(row)).sort() };
+  });
+}
+
+/** The share of the `topK` nearest rows, or rows as near, that queries of this recall find. */
+async function measured(
+  index: VectorIndex,
+  { queries }: RecallSet,
+  truth: Truth,
+  asked: { readonly recall: DeclaredRecall; readonly topK: number; readonly filter?: object },
+): Promise<number> {
+  let found = 0;
+  let wanted = 0;
+  for (const [i, queryVector] of queries.slice(0, asked.topK > 10 ? 50 : queries.length).entries()) {
+    const { squares, sorted } = truth[i];
+    const count = Math.min(asked.topK, sorted.length);
+    const farthest = sorted[count - 1] * (1 + 1e-6) + 1e-9;
+    const matches = await index.query({ queryVector, ...asked, include: [] });
+    found += matches.filter(({ id }) => squares[Number(id)] <= farthest).length;
+    wanted += count;
+  }
+  return found / wanted;
+}
+
+describe.each(names)("of %s vectors", (name) => {
+  const set = loadSet(name, n, queryCount);
+
+  test("a query finds the share of neighbours that it declares, with and without a filter", async () => {
+    const filters = filtersOf(set).filter(({ name: filter }) => measuredFilters.test(filter));
+    const index = await newIndex(set);
+    const metadata = (row: number) =>
+      Object.fromEntries(filters.map(({ accepts }, i) => [`f${i}`, accepts[row]]));
+    await add(index, set.rows, 0, metadata);
+    await index.train();
+    const low: string[] = [];
+    for (const [i, { name: filter, accepts }] of filters.entries()) {
+      const truth = truthOf(set, (row) => accepts[row]);
+      for (const topK of [1, 10, 100]) {
+        for (const recall of declared) {
+          const asked = { recall, topK, filter: { [`f${i}`]: true } };
+          const share = await measured(index, set, truth, asked);
+          if (share < recall - slack) low.push(`${filter}, k = ${topK}: ${share} of ${recall}`);
+        }
+      }
+    }
+    expect(low).toEqual([]);
+  });
+
+  test.each(types.filter((type) => type !== "ivfflat"))(
+    "in codes of %s, of the neighbours that a scan of all codes finds",
+    async (type) => {
+      const index = await newIndex(set, type);
+      await add(index, set.rows);
+      await index.train();
+      const truth = truthOf(set);
+      const all = await measured(index, set, truth, { recall: "exact", topK: 10 });
+      for (const recall of declared) {
+        const share = await measured(index, set, truth, { recall, topK: 10 });
+        expect(share).toBeGreaterThanOrEqual(all * (recall - slack));
+      }
+    },
+  );
+});
+
+test.each(types)('recall "exact" of %s is a scan of everything', async (type) => {
+  const set = loadSet("clustered", 3000, 20);
+  const index = await newIndex(set, type);
+  await add(index, set.rows);
+  await index.train();
+  for (const queryVector of set.queries) {
+    const asked = { queryVector, topK: 25 };
+    const exact = await index.query({ ...asked, recall: "exact" });
+    expect(exact).toEqual(await index.query({ ...asked, nProbes: 65_536 }));
+    if (type !== "ivfflat") continue;
+    const squares = squaresTo(set, queryVector);
+    const nearest = [...squares.keys()].sort((a, b) => squares[a] - squares[b]).slice(0, 25);
+    expect(exact.map(({ id }) => Number(id))).toEqual(nearest);
+  }
+});
+
+describe("of an index that changed since it was trained", () => {
+  const set = loadSet("skewed", 8000, queryCount);
+  const truth = truthOf(set);
+
+  test.each([2, 3.9])("a query finds what it declares after the index has grown %d times", async (growth) => {
+    const index = await newIndex(set);
+    const trained = Math.floor(set.rows.length / growth);
+    await add(index, set.rows.slice(0, trained));
+    await index.train({ nLists: 60 });
+    await add(index, set.rows.slice(trained), trained);
+    for (const recall of declared) {
+      expect(await measured(index, set, truth, { recall, topK: 10 })).toBeGreaterThanOrEqual(recall - slack);
+    }
+  });
+
+  test("a query finds what it declares among rows unlike those that training knew", async () => {
+    const index = await newIndex(set);
+    // Clusters of which training saw none.
+    const known = (row: number) => set.rows[row][0] < 1;
+    const rows = [...set.rows.keys()].sort((a, b) => Number(known(b)) - Number(known(a)));
+    const ordered: RecallSet = { ...set, rows: rows.map((row) => set.rows[row]) };
+    const trained = rows.filter(known).length;
+    await add(index, ordered.rows.slice(0, trained));
+    await index.train({ nLists: 60 });
+    await add(index, ordered.rows.slice(trained), trained);
+    for (const recall of declared) {
+      const share = await measured(index, ordered, truthOf(ordered), { recall, topK: 10 });
+      expect(share).toBeGreaterThanOrEqual(recall - slack);
+    }
+  });
+
+  test.each([100, 1000])("a query for %d finds what it declares after most items are gone", async (topK) => {
+    const index = await newIndex(set);
+    await add(index, set.rows, 0, (row) => ({ gone: row % 10 > 1 }));
+    await index.train({ nLists: 120 });
+    await index.delete({ filter: { gone: true } });
+    const left = truthOf(set, (row) => row % 10 <= 1);
+    for (const recall of declared) {
+      expect(await measured(index, set, left, { recall, topK })).toBeGreaterThanOrEqual(recall - slack);
+    }
+  });
+});
+
+test("describe has what training measured: for more recall, or more neighbours, more lists", async () => {
+  const set = loadSet("clustered", 4000, 1);
+  const index = await newIndex(set);
+  await add(index, set.rows);
+  expect(await index.describe()).not.toHaveProperty("recallCurves");
+  await index.train({ nLists: 80 });
+  const { recallCurves = [] } = await index.describe();
+  expect(recallCurves.map(({ topK }) => topK)).toEqual([1, 10, 100, 1000]);
+  for (const { points } of recallCurves) {
+    expect(points.map(({ recall }) => recall)).toEqual([0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999]);
+    const probes = points.map(({ nProbes }) => nProbes);
+    expect(probes).toEqual(probes.toSorted((a, b) => a - b));
+    for (const count of probes) expect(count).toBeGreaterThanOrEqual(1);
+  }
+  const last = recallCurves.map(({ points }) => points[6].nProbes);
+  expect(last[3]).toBeGreaterThan(last[0]);
+});
