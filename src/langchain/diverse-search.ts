@@ -9,21 +9,25 @@ import { checkOptions, optionNames } from "../option-names.js";
 import type { Match } from "../vector-index.js";
 import { toDocument } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
+import type { SearchOptions } from "./similarity-searches.js";
 
 const kDefault = 4;
 const fetchKDefault = 20;
 
-const mmrOptions = optionNames<MaxMarginalRelevanceSearchOptions<Filter>>("maxMarginalRelevanceSearch", {
+export type DiverseSearchOptions = MaxMarginalRelevanceSearchOptions<Filter> & SearchOptions;
+
+const mmrOptions = optionNames<DiverseSearchOptions>("maxMarginalRelevanceSearch", {
   k: true,
   fetchK: true,
   lambda: true,
   filter: true,
+  recall: true,
 });
 
 /** `nearest`: the matches nearest to a vector, so many of them, with their `decoded` vectors. */
 export async function searchDiverse(
   query: string,
-  options: MaxMarginalRelevanceSearchOptions<Filter>,
+  options: DiverseSearchOptions,
   embeddings: EmbeddingsInterface,
   nearest: (vector: number[], count: number) => Promise<Match[]>,
 ): Promise<Document[]> {

@@ -7,20 +7,16 @@
 
 import { inspect } from "node:util";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
-import {
-  type MaxMarginalRelevanceSearchOptions,
-  VectorStore,
-  type VectorStoreRetriever,
-} from "@langchain/core/vectorstores";
+import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
 import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
-import type { Metric } from "../engine/config.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { checkSelection } from "../selection.js";
-import type { CountOptions, Fusion, Match, MatchField, Selection, VectorIndex } from "../vector-index.js";
+import { type ProbingOptions, storeProbing } from "../probing.js";
+import type { CountOptions, Fusion, MatchField, Selection, VectorIndex } from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
-import { addImages, type AddImagesOptions, embedImage } from "./add-images.js";
+import { addImages, type AddImagesOptions } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
@@ -31,9 +27,15 @@ import {
   type ListDocumentsOptions,
   pageOfDocuments,
 } from "./list-documents.js";
-import { searchDiverse } from "./diverse-search.js";
+import { type DiverseSearchOptions, searchDiverse } from "./diverse-search.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
-import { scoreOf } from "./score.js";
+import { RecallRetriever } from "./recall-retriever.js";
+import {
+  type NearestMatches,
+  type NearestSearch,
+  type SearchOptions,
+  SimilaritySearches,
+} from "./similarity-searches.js";
 import { StoreIndex } from "./store-index.js";
 import {
   type EncryptedVectorStoreArgs,
@@ -43,20 +45,18 @@ import {
   withoutSelectorOptions,
 } from "./store-options.js";
 
-const kDefault = 4;
 /** The most that an index gives at a time. */
 const topKMax = 10_000;
 
 /** What to delete: documents by id, by a filter that not everything matches, or all of them. */
 export type DeleteParams = Selection;
 
-export class EncryptedVectorStore extends VectorStore {
-  declare FilterType: Filter;
+export class EncryptedVectorStore extends SimilaritySearches {
   readonly #index: StoreIndex;
   readonly #models: Models;
   readonly #filter: Filter | undefined;
   readonly #matches: Predicate | undefined;
-  readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
+  readonly #probing: ProbingOptions;
 
   /** `embeddings`: an Embeddings object, the name of a model, such as `default`, a pipeline or a function. */
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
@@ -72,13 +72,13 @@ export class EncryptedVectorStore extends VectorStore {
     const index = new StoreIndex(args, { embeddings: chosen, name: nameOfModel(embeddings) });
     super(chosen, { indexName: args.indexName });
     this.#models = models;
-    const { filter, nProbes = 0, greedy = false } = args;
+    const { filter } = args;
     const compiled = filter && compileFilter(filter);
     // One that everything matches is none, so that `deleteAll` may delete all.
     const limits = compiled !== undefined && !matchesEverything(compiled.root);
     this.#matches = limits ? compiled.matches : undefined;
     this.#filter = limits ? structuredClone(filter) : undefined;
-    this.#probing = { nProbes, greedy };
+    this.#probing = storeProbing(args);
     this.#index = index;
   }
 
@@ -133,51 +133,6 @@ export class EncryptedVectorStore extends VectorStore {
     return addImages(index, images, this.embeddings, options);
   }
 
-  /** The `k` documents nearest to an image, texts and images alike, with scores as of `similaritySearchWithScore`. */
-  async similaritySearchByImageWithScore(
-    image: Image,
-    k: number = kDefault,
-    filter?: Filter,
-  ): Promise<[Document, number][]> {
-    const { vector } = await embedImage(image, false, this.embeddings, "image");
-    return this.similaritySearchVectorWithScore(vector, k, filter);
-  }
-
-  /** As `similaritySearchByImageWithScore`, without scores. */
-  async similaritySearchByImage(image: Image, k?: number, filter?: Filter): Promise<Document[]> {
-    const found = await this.similaritySearchByImageWithScore(image, k, filter);
-    return found.map(([document]) => document);
-  }
-
-  /** The `k` nearest documents with scores in [0, 1]: 1 is a perfect match. Default 4; beyond the store's size, all. */
-  override async similaritySearchVectorWithScore(
-    query: number[],
-    k: number = kDefault,
-    filter?: Filter,
-  ): Promise<[Document, number][]> {
-    const { matches, metric } = await this.#search(query, k, filter, ["distance", "metadata", "contents"]);
-    return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
-  }
-
-  /** As `similaritySearchVectorWithScore`, with the distance under the index's metric, ascending. */
-  async similaritySearchVectorWithDistance(
-    query: number[],
-    k: number = kDefault,
-    filter?: Filter,
-  ): Promise<[Document, number][]> {
-    const { matches } = await this.#search(query, k, filter, ["distance", "metadata", "contents"]);
-    return matches.map((match) => [toDocument(match), match.distance as number]);
-  }
-
-  /** As `similaritySearchWithScore`, with the distance under the index's metric, ascending. */
-  async similaritySearchWithDistance(
-    query: string,
-    k: number = kDefault,
-    filter?: Filter,
-  ): Promise<[Document, number][]> {
-    return this.similaritySearchVectorWithDistance(await this.embeddings.embedQuery(query), k, filter);
-  }
-
   /**
    * Of the `fetchK` documents nearest to the query, `k` that are also unlike one another. Default `k` 4, `fetchK` 20,
    * but never less than `k`; `lambda` 0.5, between 0 (different) and 1 (near). Embeds the query and nothing else: the
@@ -185,24 +140,38 @@ export class EncryptedVectorStore extends VectorStore {
    */
   override async maxMarginalRelevanceSearch(
     query: string,
-    options: MaxMarginalRelevanceSearchOptions<Filter>,
+    options: DiverseSearchOptions,
   ): Promise<Document[]> {
-    return searchDiverse(query, options, this.embeddings, async (vector, count) => {
-      const include = ["decoded", "metadata", "contents"] as const;
-      return (await this.#search(vector, count, options.filter, include)).matches;
+    return searchDiverse(query, options, this.embeddings, async (vector, k) => {
+      const { filter, recall } = options;
+      return (await this.nearest({ vector, k, filter, recall }, ["decoded", "metadata", "contents"])).matches;
     });
   }
 
   /** The `k` best documents by words and meaning, with scores: larger is better. Needs a store with a `textIndex`. Default 4. */
-  async hybridSearchWithScore(query: string, k?: number, filter?: Filter, fusion?: Fusion) {
+  async hybridSearchWithScore(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    fusion?: Fusion,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
     const { index } = await this.#index.openForVectors();
     const vector = await this.embeddings.embedQuery(query);
-    return searchByWords(index, { query, vector, k, filter: this.#both(filter), fusion, ...this.#probing });
+    const probing = this.#probingOf(options);
+    return searchByWords(index, { query, vector, k, filter: this.#both(filter), fusion, ...probing });
   }
 
   /** As `hybridSearchWithScore`, without scores. */
-  async hybridSearch(query: string, k?: number, filter?: Filter, fusion?: Fusion): Promise<Document[]> {
-    return (await this.hybridSearchWithScore(query, k, filter, fusion)).map(([document]) => document);
+  async hybridSearch(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    fusion?: Fusion,
+    options?: SearchOptions,
+  ): Promise<Document[]> {
+    const found = await this.hybridSearchWithScore(query, k, filter, fusion, options);
+    return found.map(([document]) => document);
   }
 
   /** The `k` best documents by BM25, with scores. Embeds nothing. Needs a store with a `textIndex`. Default 4. */
@@ -252,8 +221,8 @@ export class EncryptedVectorStore extends VectorStore {
   }
 
   /**
-   * As of any vector store, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words. Throws `invalid_request` for a
-   * field that retrievers do not take.
+   * As of any vector store, with the `recall` of its searches, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words.
+   * Throws `invalid_request` for a field that retrievers do not take.
    */
   override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this>;
   override asRetriever(fields: WordRetrieverFields<this>): VectorStoreRetriever<this>;
@@ -262,7 +231,11 @@ export class EncryptedVectorStore extends VectorStore {
   ): VectorStoreRetriever<this> {
     const [fields] = args;
     if (isWordSearch<this>(fields)) return wordRetriever(this, fields);
-    return super.asRetriever(...checkRetrieverArguments<this>(args as RetrieverArguments<this>));
+    const { recall, ...checked } = checkRetrieverArguments<this>(args as RetrieverArguments<this>);
+    const retriever = super.asRetriever(checked);
+    if (recall === undefined) return retriever;
+    const { tags } = retriever;
+    return new RecallRetriever<this>({ ...checked, vectorStore: this, tags, recall });
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */
@@ -319,22 +292,26 @@ export class EncryptedVectorStore extends VectorStore {
     return this;
   }
 
-  async #search(
-    query: number[],
-    k: number,
-    filter: Filter | undefined,
+  protected override async nearest(
+    { vector, k, filter, recall }: NearestSearch,
     include: readonly MatchField[],
-  ): Promise<{ matches: Match[]; metric: Metric }> {
+  ): Promise<NearestMatches> {
     const { index, metric } = await this.#index.openForVectors();
     const topK = k > topKMax ? Math.min(k, await index.count()) : k;
+    const probing = this.#probingOf({ recall });
     const matches = await index.query({
-      queryVector: query,
+      queryVector: vector,
       topK,
-      ...this.#probing,
+      ...probing,
       filter: this.#both(filter),
       include,
     });
     return { matches, metric };
+  }
+
+  /** The recall of a search counts instead of what the store was told. */
+  #probingOf({ recall }: SearchOptions = {}): ProbingOptions {
+    return recall === undefined ? this.#probing : { recall };
   }
 
   readonly #opened = async (): Promise<VectorIndex> => (await this.#index.open()).index;

@@ -10,21 +10,21 @@ import {
 import { invalid } from "../check-input.js";
 import type { Filter } from "../filter.js";
 import { checkOptions, optionNames } from "../option-names.js";
+import { checkRecall, type ProbingOptions } from "../probing.js";
 import type { Fusion, VectorIndex } from "../vector-index.js";
 import { toDocument } from "./documents.js";
 import { fieldNames } from "./retriever-options.js";
+import type { SearchOptions } from "./similarity-searches.js";
 
 const kDefault = 4;
 
-export interface WordSearch {
+export interface WordSearch extends ProbingOptions {
   readonly query: string;
   /** Of the query. Default: none, words alone. */
   readonly vector?: number[];
   readonly k: number | undefined;
   readonly filter: Filter | undefined;
   readonly fusion?: Fusion | undefined;
-  readonly nProbes?: number;
-  readonly greedy?: boolean;
 }
 
 /** The best documents, with scores: larger is better. */
@@ -49,13 +49,21 @@ export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omi
 > {
   /** `hybrid`: by words and meaning. `keyword`: by words alone, which embeds nothing. */
   readonly searchType: "hybrid" | "keyword";
+  /** Of `hybrid`: of the search for vectors. */
+  readonly recall?: SearchOptions["recall"];
   /** Of `hybrid`. Default: automatic. */
   readonly searchKwargs?: { readonly fusion?: Fusion };
 }
 
 interface WordSearchingStore extends VectorStoreInterface {
   FilterType: Filter;
-  hybridSearch(query: string, k: number, filter?: Filter, fusion?: Fusion): Promise<Document[]>;
+  hybridSearch(
+    query: string,
+    k: number,
+    filter?: Filter,
+    fusion?: Fusion,
+    options?: SearchOptions,
+  ): Promise<Document[]>;
   keywordSearch(query: string, k: number, filter?: Filter): Promise<Document[]>;
 }
 
@@ -63,15 +71,21 @@ interface WordSearchingStore extends VectorStoreInterface {
 export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetriever<V> {
   readonly #isHybrid: boolean;
   readonly #fusion: Fusion | undefined;
+  readonly #options: SearchOptions;
 
   constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
-    const { searchType, searchKwargs, ...others } = fields;
+    const { searchType, searchKwargs, recall, ...others } = fields;
     super(others);
     this.#isHybrid = searchType === "hybrid";
     this.#fusion = searchKwargs?.fusion;
+    this.#options = { recall };
     if (!this.#isHybrid && this.#fusion !== undefined) {
       throw invalid('searchKwargs: expected searchType "hybrid" with a fusion');
     }
+    if (!this.#isHybrid && recall !== undefined) {
+      throw invalid('recall: expected none with searchType "keyword", which finds all words');
+    }
+    checkRecall({ recall });
   }
 
   static override lc_name(): string {
@@ -83,7 +97,7 @@ export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetr
     _runManager?: CallbackManagerForRetrieverRun,
   ): Promise<DocumentInterface[]> {
     return this.#isHybrid
-      ? this.vectorStore.hybridSearch(query, this.k, this.filter, this.#fusion)
+      ? this.vectorStore.hybridSearch(query, this.k, this.filter, this.#fusion, this.#options)
       : this.vectorStore.keywordSearch(query, this.k, this.filter);
   }
 }

@@ -9,10 +9,14 @@ import type {
 } from "@langchain/core/vectorstores";
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
+import type { SearchOptions } from "./similarity-searches.js";
+
+/** What `asRetriever` of a store `V` takes as an object. */
+type RetrieverFields<V extends VectorStoreInterface> = Partial<VectorStoreRetrieverInput<V>> & SearchOptions;
 
 /** Those of `asRetriever` of a store `V`. */
 export type RetrieverArguments<V extends VectorStoreInterface> = [
-  kOrFields?: number | Partial<VectorStoreRetrieverInput<V>>,
+  kOrFields?: number | RetrieverFields<V>,
   filter?: V["FilterType"],
   callbacks?: Callbacks,
   tags?: string[],
@@ -20,12 +24,13 @@ export type RetrieverArguments<V extends VectorStoreInterface> = [
   verbose?: boolean,
 ];
 
-export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore>>("asRetriever", {
+export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore> & SearchOptions>("asRetriever", {
   vectorStore: true,
   k: true,
   filter: true,
   searchType: true,
   searchKwargs: true,
+  recall: true,
   callbacks: true,
   tags: true,
   metadata: true,
@@ -38,14 +43,15 @@ const searchNames = optionNames<VectorStoreRetrieverMMRSearchKwargs>("searchKwar
 });
 
 /**
- * The same arguments in a form of which LangChain uses every one: it ignores a filter in second place if no `k` is in
+ * The same arguments as one object, of which LangChain uses every one: it ignores a filter in second place if no `k` is in
  * first. Throws `invalid_request` for fields that it would not look at.
  */
 export function checkRetrieverArguments<V extends VectorStoreInterface>(
   args: RetrieverArguments<V>,
-): RetrieverArguments<V> {
+): RetrieverFields<V> {
   const [first = {}, filter, callbacks, tags, metadata, verbose] = args;
-  if (typeof first === "number") return args;
+  if (typeof first === "number")
+    return { k: first, ...defined({ filter, callbacks, tags, metadata, verbose }) };
   checkOptions(first, fieldNames);
   const { searchKwargs, searchType } = first as { searchKwargs?: unknown; searchType?: unknown };
   if (searchKwargs !== undefined) {
@@ -55,7 +61,7 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
   if ((first.filter ?? undefined) !== undefined && (filter ?? undefined) !== undefined) {
     throw invalid("asRetriever: expected one filter, got two");
   }
-  return [{ ...first, ...defined({ filter, callbacks, tags, metadata, verbose }) }];
+  return { ...first, ...defined({ filter, callbacks, tags, metadata, verbose }) };
 }
 
 function defined<T extends object>(fields: T): Partial<T> {

@@ -7,6 +7,7 @@ import { invalid, typeName } from "../check-input.js";
 import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
 import type {
   Client,
+  DeclaredRecall,
   EmbeddedClientOptions,
   HttpClientOptions,
   IndexKey,
@@ -39,6 +40,8 @@ interface StoreFields {
    * does not limit what is added. Later changes of the object change nothing.
    */
   readonly filter?: Filter;
+  /** Of searches that declare none: the recall that they need, in place of `nProbes` and `greedy`; see `ProbingOptions`. */
+  readonly recall?: DeclaredRecall | undefined;
   /** Inverted lists to probe. Default: the index chooses. */
   readonly nProbes?: number;
   /** Probes on while an unprobed list could still hold a closer document. Default false. */
@@ -79,6 +82,7 @@ const own = {
   indexConfigParams: true,
   metric: true,
   filter: true,
+  recall: true,
   nProbes: true,
   greedy: true,
   models: true,

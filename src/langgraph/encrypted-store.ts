@@ -22,6 +22,7 @@ import { Models } from "../embedding/models.js";
 import { compileFilter, type Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
+import { type ProbingOptions, storeProbing } from "../probing.js";
 import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
 import type { EmbeddingsInput } from "../langchain/choose-embeddings.js";
@@ -78,7 +79,7 @@ const idsPerPage = 1000;
  */
 export class EncryptedStore extends BaseStore {
   readonly #index: StoreIndex;
-  readonly #probing: { readonly nProbes: number; readonly greedy: boolean };
+  readonly #probing: ProbingOptions;
   readonly #models: Models;
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
@@ -86,13 +87,13 @@ export class EncryptedStore extends BaseStore {
   readonly #blank: readonly number[];
   #turn = 0;
 
-  constructor({ index, nProbes = 0, greedy = false, ...args }: EncryptedStoreArgs) {
+  constructor({ index, ...args }: EncryptedStoreArgs) {
     super();
     for (const name of ["filter", "metric"] satisfies OfVectorStore[]) {
       if (name in args) throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
     }
     this.#index = new StoreIndex({ ...args, metric: "cosine" } as EncryptedVectorStoreArgs);
-    this.#probing = { nProbes, greedy };
+    this.#probing = storeProbing(args);
     if (index !== undefined) checkOptions(index, semanticIndexOptions);
     this.#models = new Models(args.models);
     this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");

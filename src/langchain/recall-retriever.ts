@@ -1,0 +1,56 @@
+/** Retrievers whose searches declare a recall. */
+
+import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
+import type { DocumentInterface } from "@langchain/core/documents";
+import {
+  type MaxMarginalRelevanceSearchOptions,
+  type VectorStoreInterface,
+  VectorStoreRetriever,
+  type VectorStoreRetrieverInput,
+} from "@langchain/core/vectorstores";
+import type { Filter } from "../filter.js";
+import { checkRecall } from "../probing.js";
+import type { SearchOptions } from "./similarity-searches.js";
+
+interface SearchedByRecall extends VectorStoreInterface {
+  FilterType: Filter;
+  similaritySearch(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    callbacks?: unknown,
+    options?: SearchOptions,
+  ): Promise<DocumentInterface[]>;
+  maxMarginalRelevanceSearch(
+    query: string,
+    options: MaxMarginalRelevanceSearchOptions<Filter> & SearchOptions,
+  ): Promise<DocumentInterface[]>;
+}
+
+/** As the retriever of LangChain, which has no place for options of the store. */
+export class RecallRetriever<V extends SearchedByRecall> extends VectorStoreRetriever<V> {
+  readonly #options: SearchOptions;
+
+  constructor({ recall, ...fields }: VectorStoreRetrieverInput<V> & SearchOptions) {
+    super(fields as VectorStoreRetrieverInput<V>);
+    checkRecall({ recall });
+    this.#options = { recall };
+  }
+
+  static override lc_name(): string {
+    return "SealdexRecallRetriever";
+  }
+
+  override async _getRelevantDocuments(
+    query: string,
+    runManager?: CallbackManagerForRetrieverRun,
+  ): Promise<DocumentInterface[]> {
+    const { k, filter, vectorStore } = this;
+    if (this.searchType !== "mmr") {
+      const callbacks = runManager?.getChild("vectorstore");
+      return vectorStore.similaritySearch(query, k, filter, callbacks, this.#options);
+    }
+    const options = { k, filter, ...this.searchKwargs, ...this.#options };
+    return vectorStore.maxMarginalRelevanceSearch(query, options);
+  }
+}

@@ -1,0 +1,118 @@
+/** The searches of a store for documents near a vector, a text or an image, each with the recall that it declares. */
+
+import type { Document } from "@langchain/core/documents";
+import { VectorStore } from "@langchain/core/vectorstores";
+import type { Image } from "../embedding/image.js";
+import type { Metric } from "../engine/config.js";
+import type { Filter } from "../filter.js";
+import type { ProbingOptions } from "../probing.js";
+import type { Match, MatchField } from "../vector-index.js";
+import { embedImage } from "./add-images.js";
+import { toDocument } from "./documents.js";
+import { scoreOf } from "./score.js";
+
+/** Of one search. */
+export interface SearchOptions {
+  /** The recall that it needs, in place of what the store was told; see `ProbingOptions`. */
+  readonly recall?: ProbingOptions["recall"];
+}
+
+export interface NearestSearch extends SearchOptions {
+  readonly vector: number[];
+  readonly k: number;
+  readonly filter?: Filter | undefined;
+}
+
+export interface NearestMatches {
+  readonly matches: Match[];
+  readonly metric: Metric;
+}
+
+const kDefault = 4;
+const scored = ["distance", "metadata", "contents"] as const;
+
+export abstract class SimilaritySearches extends VectorStore {
+  declare FilterType: Filter;
+
+  /** What is nearest to a vector, with these fields. */
+  protected abstract nearest(search: NearestSearch, include: readonly MatchField[]): Promise<NearestMatches>;
+
+  /** The `k` documents nearest to a text. Default 4; beyond the store's size, all. */
+  override async similaritySearch(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    callbacks?: unknown,
+    options?: SearchOptions,
+  ): Promise<Document[]> {
+    const found = await this.similaritySearchWithScore(query, k, filter, callbacks, options);
+    return found.map(([document]) => document);
+  }
+
+  /** As `similaritySearch`, with scores in [0, 1]: 1 is a perfect match. */
+  override async similaritySearchWithScore(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    _callbacks?: unknown,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
+    const vector = await this.embeddings.embedQuery(query);
+    return this.similaritySearchVectorWithScore(vector, k, filter, options);
+  }
+
+  /** The `k` documents nearest to a vector, with scores in [0, 1]: 1 is a perfect match. Default 4; beyond the store's size, all. */
+  override async similaritySearchVectorWithScore(
+    query: number[],
+    k: number = kDefault,
+    filter?: Filter,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
+    const { matches, metric } = await this.nearest({ vector: query, k, filter, ...options }, scored);
+    return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
+  }
+
+  /** As `similaritySearchVectorWithScore`, with the distance under the index's metric, ascending. */
+  async similaritySearchVectorWithDistance(
+    query: number[],
+    k: number = kDefault,
+    filter?: Filter,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
+    const { matches } = await this.nearest({ vector: query, k, filter, ...options }, scored);
+    return matches.map((match) => [toDocument(match), match.distance as number]);
+  }
+
+  /** As `similaritySearchWithScore`, with the distance under the index's metric, ascending. */
+  async similaritySearchWithDistance(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
+    const vector = await this.embeddings.embedQuery(query);
+    return this.similaritySearchVectorWithDistance(vector, k, filter, options);
+  }
+
+  /** The `k` documents nearest to an image, texts and images alike, with scores as of `similaritySearchWithScore`. */
+  async similaritySearchByImageWithScore(
+    image: Image,
+    k?: number,
+    filter?: Filter,
+    options?: SearchOptions,
+  ): Promise<[Document, number][]> {
+    const { vector } = await embedImage(image, false, this.embeddings, "image");
+    return this.similaritySearchVectorWithScore(vector, k, filter, options);
+  }
+
+  /** As `similaritySearchByImageWithScore`, without scores. */
+  async similaritySearchByImage(
+    image: Image,
+    k?: number,
+    filter?: Filter,
+    options?: SearchOptions,
+  ): Promise<Document[]> {
+    const found = await this.similaritySearchByImageWithScore(image, k, filter, options);
+    return found.map(([document]) => document);
+  }
+}
