@@ -119,8 +119,13 @@ export interface HttpClientOptions {
   /** Sent as `X-API-Key`. */
   readonly apiKey?: string | undefined;
   /**
-   * How long one request may take before it is reported as `storage_unavailable`. Mind that training answers when it is
-   * done. Default: no limit but the platform's.
+   * How long one request may take, with its retries, before it is reported as `storage_unavailable`. Mind that training
+   * answers when it is done. Default: no limit but the platform's.
    */
   readonly timeoutMs?: number;
+  /**
+   * How often one request is sent again after a failure that may pass: reads, upserts without conditions and deletions by id
+   * whenever the service did not answer; anything that the service certainly did not begin. 0 to 100, default 5.
+   */
+  readonly maxRetries?: number;
 }

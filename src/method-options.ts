@@ -158,4 +158,5 @@ export const httpClientOptions = optionNames<HttpClientOptions>("createClient", 
   baseUrl: true,
   apiKey: true,
   timeoutMs: true,
+  maxRetries: true,
 });

@@ -27,7 +27,6 @@ export { dimensionMax };
 export { decodeBinaryItems, decodeBinaryVectors } from "./wire/binary.js";
 export { type AddressBody, addressIn, decodeAddress, encodeAddress } from "./wire/address.js";
 export {
-  cutQuery,
   decodeQuery,
   decodeQueryOptions,
   encodeQuery,
@@ -37,6 +36,8 @@ export {
   queryBytesMax,
   topKMax,
 } from "./wire/query.js";
+export { queryForms } from "./wire/query-forms.js";
+export { upsertForms, utf8Length } from "./wire/upsert-forms.js";
 export { statusOfCode } from "./wire/errors.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export {

@@ -104,10 +104,12 @@ const table: Record<string, string> = {
   "text/": "errors.ts check-input.ts option-names.ts",
   "engine/": "errors.ts",
   "memoize.ts": "",
+  "pause.ts": "",
   "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "errors.ts node:crypto",
   "keys/": "crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
-  "storage/": "check-input.ts option-names.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
+  "storage/":
+    "check-input.ts option-names.ts pause.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "errors.ts",
   "check-input.ts": "instance-name.ts engine/config.ts errors.ts",
   "json-text.ts": "check-input.ts",
@@ -147,7 +149,7 @@ const table: Record<string, string> = {
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "wire.ts calls.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "wire.ts calls.ts pause.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts

@@ -90,7 +90,7 @@ class RemoteClient implements Client {
     if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>
-      this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), options.signal),
+      this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), { signal: options.signal }),
     );
     return new RemoteIndex(this.#connection, options);
   }
@@ -130,7 +130,7 @@ class RemoteClient implements Client {
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
     checkOptions(options, methodOptions.deleteIndex);
     await this.#connection.calls.change(options.signal, () =>
-      this.#connection.post("/v1/indexes/delete", encodeAddress(options), options.signal),
+      this.#connection.post("/v1/indexes/delete", encodeAddress(options), { signal: options.signal }),
     );
   }
 

@@ -5,27 +5,34 @@
  */
 
 import { Calls } from "../calls.js";
-import { SealdexError } from "../errors.js";
 import { invalid, jsonText } from "../check-input.js";
+import { pause } from "../pause.js";
 import type { HttpClientOptions } from "../vector-index.js";
 import { decodeError, mediaType } from "../wire.js";
+import { BinaryRoutes } from "./binary-routes.js";
+import { type Request, send } from "./request.js";
+import { type Failure, Retries } from "./retries.js";
 
 const timeoutMsMax = 24 * 60 * 60 * 1000;
+const maxRetriesDefault = 5;
+const maxRetriesMax = 100;
 
-/** Requests that are sent again while the service loads an embedding model: for 2 minutes if it says 2 seconds each time. */
-const loadingAttemptsMax = 60;
-/** In seconds: if the service does not say how long to wait, and the longest that is waited. */
-const retryAfterDefault = 2;
-const retryAfterMax = 10;
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the request does the same if it is done twice, so that it can be sent again. Default false. */
+  readonly isIdempotent?: boolean;
+}
 
 export class Connection {
   /** The calls of the client; each may need several requests. */
   readonly calls = new Calls();
+  readonly binaryRoutes = new BinaryRoutes();
   readonly #baseUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #timeoutMs: number | undefined;
+  readonly #timeoutMs: number;
+  readonly #maxRetries: number;
 
-  constructor({ baseUrl, apiKey, timeoutMs }: HttpClientOptions) {
+  constructor({ baseUrl, apiKey, timeoutMs, maxRetries = maxRetriesDefault }: HttpClientOptions) {
     this.#baseUrl = parseBaseUrl(baseUrl);
     if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
       throw invalid("apiKey: expected printable ASCII characters without spaces");
@@ -36,7 +43,11 @@ export class Connection {
     ) {
       throw invalid(`timeoutMs: expected a number from 1 to ${timeoutMsMax}`);
     }
-    this.#timeoutMs = timeoutMs;
+    if (!(Number.isInteger(maxRetries) && maxRetries >= 0 && maxRetries <= maxRetriesMax)) {
+      throw invalid(`maxRetries: expected an integer from 0 to ${maxRetriesMax}`);
+    }
+    this.#timeoutMs = timeoutMs ?? Infinity;
+    this.#maxRetries = maxRetries;
     this.#headers = {
       "Content-Type": "application/json",
       Accept: `${mediaType}, application/json`,
@@ -45,99 +56,45 @@ export class Connection {
   }
 
   get(path: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#send("GET", path, signal);
+    return this.#send("GET", path, undefined, { signal, isIdempotent: true });
   }
 
   /** `body`: JSON text, or a value to make it from. */
-  async post(path: string, body: object | string, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#send("POST", path, signal, typeof body === "string" ? body : jsonText(body, "request"));
+  async post(path: string, body: object | string, options: RequestOptions): Promise<unknown> {
+    return this.#send("POST", path, typeof body === "string" ? body : jsonText(body, "request"), options);
   }
 
-  /** Sends again what the service answers with `model_loading`: nothing has been done then. */
+  /** The JSON that the service answers. What fails is sent again as `Retries` says, until the time is up. */
   async #send(
-    method: string,
+    method: Request["method"],
     path: string,
-    signal: AbortSignal | undefined,
-    body?: string,
-  ): Promise<unknown> {
-    for (let attempt = 1; ; attempt++) {
-      const { status, text, retryAfter } = await this.#request(method, path, signal, body);
-      const json = parseJson(text);
-      if (status === 200 && json !== undefined) return json;
-      const error = decodeError(status, json);
-      if (error.code !== "model_loading" || attempt === loadingAttemptsMax) throw error;
-      await wait(secondsToWait(retryAfter), signal);
-    }
-  }
-
-  async #request(
-    method: string,
-    path: string,
-    signal: AbortSignal | undefined,
     body: string | undefined,
-  ): Promise<{ status: number; text: string; retryAfter: string | null }> {
-    signal?.throwIfAborted();
-    const controller = new AbortController();
-    const abort = () => controller.abort();
-    signal?.addEventListener("abort", abort);
-    const timer = this.#timeoutMs === undefined ? undefined : setTimeout(abort, this.#timeoutMs);
-    try {
-      // A redirect is not followed: it would take the index key to wherever it points.
-      const response = await fetch(this.#baseUrl + path, {
-        method,
-        headers: this.#headers,
-        body,
-        redirect: "manual",
-        signal: controller.signal,
-      });
-      const retryAfter = response.headers.get("Retry-After");
-      return { status: response.status, text: await response.text(), retryAfter };
-    } catch (cause) {
-      if (signal?.aborted) throw signal.reason;
-      const reason = controller.signal.aborted ? `within ${this.#timeoutMs} ms` : `(${reasonOf(cause)})`;
-      throw new SealdexError(
-        "storage_unavailable",
-        `${method} ${this.#baseUrl}${path}: the service did not respond ${reason}`,
-        { cause },
-      );
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+    { signal, isIdempotent = false }: RequestOptions,
+  ): Promise<unknown> {
+    const request = { method, url: this.#baseUrl + path, headers: this.#headers, body };
+    const deadline = performance.now() + this.#timeoutMs;
+    const retries = new Retries(this.#maxRetries, isIdempotent);
+    for (;;) {
+      const outcome = await exchange(request, deadline - performance.now(), signal);
+      if ("json" in outcome) return outcome.json;
+      const pauseMs = retries.pauseAfter(outcome);
+      if (pauseMs === undefined || performance.now() + pauseMs >= deadline) throw outcome.error;
+      await pause(pauseMs, signal);
     }
   }
 }
 
-/** Browsers show the header only if the service lets them. A date is as good as nothing: clocks differ. */
-function secondsToWait(retryAfter: string | null): number {
-  return /^\d+$/.test(retryAfter ?? "") ? Math.min(Number(retryAfter), retryAfterMax) : retryAfterDefault;
-}
-
-/** Rejects with the signal's reason as soon as it aborts. */
-function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, 1000 * seconds);
-    if (signal?.aborted) stop();
-    else signal?.addEventListener("abort", stop, { once: true });
-  });
-}
-
-/** The system's code behind a failed `fetch`, such as ECONNREFUSED, or else what its innermost error says; browsers say little. */
-function reasonOf(error: unknown): string {
-  let reason = "no reason given";
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { code } = cause as { code?: unknown };
-    if (typeof code === "string" && /^[A-Z][A-Z0-9_]+$/.test(code)) return code;
-    // Of a few plain words: no URL, which may hold a password.
-    if (/^[A-Za-z' -]{1,60}$/.test(cause.message)) reason = cause.message;
-  }
-  return reason;
+async function exchange(
+  request: Request,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly json: unknown } | Failure> {
+  const answer = await send(request, timeoutMs, signal);
+  if ("error" in answer) return answer;
+  const { status, text, retryAfter } = answer;
+  const json = parseJson(text);
+  if (status === 200 && json !== undefined) return { json };
+  return { error: decodeError(status, json), retryAfter };
 }
 
 /** Without a slash at the end. The message never repeats the URL, which may hold a password. */

@@ -42,14 +42,12 @@ import type {
   Wraps,
 } from "../vector-index.js";
 import {
-  cutQuery,
   decodeAddress,
   decodeAnchor,
   decodeCount,
   decodeDescription,
   decodeItemPage,
   decodeNames,
-  decodeResults,
   decodeStoredItems,
   decodeUpdateResult,
   encodeAddress,
@@ -64,12 +62,12 @@ import {
   encodeTrain,
   encodeUpdate,
   type Query,
-  type QueryBody,
 } from "../wire.js";
-import type { Connection } from "./connection.js";
+import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
 import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
 import { sendItems } from "./send-items.js";
+import { sendQuery } from "./send-query.js";
 import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
@@ -118,7 +116,7 @@ export class RemoteIndex implements VectorIndex {
           await this.#connection.post(
             "/v1/vectors/update",
             { ...encodeAddress(this.#address), ...body, ids: part },
-            signal,
+            { signal },
           ),
         );
       if (ids === undefined || ids === null) return send();
@@ -166,7 +164,8 @@ export class RemoteIndex implements VectorIndex {
     const { signal } = request;
     const { later, now } = fetchedFields(request.include ?? ["metadata"]);
     const body = encodeOrderedQuery(this.#address, { ...request, include: now });
-    const page = decodeItemPage(await this.#connection.post("/v1/vectors/query", body, signal));
+    const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
+    const page = decodeItemPage(answer);
     const [items] = later.length === 0 ? [page.items] : await this.#complete([page.items], later, signal);
     return { ...page, items: isRaw(request) ? items.map(withRawMetadata) : items };
   }
@@ -176,19 +175,10 @@ export class RemoteIndex implements VectorIndex {
     const { later, now } = fetchedFields<WordField>(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
     const isBatch = Array.isArray(request.queryVectors);
-    const lists = isBatch
-      ? await this.#queryBatch(body, signal)
-      : decodeResults(await this.#connection.post("/v1/vectors/query", body, signal), false);
+    const lists = await sendQuery(this.#connection, body, { isBatch, signal });
     const completed = later.length === 0 ? lists : await this.#complete(lists, later, signal);
     const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
     return isBatch ? results : results[0];
-  }
-
-  #queryBatch(body: QueryBody, signal: AbortSignal | undefined): Promise<Match[][]> {
-    const { vectors, together, bodyOf } = cutQuery(body);
-    return inBatches(vectors, together, async (part) =>
-      decodeResults(await this.#connection.post("/v1/vectors/query", bodyOf(part), signal), true),
-    );
   }
 
   async #complete(
@@ -221,7 +211,8 @@ export class RemoteIndex implements VectorIndex {
     if (!isArray(ids)) throw invalid("ids: expected an array of ids");
     return inBatches(ids, idsTogether, async (part) => {
       const body = { ...encodeAddress(this.#address), ids: part, include };
-      return decodeStoredItems(await this.#connection.post("/v1/vectors/get", body, signal));
+      const answer = await this.#connection.post("/v1/vectors/get", body, { signal, isIdempotent: true });
+      return decodeStoredItems(answer);
     });
   }
 
@@ -236,7 +227,10 @@ export class RemoteIndex implements VectorIndex {
   async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
     const { ids, filter } = selection;
     const send = async (part: Selection) => {
-      await this.#connection.post("/v1/vectors/delete", encodeSelection(this.#address, part), signal);
+      const body = encodeSelection(this.#address, part);
+      // Sent twice, a filter would also select what is stored in between.
+      const isIdempotent = part.ids !== undefined && part.filter === undefined;
+      await this.#connection.post("/v1/vectors/delete", body, { signal, isIdempotent });
       return [];
     };
     if (ids === undefined) await send(selection);
@@ -247,7 +241,7 @@ export class RemoteIndex implements VectorIndex {
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIds);
     const list = async (page: ListIdsOptions) =>
-      decodeNames(await this.#call("/v1/vectors/list_ids", encodeListIds(page), page), "ids");
+      decodeNames(await this.#read("/v1/vectors/list_ids", encodeListIds(page), page), "ids");
     try {
       return await list(options);
     } catch (error) {
@@ -269,7 +263,7 @@ export class RemoteIndex implements VectorIndex {
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     checkOptions(options, methodOptions.listItems);
     const isRawWanted = isRaw(options);
-    const page = decodeItemPage(await this.#call("/v1/vectors/list", encodeListItems(options), options));
+    const page = decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
     return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
   }
 
@@ -289,7 +283,7 @@ export class RemoteIndex implements VectorIndex {
 
   async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
-    return decodeCount(await this.#call("/v1/vectors/num_vectors", encodeCount(options), options));
+    return decodeCount(await this.#read("/v1/vectors/num_vectors", encodeCount(options), options));
   }
 
   /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
@@ -331,18 +325,21 @@ export class RemoteIndex implements VectorIndex {
   /** The present anchor, after the service has checked that the index descends from the given one. */
   async checkAnchor(anchor: string | undefined, options: CallOptions): Promise<string> {
     const body = encodeAnchorCheck({ ...this.#address, anchor });
-    return decodeAnchor(await this.#call("/v1/indexes/anchor", body, options));
+    return decodeAnchor(await this.#read("/v1/indexes/anchor", body, options));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
-    return decodeDescription(await this.#call("/v1/indexes/describe", {}, options));
+    return decodeDescription(await this.#read("/v1/indexes/describe", {}, options));
   }
 
-  /** A call that is one request. `body`: without the address of the index. */
-  #call(path: string, body: object, options: CallOptions): Promise<unknown> {
-    const { signal } = options;
+  /** A read that is one request. `body`: without the address of the index. */
+  #read(path: string, body: object, { signal }: CallOptions): Promise<unknown> {
+    return this.#call(path, body, { signal, isIdempotent: true });
+  }
+
+  #call(path: string, body: object, options: RequestOptions): Promise<unknown> {
     const whole = { ...encodeAddress(this.#address), ...body };
-    return this.#connection.calls.change(signal, () => this.#connection.post(path, whole, signal));
+    return this.#connection.calls.change(options.signal, () => this.#connection.post(path, whole, options));
   }
 }

@@ -1,18 +1,21 @@
-/** Upserts over HTTP: as many requests as the items need. */
+/** Upserts over HTTP: as many requests as the items need, in base64 if the service takes it. */
 
-import { invalid, isArray, jsonText } from "../check-input.js";
+import { invalid, isArray } from "../check-input.js";
 import { SealdexError, shiftPosition } from "../errors.js";
 import type { Item, OpenIndexOptions, UpsertOptions, UpsertResult } from "../vector-index.js";
 import {
   bodyBytesMax,
   decodeUpsertResult,
-  encodeAddress,
   encodeItem,
   encodeUpsertOptions,
   itemsMax,
+  upsertForms,
+  utf8Length,
 } from "../wire.js";
 import type { Connection } from "./connection.js";
 import { isTooLarge } from "./in-batches.js";
+
+type Form = ReturnType<typeof upsertForms>["json"];
 
 /**
  * Sends the items, in as many requests as they need. What can be checked without the service is checked of all items
@@ -24,18 +27,33 @@ export async function sendItems(
   items: readonly Item[],
   options: UpsertOptions,
 ): Promise<UpsertResult> {
-  const { signal } = options;
   const conditions = encodeUpsertOptions(options);
   if (!isArray(items)) throw invalid("items: expected an array");
   const encoded = Array.from(items, (item, i) => encodeItem(item, `items[${i}]`));
-  const open = `${JSON.stringify({ ...encodeAddress(address), ...conditions }).slice(0, -1)},"items":[`;
-  const room = bodyBytesMax - utf8Length(open) - "]}".length;
+  const { json, binary } = upsertForms(address, conditions, encoded);
+  const send = (form: Form) => sendForm(connection, form, items.length, options);
+  return binary === undefined
+    ? send(json)
+    : connection.binaryRoutes.use(
+        () => send(binary),
+        () => send(json),
+      );
+}
+
+async function sendForm(
+  connection: Connection,
+  form: Form,
+  count: number,
+  { deleteFilter, skipUnchanged, signal }: UpsertOptions,
+): Promise<UpsertResult> {
   // In several requests, the items would not replace the deleted ones at once.
-  const isWhole = (options.deleteFilter ?? undefined) !== undefined;
+  const isWhole = (deleteFilter ?? undefined) !== undefined;
+  // Sent twice, conditions would be looked at when they are no longer as they were.
+  const isIdempotent = !isWhole && !skipUnchanged;
   const total = { stored: 0, unchanged: 0, deleted: 0 };
-  const send = async (texts: readonly string[], start: number): Promise<void> => {
+  const send = async (texts: readonly (readonly string[])[], start: number): Promise<void> => {
     try {
-      const answer = await connection.post("/v1/vectors/upsert", `${open}${texts.join(",")}]}`, signal);
+      const answer = await connection.post(form.path, form.bodyOf(texts, start), { signal, isIdempotent });
       const { stored, unchanged, deleted } = decodeUpsertResult(answer);
       total.stored += stored;
       total.unchanged += unchanged;
@@ -51,21 +69,22 @@ export async function sendItems(
       throw start === 0 ? error : shiftPosition(error, (i) => `items[${i + start}]`);
     }
   };
-  let texts: string[] = [];
+  const room = bodyBytesMax - form.emptyBytes;
+  let texts: (readonly string[])[] = [];
   let bytes = 0;
-  for (const [i, item] of encoded.entries()) {
-    const text = jsonText(item, `items[${i}]`);
-    const length = utf8Length(text) + ",".length;
+  for (let i = 0; i < count; i++) {
+    const itemTexts = form.textsOf(i);
+    const length = itemTexts.reduce((sum, text) => sum + utf8Length(text), form.itemBytes);
     if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
       if (isWhole) throw tooLarge();
       await send(texts, i - texts.length);
       texts = [];
       bytes = 0;
     }
-    texts.push(text);
+    texts.push(itemTexts);
     bytes += length;
   }
-  await send(texts, items.length - texts.length);
+  await send(texts, count - texts.length);
   return total;
 }
 
@@ -74,8 +93,4 @@ function tooLarge(): SealdexError {
     "too_large",
     `items: expected at most ${itemsMax} items and ${bodyBytesMax} bytes of JSON with deleteFilter, got more`,
   );
-}
-
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -163,8 +163,8 @@ function modelOptions({ embeddings, name }: StoreModel) {
 /** The options of the client, without those of the store. */
 function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
   if ("baseUrl" in args) {
-    const { baseUrl, apiKey, timeoutMs } = args;
-    return { baseUrl, apiKey, timeoutMs };
+    const { baseUrl, apiKey, timeoutMs, maxRetries } = args;
+    return { baseUrl, apiKey, timeoutMs, maxRetries };
   }
   const { indexLocation, configLocation, anchorLocation, cacheBytesMax, maxStalenessMs } = args;
   const { storageTimeoutMs, automaticTraining } = args;

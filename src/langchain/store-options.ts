@@ -98,7 +98,7 @@ const embedded = {
   automaticTraining: true,
   apiKey: true,
 } as const;
-const http = { baseUrl: true, apiKey: true, timeoutMs: true } as const;
+const http = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;
 
 const withClient = optionNames<StoreOptions & { client: Client }>("store", { ...own, client: true });
 const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...http });

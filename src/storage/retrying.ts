@@ -3,15 +3,15 @@
  * server or a throttled request is waited out instead of reported.
  *
  * An attempt that does not answer in time counts as failed, and its driver gets the abort signal. Failed attempts are repeated
- * after a random pause of up to twice the last (exponential backoff with full jitter: Brooker, "Exponential Backoff And
- * Jitter", 2015), until the operation's own time is up. Reads and lists can be repeated as they are. A create that failed
- * may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none, again. A delete that failed
- * may have happened too, and then another writer may have created the blob again, and a second delete would undo that: so a
- * delete is sent once.
+ * after a random pause of up to twice the last, until the operation's own time is up. Reads and lists can be repeated as they
+ * are. A create that failed may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none,
+ * again. A delete that failed may have happened too, and then another writer may have created the blob again, and a second
+ * delete would undo that: so a delete is sent once.
  */
 
 import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
+import { backoffMs, pause } from "../pause.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 
 export interface RetryOptions {
@@ -53,7 +53,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
         return await limited(what, attemptMs, signal, operation);
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
-        const pauseMs = Math.random() * Math.min(pauseMsMax, firstPauseMs * 2 ** failed);
+        const pauseMs = backoffMs(failed, firstPauseMs, pauseMsMax);
         const isTimeout = timeouts.has(error as object);
         if (!isTransient(error) && !isTimeout) throw error;
         // What an attempt before this one failed with says more than that there was no time left for this one.
@@ -159,21 +159,6 @@ function limited<T>(
       (value) => settle(resolve, value),
       (error: unknown) => settle(reject, error),
     );
-  });
-}
-
-/** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
 

@@ -3,6 +3,8 @@
 import { checkFloat32, invalid } from "../check-input.js";
 import type { Item } from "../vector-index.js";
 import type { Maybe } from "./address.js";
+import { encodeBase64 } from "./base64.js";
+import type { ItemBody } from "./items.js";
 import { queriesMax } from "./query.js";
 
 /** Vectors that have been received. */
@@ -24,6 +26,29 @@ export interface BinaryItemsBody extends VectorsBody {
   /** Decoded as they arrive. */
   readonly metadata?: Maybe<readonly unknown[]>;
   readonly contents?: Maybe<readonly Maybe<string>[]>;
+}
+
+/** The vectors, all of that dimension, for the field `batch`. */
+export function encodeVectors(vectors: readonly (readonly number[])[], dimension: number) {
+  const numbers = new Float32Array(vectors.length * dimension);
+  for (const [i, vector] of vectors.entries()) numbers.set(vector, i * dimension);
+  return { dimension, vectors_b64: encodeBase64(new Uint8Array(numbers.buffer)) };
+}
+
+/** The dimension of items that a binary upsert can say: with vectors of one dimension, no images, no empty texts. */
+export function binaryDimension(items: readonly ItemBody[]): number | undefined {
+  const dimension = items[0]?.vector?.length;
+  const fits = ({ vector, contents, keep }: ItemBody) =>
+    vector?.length === dimension &&
+    (contents === undefined || (typeof contents === "string" && contents !== "")) &&
+    keep === undefined;
+  return items.every(fits) ? dimension : undefined;
+}
+
+/** The dimension of vectors that have one, unless there are none. */
+export function commonDimension(vectors: readonly (readonly number[])[]): number | undefined {
+  const dimension = vectors[0]?.length;
+  return vectors.every((vector) => vector.length === dimension) ? dimension : undefined;
 }
 
 type Pause = () => Promise<void>;

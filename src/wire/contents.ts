@@ -2,6 +2,7 @@
 
 import { invalid, typeName } from "../check-input.js";
 import type { Image } from "../embedding/image.js";
+import { encodeBase64 } from "./base64.js";
 
 export type ContentsBody = string | { readonly base64: string };
 
@@ -22,13 +23,4 @@ export function encodeContents(
 /** Nothing else of the object is taken over: the library reads images from paths too. */
 export function decodeContents(body: ContentsBody | null | undefined): string | Image | undefined {
   return typeof body === "object" && body !== null ? { base64: body.base64 } : (body ?? undefined);
-}
-
-/** In pieces, since a call takes only so many arguments. */
-function encodeBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += 8192) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  }
-  return btoa(binary);
 }

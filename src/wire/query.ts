@@ -94,24 +94,6 @@ function checkWithWords(subjects: Record<"queryVector" | "queryVectors" | "query
   return queryVector === undefined ? "queryContents" : onlySubjectOf({ queryVector, queryContents });
 }
 
-/** The longest JSON text of a float32, with its comma. */
-const numberBytesMax = 26;
-
-/**
- * The vectors of a batch, how many of them certainly fit into one request, and the body of a request for some of them.
- * Throws `invalid_request` for more than a batch may have.
- */
-export function cutQuery({ query_vectors, ...others }: QueryBody) {
-  const vectors = query_vectors as readonly (readonly number[])[];
-  if (vectors.length > queriesMax) {
-    throw invalid(`queryVectors: expected at most ${queriesMax} vectors, got ${vectors.length}`);
-  }
-  const bodyOf = (part: readonly (readonly number[])[]): QueryBody => ({ ...others, query_vectors: part });
-  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
-  const dimension = Math.max(1, ...vectors.map((vector) => vector.length));
-  return { vectors, together: Math.max(1, Math.floor(room / (numberBytesMax * dimension))), bodyOf };
-}
-
 function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
   if (!isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
   return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));

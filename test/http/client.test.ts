@@ -132,7 +132,7 @@ describe("failures", () => {
     gone.close();
     const indexKey = generateKey();
     const apiKey = "canary-saffron";
-    const error = await createClient({ baseUrl: gone.baseUrl, apiKey })
+    const error = await createClient({ baseUrl: gone.baseUrl, apiKey, maxRetries: 0 })
       .loadIndex({ indexName: "a", indexKey })
       .catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -149,7 +149,7 @@ describe("failures", () => {
 
   test("a connection that breaks is too", async () => {
     const broken = await serve((request) => request.socket.destroy());
-    const client = createClient({ baseUrl: broken.baseUrl });
+    const client = createClient({ baseUrl: broken.baseUrl, maxRetries: 0 });
     await expect(client.listIndexes()).rejects.toMatchObject({ code: "storage_unavailable" });
     broken.close();
   });
@@ -164,7 +164,7 @@ describe("failures", () => {
     [204, "", "internal"],
   ])("an answer %i of %j from somebody else is %s", async (status, text, code) => {
     const other = await serve((_, response) => response.writeHead(status).end(text));
-    const client = createClient({ baseUrl: other.baseUrl });
+    const client = createClient({ baseUrl: other.baseUrl, maxRetries: 0 });
     await expect(client.listIndexes()).rejects.toMatchObject({ name: "SealdexError", code });
     other.close();
   });

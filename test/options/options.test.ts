@@ -431,7 +431,7 @@ test("createClient refuses an option that it does not take", () => {
     "models",
     "storageTimeoutMs",
   ]);
-  expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "timeoutMs"]);
+  expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "maxRetries", "timeoutMs"]);
 });
 
 test.each<[string, (more: object) => unknown]>([

@@ -1,0 +1,25 @@
+/** Pauses before what failed is tried again. Nothing of Node.js is used. */
+
+/** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/**
+ * A random time up to `firstMs`, doubled per failed attempt after the first, up to `maxMs`: exponential backoff with full
+ * jitter (Brooker, "Exponential Backoff And Jitter", 2015). `failed`: attempts before the one that failed last.
+ */
+export function backoffMs(failed: number, firstMs: number, maxMs: number): number {
+  return Math.random() * Math.min(maxMs, firstMs * 2 ** failed);
+}

@@ -1,0 +1,17 @@
+/** Bytes as base64, in browsers too. */
+
+/** A multiple of three, so that pieces follow one another, and few enough for the arguments of a call. */
+const pieceBytes = 3 * 4096;
+
+export function encodeBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    text += btoa(String.fromCharCode(...bytes.subarray(at, at + pieceBytes)));
+  }
+  return text;
+}
+
+/** The length of the base64 of so many bytes. */
+export function base64Length(bytes: number): number {
+  return 4 * Math.ceil(bytes / 3);
+}

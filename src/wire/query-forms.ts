@@ -1,0 +1,57 @@
+/** The vectors of a query, in the forms that a service takes them in, and how many of them fit into one request. */
+
+import { invalid } from "../check-input.js";
+import { base64Length } from "./base64.js";
+import { commonDimension, encodeVectors } from "./binary.js";
+import { queriesMax, type QueryBody, queryBytesMax } from "./query.js";
+
+type Vectors = readonly (readonly number[])[];
+
+interface QueryForm {
+  /** How many vectors certainly fit into one request. */
+  readonly together: number;
+  /** A request for some of the vectors, as a batch. */
+  bodyOf(part: Vectors): object;
+}
+
+interface QueryForms {
+  readonly vectors: Vectors;
+  readonly json: QueryForm;
+  /** Undefined for vectors of several dimensions. */
+  readonly binary: QueryForm | undefined;
+}
+
+/** The longest JSON text of a float32, with its comma. */
+const numberBytesMax = 26;
+
+/**
+ * Undefined for a query by words or without vectors, which only JSON can say. `isBatch`: whether it is of several vectors.
+ * Throws `invalid_request` for more than a batch may have.
+ */
+export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | undefined {
+  const { query_vectors, ...others } = body;
+  if (!query_vectors || (body.query_text ?? undefined) !== undefined) return undefined;
+  const vectors = (isBatch ? query_vectors : [query_vectors]) as Vectors;
+  if (vectors.length > queriesMax) {
+    throw invalid(`queryVectors: expected at most ${queriesMax} vectors, got ${vectors.length}`);
+  }
+  const longest = vectors.reduce((most, { length }) => Math.max(most, length), 1);
+  const dimension = commonDimension(vectors);
+  return {
+    vectors,
+    json: formOf((part) => ({ ...others, query_vectors: part }), numberBytesMax * longest),
+    binary:
+      dimension === undefined
+        ? undefined
+        : formOf(
+            (part) => ({ ...others, batch: encodeVectors(part, dimension) }),
+            base64Length(4 * dimension),
+          ),
+  };
+}
+
+/** `bytes`: the longest text of a vector. */
+function formOf(bodyOf: QueryForm["bodyOf"], bytes: number): QueryForm {
+  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
+  return { together: Math.max(1, Math.floor(room / bytes)), bodyOf };
+}

@@ -1,0 +1,72 @@
+/** Items of upserts in the forms that a service takes them in: as JSON, or with their vectors as base64 next to it. */
+
+import { jsonText } from "../check-input.js";
+import type { OpenIndexOptions } from "../vector-index.js";
+import { encodeAddress } from "./address.js";
+import { base64Length } from "./base64.js";
+import { binaryDimension, encodeVectors } from "./binary.js";
+import type { UpsertConditionsBody } from "./changes.js";
+import type { ItemBody } from "./items.js";
+
+/** What an item adds to a request as text. */
+type Texts = readonly string[];
+
+interface UpsertForm {
+  readonly path: string;
+  /** Bytes of a request without items. */
+  readonly emptyBytes: number;
+  /** Bytes that an item adds to a request besides its texts, at most. */
+  readonly itemBytes: number;
+  /** Throws `invalid_request` for what has no JSON. */
+  textsOf(i: number): Texts;
+  /** The request for the items from `start` on that these texts are of. */
+  bodyOf(texts: readonly Texts[], start: number): string;
+}
+
+/** `binary` is undefined if only JSON can say the items: those of several dimensions, images, items without vectors. */
+export function upsertForms(
+  address: OpenIndexOptions,
+  conditions: UpsertConditionsBody,
+  items: readonly ItemBody[],
+): { readonly json: UpsertForm; readonly binary: UpsertForm | undefined } {
+  const open = JSON.stringify({ ...encodeAddress(address), ...conditions }).slice(0, -1);
+  const dimension = binaryDimension(items);
+  return {
+    json: jsonForm(open, items),
+    binary: dimension === undefined ? undefined : binaryForm(open, items, dimension),
+  };
+}
+
+function jsonForm(open: string, items: readonly ItemBody[]): UpsertForm {
+  const bodyOf = (texts: readonly Texts[]) => `${open},"items":[${texts.join(",")}]}`;
+  return {
+    path: "/v1/vectors/upsert",
+    emptyBytes: utf8Length(bodyOf([])),
+    itemBytes: ",".length,
+    textsOf: (i) => [jsonText(items[i], `items[${i}]`)],
+    bodyOf,
+  };
+}
+
+function binaryForm(open: string, items: readonly ItemBody[], dimension: number): UpsertForm {
+  const bodyOf = (texts: readonly Texts[], start: number) => {
+    const column = (c: number) => texts.map((ofItem) => ofItem[c]).join(",");
+    const vectors = items.slice(start, start + texts.length).map(({ vector }) => vector ?? []);
+    const lists = `"ids":[${column(0)}],"metadata":[${column(1)}],"contents":[${column(2)}]`;
+    return `${open},"batch":{${lists},${JSON.stringify(encodeVectors(vectors, dimension)).slice(1)}}`;
+  };
+  return {
+    path: "/v1/vectors/upsert_binary",
+    emptyBytes: utf8Length(bodyOf([], 0)),
+    itemBytes: ",,,".length + base64Length(4 * dimension),
+    textsOf(i) {
+      const { id, metadata = null, contents = null } = items[i];
+      return [id, metadata, contents].map((value) => jsonText(value, `items[${i}]`));
+    },
+    bodyOf,
+  };
+}
+
+export function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
