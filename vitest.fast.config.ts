@@ -6,7 +6,7 @@ import { common } from "./vitest.config.js";
 const slow = [
   "dashboard/{accessibility,audit-pages,browser}",
   "embedding/{images,packages,questions,real-models}",
-  "http/{body,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,tls}",
+  "http/{body,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,shared-storage,tls}",
   "index/{automatic-training,codes-only,leakage,numeric-borders,recall,tampering,warm-search}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",

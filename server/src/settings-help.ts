@@ -57,6 +57,11 @@ export const variables: readonly Variable[] = [
     "How old what is read may be: within that time after a look, no read asks the storage whether other processes have written. What a process itself wrote is always seen.",
   ),
   variable(
+    "SEALDEX_STORAGE_TIMEOUT_MS",
+    "15000",
+    "How long a read or write of storage may take, with its retries, in milliseconds. A request that needs it longer is answered 503. Large ones have a second more for each MiB.",
+  ),
+  variable(
     "SEALDEX_AUTOMATIC_TRAINING",
     "`on`",
     "`off`: indexes are trained only when a request asks for it.",

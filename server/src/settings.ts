@@ -34,6 +34,7 @@ export interface Settings {
   readonly automaticTraining: boolean;
   /** How old what is read may be, in milliseconds. */
   readonly maxStalenessMs: number;
+  readonly storageTimeoutMs: number;
   readonly models: ModelOptions;
   /** Those that are set; the others have their defaults. */
   readonly limits: Partial<Limits>;
@@ -49,6 +50,7 @@ const apiKeyLengthMin = 16;
 const rootKeyLengthMin = 32;
 
 const processesMax = 128;
+const storageTimeoutMsMin = 1000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -56,8 +58,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readSettings(environment: Environment): Settings {
   const { SEALDEX_HOST, SEALDEX_PORT, SEALDEX_INDEX_LOCATION, SEALDEX_CONFIG_LOCATION } = environment;
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
-  const { SEALDEX_MAX_STALENESS_MS, SEALDEX_PROCESSES, SEALDEX_DASHBOARD } = environment;
+  const { SEALDEX_MAX_STALENESS_MS, SEALDEX_STORAGE_TIMEOUT_MS, SEALDEX_PROCESSES } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
+  const { SEALDEX_DASHBOARD } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -82,6 +85,7 @@ export function readSettings(environment: Environment): Settings {
     dashboard: parseSwitch(SEALDEX_DASHBOARD || "on", "SEALDEX_DASHBOARD"),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
+    storageTimeoutMs: parseStorageTimeout(SEALDEX_STORAGE_TIMEOUT_MS || "15000"),
     ...readTls(environment),
     processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
     models: readModels(environment),
@@ -142,6 +146,14 @@ function parseProcesses(text: string, { location }: StorageLocation): number {
 function parseMilliseconds(text: string, name: string): number {
   if (!/^\d{1,9}$/.test(text)) throw invalid(`${name}: expected a whole number of milliseconds`);
   return Number(text);
+}
+
+/** A quarter of it has to be enough for one attempt. */
+function parseStorageTimeout(text: string): number {
+  const name = "SEALDEX_STORAGE_TIMEOUT_MS";
+  const timeoutMs = parseMilliseconds(text, name);
+  if (timeoutMs < storageTimeoutMsMin) throw invalid(`${name}: expected at least ${storageTimeoutMsMin}`);
+  return timeoutMs;
 }
 
 function parseSwitch(text: string, name: string): boolean {

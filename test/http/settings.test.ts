@@ -27,6 +27,7 @@ test("two settings are needed, the others have defaults", () => {
     automaticTraining: true,
     processes: 1,
     maxStalenessMs: 0,
+    storageTimeoutMs: 15_000,
     models: { allowed: [], offline: false, failWhileLoading: true },
     limits: {},
   });
@@ -40,6 +41,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_AUTOMATIC_TRAINING: "off",
     SEALDEX_PROCESSES: "4",
     SEALDEX_MAX_STALENESS_MS: "250",
+    SEALDEX_STORAGE_TIMEOUT_MS: "2000",
     SEALDEX_MODELS: "all-MiniLM-L6-v2, default",
     SEALDEX_MODEL_DOWNLOADS: "off",
     SEALDEX_DASHBOARD: "off",
@@ -56,6 +58,7 @@ test("two settings are needed, the others have defaults", () => {
     automaticTraining: false,
     processes: 4,
     maxStalenessMs: 250,
+    storageTimeoutMs: 2000,
     models: { allowed: ["all-MiniLM-L6-v2", "default"], offline: true, failWhileLoading: true },
     limits: {},
   });
@@ -162,6 +165,7 @@ test.each([
   ["SEALDEX_MAX_STALENESS_MS", "-1"],
   ["SEALDEX_MAX_STALENESS_MS", "1.5"],
   ["SEALDEX_MAX_STALENESS_MS", "1s"],
+  ["SEALDEX_STORAGE_TIMEOUT_MS", "999"],
   ["SEALDEX_PORT", "-1"],
   ["SEALDEX_PROCESSES", "0"],
   ["SEALDEX_PROCESSES", "129"],

@@ -41,10 +41,11 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     ...clientOptions
   } = settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
+  const { storageTimeoutMs } = others;
   const metrics = new Metrics();
   // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
   const open = (location: StorageLocation, name: string) =>
-    traced(metrics.measured(openLocation(location), name), name);
+    traced(metrics.measured(openLocation(location, storageTimeoutMs), name), name);
   const indexStore = open(indexLocation, "index");
   const configStore = configLocation === undefined ? indexStore : open(configLocation, "config");
   const anchorStore = anchorLocation && open(anchorLocation, "anchor");
