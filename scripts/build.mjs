@@ -1,6 +1,7 @@
 // Builds everything: the kernels, the model, the library as ES modules and as CommonJS, the server and its dashboard.
 
-import { execFileSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -10,20 +11,23 @@ import { writeSnowball } from "./build-snowball.mjs";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
-function run(...args) {
-  execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" });
+async function run(...args) {
+  const [code] = await once(spawn(process.execPath, args, { cwd: root, stdio: "inherit" }), "exit");
+  // What failed has said why.
+  if (code !== 0) process.exit(1);
 }
 
-run("scripts/build-kernels.mjs");
-run("scripts/build-model-kernel.mjs");
+await Promise.all([run("scripts/build-kernels.mjs"), run("scripts/build-model-kernel.mjs")]);
 writeSnowball(join(root, "src", "text", "snowball.js"), "esm");
 for (const folder of ["dist", "model/dist", "server/dist"]) {
   rmSync(join(root, folder), { recursive: true, force: true });
 }
-run(tsc, "-p", "model/tsconfig.json");
-run("scripts/build-model-data.mjs");
-run(tsc, "-p", "tsconfig.json");
-run(tsc, "-p", "tsconfig.cjs.json");
+await run(tsc, "-p", "model/tsconfig.json");
+await Promise.all([
+  run("scripts/build-model-data.mjs"),
+  run(tsc, "-p", "tsconfig.json"),
+  run(tsc, "-p", "tsconfig.cjs.json"),
+]);
 // Threads run a text: a bundle has no files next to it. As a script, since a text cannot be a module.
 const worker = (format) => join(root, "dist", format, "embedding", "inference-worker.js");
 const script = readFileSync(worker("esm"), "utf8")
@@ -46,5 +50,4 @@ for (const format of ["esm", "cjs"]) {
 writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
 writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
-run(tsc, "-p", "server/tsconfig.json");
-run("scripts/build-dashboard.mjs");
+await Promise.all([run(tsc, "-p", "server/tsconfig.json"), run("scripts/build-dashboard.mjs")]);
