@@ -1,6 +1,6 @@
 /**
  * Changes that were worked out from what a snapshot holds, and that are right only as long as it holds that. What others write
- * meanwhile makes such a change begin again. That takes longer than a write, so after a lost race the others are asked to wait.
+ * meanwhile makes such a change begin again.
  */
 
 import { type Manifest, nextSequence } from "../commit/manifest.js";
@@ -8,10 +8,7 @@ import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { type Addition, commitAddition } from "./commit-addition.js";
 import type { OpenIndex } from "./open-index.js";
-
-/** How long other writers wait for a change that lost a race, at least and at most, in milliseconds. */
-const turnMsMin = 250;
-const turnMsMax = 10_000;
+import { takeTurns } from "./take-turns.js";
 
 /**
  * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
@@ -22,25 +19,17 @@ export async function commitAsOf(
   signal: AbortSignal | undefined,
   prepare: (snapshot: Snapshot) => Promise<Addition>,
 ): Promise<Manifest | null> {
-  let turn: string | undefined;
-  try {
-    for (;;) {
-      const began = index.clock.steady();
-      const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
-        manifest: snapshot.manifest,
-        ...(await prepare(snapshot)),
-      }));
-      const { segments } = addition;
-      if (segments.length === 0) return null;
-      const fits = (latest: Manifest) => hasSameItems(latest, manifest) && areGrouped(segments, latest);
-      const committed = await commitAddition(index, addition, fits, { signal, turn });
-      if (committed !== null) return committed;
-      const tookMs = index.clock.steady() - began;
-      turn = await index.log.claimTurn(Math.max(turnMsMin, Math.min(turnMsMax, 2 * tookMs)));
-    }
-  } finally {
-    if (turn !== undefined) await index.log.releaseTurn(turn);
-  }
+  const committed = await takeTurns(index, async (turn) => {
+    const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
+      manifest: snapshot.manifest,
+      ...(await prepare(snapshot)),
+    }));
+    const { segments } = addition;
+    if (segments.length === 0) return "nothing";
+    const fits = (latest: Manifest) => hasSameItems(latest, manifest) && areGrouped(segments, latest);
+    return commitAddition(index, addition, fits, { signal, turn });
+  });
+  return committed === "nothing" ? null : committed;
 }
 
 /** Whether the rows of the segments are grouped by the lists of the index. */

@@ -35,7 +35,7 @@ async function mergeLarge(
   const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
   const isGrouped = manifest.model !== undefined && refs.every((ref) => !isForeign(ref, manifest));
   const order = isGrouped ? "by list" : "by segment";
-  const merged = await merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments, order }, signal);
+  const merged = await merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments, order }, { signal });
   if (merged === null) signal.throwIfAborted();
   return merged;
 }

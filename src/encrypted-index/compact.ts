@@ -10,7 +10,8 @@ import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
 import { dueLargeSegments, dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
-import { commitRewrite, rewrite } from "./rewrite.js";
+import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
+import { type Attempt, takeTurns } from "./take-turns.js";
 
 /** On demand, and of large segments: as large as training makes them. */
 export const wholeSegmentBytes = 128 * 1024 * 1024;
@@ -48,11 +49,14 @@ export function isLargeDue({ segments }: Manifest, count: number): boolean {
  */
 export async function compactAll(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   await index.rewriting.rewrite(signal, async () => {
-    for (let lost = 0; lost < attemptsMax;) {
-      const outcome = await index.snapshots.readNewest((snapshot) => compactOnce(index, snapshot, signal));
-      if (outcome === "done") return;
-      if (outcome === "lost") lost++;
-    }
+    const attempt: Attempt<"done"> = async (turn) => {
+      for (;;) {
+        const once = (snapshot: Snapshot) => compactOnce(index, snapshot, { signal, turn });
+        const outcome = await index.snapshots.readNewest(once);
+        if (outcome !== "continue") return outcome;
+      }
+    };
+    if ((await takeTurns(index, attempt, attemptsMax)) !== null) return;
     throw new SealdexError(
       "storage_unavailable",
       `compact: other processes rewrote the index ${attemptsMax} times meanwhile`,
@@ -65,21 +69,31 @@ export function isForeign({ rows, model }: SegmentRef, manifest: Manifest): bool
   return rows > 0 && model !== manifest.model?.name;
 }
 
-/** Only rows that are grouped by the same lists can be merged list by list: others are grouped first. */
+/** Of a merge. */
+export interface MergeOptions {
+  readonly signal: AbortSignal | undefined;
+  /** See `takeTurns`. */
+  readonly turn?: string | undefined;
+}
+
+/**
+ * Only rows that are grouped by the same lists can be merged list by list: others are grouped first. Returns null if other
+ * processes replaced the same segments first.
+ */
 async function compactOnce(
   index: OpenIndex,
   snapshot: Snapshot,
-  signal: AbortSignal | undefined,
-): Promise<"done" | "continue" | "lost"> {
+  options: MergeOptions,
+): Promise<"done" | "continue" | null> {
   const { segments, manifest } = snapshot;
   const isGrouped = segments.every(({ ref }) => !isForeign(ref, manifest));
   if (isGrouped && isCompact(segments)) return "done";
   if (isGrouped) index.rewriting.reserve(manifest.segments);
   const merged = isGrouped
-    ? await merge(index, { ...planFor(snapshot, wholeSegmentBytes), order: "by list" }, signal)
-    : await regroup(index, snapshot, signal);
-  signal?.throwIfAborted();
-  if (merged === null) return "lost";
+    ? await merge(index, { ...planFor(snapshot, wholeSegmentBytes), order: "by list" }, options)
+    : await regroup(index, snapshot, options);
+  options.signal?.throwIfAborted();
+  if (merged === null) return null;
   return isGrouped ? "done" : "continue";
 }
 
@@ -87,11 +101,11 @@ async function compactOnce(
 export function regroup(
   index: OpenIndex,
   snapshot: Snapshot,
-  signal: AbortSignal | undefined,
+  options: MergeOptions,
 ): Promise<Manifest | null> {
   const segments = snapshot.segments.filter(({ ref }) => isForeign(ref, snapshot.manifest));
   index.rewriting.reserve(segments.map(({ ref }) => ref));
-  return merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments }, signal);
+  return merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments }, options);
 }
 
 async function mergeDue(
@@ -102,7 +116,7 @@ async function mergeDue(
   const names = new Set(due(index, snapshot.manifest, fanIn).map(({ name }) => name));
   if (names.size === 0) return null;
   const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
-  const merged = await merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, signal);
+  const merged = await merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, { signal });
   if (merged !== null) noteCommit(index, snapshot.manifest, merged);
   return merged;
 }
@@ -118,12 +132,12 @@ export function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
 export async function merge(
   index: OpenIndex,
   plan: RewritePlan,
-  signal: AbortSignal | undefined,
+  { signal, turn }: MergeOptions,
 ): Promise<Manifest | null> {
   const replacement = await rewrite(index, plan, { signal });
-  return commitRewrite(index, replacement, [], (latest, replaced) =>
-    signal?.aborted || latest.model?.name !== plan.target.name ? null : replaced,
-  );
+  const adopt: AlsoChange = (latest, replaced) =>
+    signal?.aborted || latest.model?.name !== plan.target.name ? null : replaced;
+  return commitRewrite(index, replacement, [], adopt, turn);
 }
 
 function due(index: OpenIndex, { segments }: Manifest, count: number) {

@@ -70,20 +70,21 @@ export type AlsoChange = (latest: Manifest, replaced: Manifest) => Manifest | nu
 
 /**
  * Commits a rewrite, as far as other processes have not replaced the same segments since, see `replaceSegments`. If nothing of
- * it applies or `also` declines, returns null and deletes what was stored for it, `others` included.
+ * it applies or `also` declines, returns null and deletes what was stored for it, `others` included. `turn`: see `takeTurns`.
  */
 export async function commitRewrite(
   index: OpenIndex,
   replacement: Replacement,
   others: readonly ObjectRef[],
   also: AlsoChange,
+  turn?: string,
 ): Promise<Manifest | null> {
   const objects = [...replacement.stored, ...others];
   const committed = await index.log.commit((latest) => {
     if (!areCommittable(latest, objects)) return null;
     const replaced = replaceSegments(latest, replacement);
     return replaced && also(latest, { ...latest, ...replaced });
-  });
+  }, turn);
   if (committed === null) await index.store.delete(objects.map(({ name }) => name));
   return committed;
 }

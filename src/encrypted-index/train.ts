@@ -12,9 +12,10 @@ import type { TrainingProgress, TrainOptions } from "../vector-index.js";
 import { isForeign, regroup } from "./compact.js";
 import { isLargeSegment } from "./due-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { commitRewrite, rewrite } from "./rewrite.js";
+import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
 import { publishTraining } from "./training-channel.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
+import { type Attempt, takeTurns } from "./take-turns.js";
 
 const seed = 0x5ea1;
 const attemptsMax = 5;
@@ -38,32 +39,35 @@ export async function train(index: OpenIndex, options: TrainOptions): Promise<vo
 /** While no other rewriting of this process runs. */
 async function trainAlone(index: OpenIndex, options: TrainOptions): Promise<void> {
   await index.rewriting.rewrite(options.signal, async () => {
-    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-      if (!(await index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options)))) continue;
-      // The training counts already: if this fails, those rows stay as they are, which is right but slower to search.
-      await regroupLarge(index, options.signal).catch(() => undefined);
-      return;
+    const attempt: Attempt<Trained> = (turn) =>
+      index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options, turn));
+    if ((await takeTurns(index, attempt, attemptsMax)) === null) {
+      throw new SealdexError(
+        "storage_unavailable",
+        `train: other processes rewrote the index ${attemptsMax} times meanwhile`,
+      );
     }
-    throw new SealdexError(
-      "storage_unavailable",
-      `train: other processes rewrote the index ${attemptsMax} times meanwhile`,
-    );
+    // The training counts already: if this fails, those rows stay as they are, which is right but slower to search.
+    await regroupLarge(index, options.signal).catch(() => undefined);
   });
 }
 
-/** Returns false if other processes replaced the same segments first: nothing was changed then. */
+type Trained = "trained" | "empty";
+
+/** Returns null if other processes replaced the same segments first: nothing was changed then. */
 async function trainOn(
   index: OpenIndex,
   snapshot: Snapshot,
   { nLists, onProgress, signal }: TrainOptions,
-): Promise<boolean> {
+  turn: string | undefined,
+): Promise<Trained | null> {
   signal?.throwIfAborted();
   const { manifest } = snapshot;
   index.rewriting.reserve(manifest.segments);
   const report = (phase: TrainingProgress["phase"]) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
   const size = await sampleSize(index, snapshot, nLists);
-  if (size === undefined) return true;
+  if (size === undefined) return "empty";
   const { rows } = size;
   const onRows = (phase: TrainingProgress["phase"]) => (done: number) => report(phase)(done, rows);
   const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: onRows("sample") });
@@ -88,15 +92,16 @@ async function trainOn(
     await index.store.delete([modelRef.name]);
     throw error;
   });
-  const committed = await commitRewrite(index, replacement, [modelRef], (latest, replaced) => {
+  const adopt: AlsoChange = (latest, replaced) => {
     // Another training was first.
     if (signal?.aborted || latest.model?.name !== manifest.model?.name) return null;
     const { older, dropped } = olderModels(index, latest, replaced.segments);
     const droppedObjects = [...replaced.droppedObjects, ...dropped.map(({ name }) => name)];
     return { ...replaced, droppedObjects, model: modelRef, olderModels: older };
-  });
-  if (committed === null) signal?.throwIfAborted();
-  return committed !== null;
+  };
+  if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return "trained";
+  signal?.throwIfAborted();
+  return null;
 }
 
 /** Undefined if there is nothing to learn from. */
@@ -119,7 +124,7 @@ async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): 
       const { manifest } = snapshot;
       const isLeft = (segment: SegmentRef) => isForeign(segment, manifest) && isLargeSegment(segment);
       if (!manifest.segments.some(isLeft)) return true;
-      return (await regroup(index, snapshot, signal)) === null;
+      return (await regroup(index, snapshot, { signal })) === null;
     });
     if (isDone) return;
   }

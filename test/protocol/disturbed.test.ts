@@ -41,6 +41,7 @@ async function disturbedIndex() {
   }
   const own = openIndex(record, disturbedStore, systemClock);
   return {
+    store,
     own,
     other,
     expected,
@@ -120,7 +121,7 @@ test("rows that others write during a training are grouped by its lists if no wr
   expect(segments.map((segment) => segment.model)).toEqual(segments.map(() => model?.name));
   expect(await own.index.count()).toBe(80);
   // There is nothing left for it to do.
-  expect(await regroup(own.inner, await own.inner.snapshots.newest(), undefined)).toBeNull();
+  expect(await regroup(own.inner, await own.inner.snapshots.newest(), { signal: undefined })).toBeNull();
 });
 
 test("a delete by filter finishes next to writers that never pause, and deletes what matched at its end", async () => {
@@ -147,6 +148,50 @@ test("a delete by filter finishes next to writers that never pause, and deletes 
   for (const id of expected.keys()) if (Number(id) >= writers.length) expect(left.has(id), id).toBe(false);
   expect(after.turn).toBeUndefined();
 });
+
+test.each(["compact", "train"] as const)(
+  "%s finishes although another process rewrites the whole index during each attempt, until it is asked to wait",
+  async (operation) => {
+    const { store, expected } = await disturbedIndex();
+    let waits = () => {};
+    // It waits for another process for as long as that needs.
+    const clock: Clock = {
+      ...systemClock,
+      wall: () => 1_800_000_000_000,
+      steady: () => 0,
+      pause: (ms) => {
+        waits();
+        return systemClock.pause(ms);
+      },
+    };
+    const other = openIndex(fixedRecord(), store, clock);
+    const rewriting: Promise<void>[] = [];
+    let rewritten = 0;
+    const own = openIndex(
+      fixedRecord(),
+      {
+        ...store,
+        async create(key, bytes) {
+          if (key.includes("/segment/")) {
+            const isWaiting = new Promise<void>((resolve) => (waits = resolve));
+            const added = [item(`during ${rewriting.length}`, "first")];
+            const work = compactAll(other.inner, undefined)
+              .then(() => other.index.upsert(added))
+              .then(() => void rewritten++);
+            rewriting.push(work);
+            await Promise.race([work, isWaiting]);
+          }
+          return store.create(key, bytes);
+        },
+      },
+      systemClock,
+    );
+    await own.index[operation]();
+    expect(rewritten).toBeLessThan(rewriting.length);
+    await Promise.all(rewriting);
+    expect(await own.index.count()).toBe(expected.size + rewriting.length);
+  },
+);
 
 test("the turn of a holder that never comes delays others once", async () => {
   let ms = 0;
