@@ -19,6 +19,8 @@ export interface IndexDescription {
   readonly segments: number;
   /** What segments and model take in storage, in bytes. */
   readonly storedBytes: number;
+  /** What changes of this client replaced, in bytes, as long as it is stored for readers: see `retentionMs`. */
+  readonly reclaimableBytes: number;
   readonly embeddingModel?: string;
   /** Of the process that has the index open, all its indexes together. */
   readonly memory: MemoryUse;

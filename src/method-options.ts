@@ -151,6 +151,7 @@ export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createC
   maxStalenessMs: true,
   storageTimeoutMs: true,
   automaticTraining: true,
+  retentionMs: true,
   models: true,
 });
 

@@ -12,7 +12,14 @@ import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, instant } from "./clock.js";
 import { createConfirmed } from "./create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
-import { emptyManifest, type Manifest, type SealedManifest, sealManifest } from "./manifest.js";
+import {
+  emptyManifest,
+  type Manifest,
+  type ObjectRef,
+  objectsDropped,
+  type SealedManifest,
+  sealManifest,
+} from "./manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
@@ -34,9 +41,20 @@ export class ManifestLog {
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
   #raised = false;
+  readonly #onDropped: (objects: readonly ObjectRef[]) => void;
 
-  /** `history`: what is read must descend from its anchors, and what is committed is anchored. */
-  constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
+  /**
+   * `history`: what is read must descend from its anchors, and what is committed is anchored. `onDropped`: called with what a commit of
+   * this process dropped.
+   */
+  constructor(
+    store: BlobStore,
+    index: IndexIdentity,
+    clock: Clock,
+    history?: AnchoredHistory,
+    onDropped: (objects: readonly ObjectRef[]) => void = () => undefined,
+  ) {
+    this.#onDropped = onDropped;
     this.store = store;
     this.#index = index;
     this.#clock = clock;
@@ -195,6 +213,7 @@ export class ManifestLog {
       return true;
     }
     this.#raised ||= next.manifest.history.floor > latest.history.floor;
+    this.#onDropped(objectsDropped(latest, next.manifest));
     for (const { resolve } of members) resolve(next.manifest);
     return true;
   }

@@ -110,6 +110,13 @@ export function namedObjects(manifest: Manifest): Set<string> {
   return new Set([...modelRefs(manifest), ...manifest.segments].map(({ name }) => name));
 }
 
+/** What `before` names and `committed`, the manifest after it, dropped. */
+export function objectsDropped(before: Manifest, committed: Manifest): readonly ObjectRef[] {
+  if (committed.droppedObjects.length === 0) return [];
+  const names = new Set(committed.droppedObjects);
+  return [...modelRefs(before), ...before.segments].filter(({ name }) => names.has(name));
+}
+
 /** The sequence of what is committed after `latest`. */
 export function nextSequence({ segments }: Manifest): number {
   return (segments[segments.length - 1]?.sequence ?? 0) + 1;

@@ -1,8 +1,11 @@
 /** Work that only `close()` of the client waits for. */
 
+import type { Clock } from "../commit/clock.js";
+
 export class Background {
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
+  readonly #waiting = new Set<() => void>();
 
   /** Starts work that other processes repeat if it fails or is aborted by the signal: neither is reported. */
   start(work: (signal: AbortSignal) => Promise<void>): void {
@@ -13,9 +16,21 @@ export class Background {
     this.#running.add(running);
   }
 
-  /** Stops all work at its next step, and waits for that. */
+  /** As `start`, `ms` from now. Keeps no process alive. */
+  startAfter(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<void>): void {
+    if (this.#stopping.signal.aborted) return;
+    const cancel = clock.after(ms, () => {
+      this.#waiting.delete(cancel);
+      this.start(work);
+    });
+    this.#waiting.add(cancel);
+  }
+
+  /** Gives up what waits, stops all work at its next step, and waits for that. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    for (const cancel of this.#waiting) cancel();
+    this.#waiting.clear();
     await Promise.all(this.#running);
   }
 }

@@ -29,6 +29,7 @@ export async function describe(
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
     segments: manifest.segments.length,
     storedBytes: [...manifest.segments, ...modelRefs(manifest)].reduce((sum, { length }) => sum + length, 0),
+    reclaimableBytes: index.dropped.bytes,
     ...(identity?.name !== undefined && { embeddingModel: identity.name }),
     memory: index.searcher.memory(),
     ...(trainingFailure !== undefined && { trainingFailure }),

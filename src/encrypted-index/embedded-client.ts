@@ -33,6 +33,7 @@ import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
 import { type Anchor, decodeAnchor } from "../commit/anchor.js";
 import { type Clock, systemClock } from "../commit/clock.js";
+import { historyMs } from "../commit/retention.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
@@ -74,6 +75,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #owned: readonly BlobStore[];
   readonly #cache: BlockCache;
   readonly #maxStalenessMs: number;
+  readonly #retentionMs: number;
   readonly #clock: Clock;
   readonly #background = new Background();
   readonly #training: AutomaticTraining;
@@ -90,11 +92,13 @@ export class EmbeddedClient implements EmbeddedClientType {
       maxStalenessMs = 0,
       storageTimeoutMs = storageTimeoutMsDefault,
       automaticTraining = true,
+      retentionMs = historyMs,
       models,
     } = options;
     checkInteger(cacheBytesMax, 0, Number.MAX_SAFE_INTEGER, "cacheBytesMax");
     checkInteger(storageTimeoutMs, 1, storageTimeoutMsMax, "storageTimeoutMs");
     checkInteger(maxStalenessMs, 0, Number.MAX_SAFE_INTEGER, "maxStalenessMs");
+    checkInteger(retentionMs, 0, historyMs, "retentionMs");
     if (typeof automaticTraining !== "boolean") {
       throw invalid(`automaticTraining: expected a boolean, got ${typeName(automaticTraining)}`);
     }
@@ -110,6 +114,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#owned = [...owned];
     this.#cache = new BlockCache(cacheBytesMax);
     this.#maxStalenessMs = maxStalenessMs;
+    this.#retentionMs = retentionMs;
     this.#clock = clock;
     this.#training = new AutomaticTraining(automaticTraining, clock);
     this.#releaseThreads = useKernelThreads();
@@ -272,7 +277,13 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {
-    const resources = { cache: this.#cache, clock: this.#clock, maxStalenessMs: this.#maxStalenessMs };
+    const resources = {
+      cache: this.#cache,
+      clock: this.#clock,
+      maxStalenessMs: this.#maxStalenessMs,
+      retentionMs: this.#retentionMs,
+      background: this.#background,
+    };
     return openIndex(indexName, record, this.stores, resources, anchor);
   }
 

@@ -53,7 +53,7 @@ import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
-import { gc, gcAfterCommit } from "./gc.js";
+import { deleteDropped, gc, gcAfterCommit } from "./gc.js";
 import { compactAll, compactIfDue } from "./compact.js";
 import { compactLarge, owesLargeMerge } from "./compact-large.js";
 import { checkOrderedQuery, isOrderedQuery } from "./check-order.js";
@@ -274,6 +274,8 @@ export class EncryptedIndex implements VectorIndex {
     await this.#calls.change(signal, async () => {
       await train(this.#index, { nLists, onProgress, signal });
       this.#training.forgetFailure(this.#index);
+      // The training counts already: what this does not delete, it or garbage collection deletes later.
+      await this.#index.dropped.deleteDue().catch(() => undefined);
       this.#collectIfDue();
     });
   }
@@ -285,6 +287,8 @@ export class EncryptedIndex implements VectorIndex {
     await this.#calls.change(signal, async () => {
       await compactAll(this.#index, signal);
       await gc(this.#index, signal === undefined ? {} : { signal });
+      if (this.#index.dropped.isWithoutGrace) await deleteDropped(this.#index, signal);
+      await this.#index.dropped.deleteDue();
     });
   }
 

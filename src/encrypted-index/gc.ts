@@ -114,6 +114,19 @@ async function deleteUnnamed(
   return deleted;
 }
 
+/** Deletes what the manifests that are still there dropped, except what readers of this process use: without grace for others. */
+export async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+  const named = namedObjects(await index.log.newest());
+  const prefix = manifestPrefix(index.indexId);
+  const names = (await index.log.store.list(prefix)).filter((name) => isNumbered(name, prefix));
+  for (let start = 0; start < names.length; start += manifestsTogether) {
+    signal?.throwIfAborted();
+    const batch = names.slice(start, start + manifestsTogether);
+    const dropped = (await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))))).flat();
+    await index.store.delete(dropped.filter((name) => !named.has(name) && !index.dropped.isInUse(name)));
+  }
+}
+
 /** Deletes the manifests before `floor`, in ascending order, each after the objects that it dropped. */
 async function deleteHistory(
   index: OpenIndex,

@@ -4,7 +4,7 @@ import type { Anchor } from "../commit/anchor.js";
 import { AnchorStore } from "../commit/anchor-store.js";
 import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
-import type { Manifest } from "../commit/manifest.js";
+import type { Manifest, ObjectRef } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -19,6 +19,7 @@ import { type Analyzer, createAnalyzer } from "../text/analyzer.js";
 import type { TextDefinition } from "../text/text-options.js";
 import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
+import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
@@ -43,6 +44,7 @@ export interface OpenIndex {
   readonly store: BlobStore;
   readonly writer: ObjectWriter;
   readonly snapshots: Snapshots;
+  readonly dropped: DroppedObjects;
   readonly searcher: Searcher;
   readonly rewriting: RewritingLock;
   /** Lets one update of this process work at a time. */
@@ -62,9 +64,8 @@ export interface ClientStores {
 }
 
 /** What the indexes of a client share. */
-export interface ClientResources {
+export interface ClientResources extends Retention {
   readonly cache: BlockCache;
-  readonly clock: Clock;
   readonly maxStalenessMs: number;
 }
 
@@ -72,9 +73,10 @@ export function openIndex(
   indexName: string,
   record: OpenedRecord,
   { indexStore, configStore, anchorStore }: ClientStores,
-  { cache, clock, maxStalenessMs }: ClientResources,
+  resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
+  const { cache, clock, maxStalenessMs } = resources;
   const { indexId, keys, definition } = record;
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
@@ -82,9 +84,12 @@ export function openIndex(
   const identity = { indexName, indexId, keys, renewKeys: () => recordAccess.renew() };
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
-  const log = new ManifestLog(configStore, identity, clock, history);
+  const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);
+  const log = new ManifestLog(configStore, identity, clock, history, onDropped);
   const indexCache = new IndexCache(cache);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
+  const snapshots = new Snapshots(log, objects, maxStalenessMs);
+  const dropped = new DroppedObjects(indexStore, (name) => snapshots.isInUse(name), resources);
   return {
     indexName,
     indexId,
@@ -98,7 +103,8 @@ export function openIndex(
     record: recordAccess,
     store: indexStore,
     writer: new ObjectWriter(record, indexStore, log, words && termsOfRows(words.definition, words.analyzer)),
-    snapshots: new Snapshots(log, objects, maxStalenessMs),
+    snapshots,
+    dropped,
     searcher: new Searcher(config, indexCache),
     rewriting: new RewritingLock(),
     updating: createSemaphore(1),

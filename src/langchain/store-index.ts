@@ -167,7 +167,7 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
     return { baseUrl, apiKey, timeoutMs, maxRetries };
   }
   const { indexLocation, configLocation, anchorLocation, cacheBytesMax, maxStalenessMs } = args;
-  const { storageTimeoutMs, automaticTraining } = args;
+  const { storageTimeoutMs, automaticTraining, retentionMs } = args;
   return {
     indexLocation,
     configLocation,
@@ -176,6 +176,7 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
     maxStalenessMs,
     storageTimeoutMs,
     automaticTraining,
+    retentionMs,
   };
 }
 

@@ -96,6 +96,7 @@ const embedded = {
   storageTimeoutMs: true,
   anchorLocation: true,
   automaticTraining: true,
+  retentionMs: true,
   apiKey: true,
 } as const;
 const http = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;

@@ -76,6 +76,8 @@ export class Snapshot {
   readonly model: Model | undefined;
   /** How many rows there are per row that there was when the index was trained; rows that newer ones shadow are counted in. */
   readonly growth: number;
+  /** How many pieces of work read it now. */
+  uses = 0;
   /** What is worked out for the snapshot. */
   readonly cache: CacheGroup;
   #listBlocks: ListBlocks | undefined;

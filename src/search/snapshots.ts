@@ -19,6 +19,8 @@ export class Snapshots {
   readonly #maxStalenessMs: number;
   readonly #opening = new Map<number, Promise<Snapshot>>();
   #newest: Snapshot | undefined;
+  /** Older ones that were in use when a newer one took their place, and those that callers hold. */
+  readonly #used = new Set<Snapshot>();
   /** The newest manifest whose models were asked for. */
   #named: Manifest | undefined;
 
@@ -66,22 +68,41 @@ export class Snapshots {
       const held = manifest ?? (await this.#log.newest(this.#maxStalenessMs));
       try {
         const snapshot = await this.#objects.open(held);
-        return { snapshot, release: () => this.#objects.release(snapshot) };
+        snapshot.uses++;
+        this.#used.add(snapshot);
+        const release = () => {
+          snapshot.uses--;
+          this.#used.delete(snapshot);
+          this.#objects.release(snapshot);
+        };
+        return { snapshot, release };
       } catch (error) {
         if (manifest !== undefined || !(await this.wasSuperseded(held, error))) throw error;
       }
     }
   }
 
+  /** Whether work of this process that has begun may read this object. */
+  isInUse(name: string): boolean {
+    for (const snapshot of [...this.#used, ...(this.#newest === undefined ? [] : [this.#newest])]) {
+      if (snapshot.uses === 0) this.#used.delete(snapshot);
+      else if (namedObjects(snapshot.manifest).has(name)) return true;
+    }
+    return false;
+  }
+
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
     let snapshot = await this.newest(maxStalenessMs);
     for (;;) {
+      snapshot.uses++;
       try {
         return await work(snapshot);
       } catch (error) {
         if (!(await this.wasSuperseded(snapshot.manifest, error))) throw error;
-        snapshot = await this.newest();
+      } finally {
+        snapshot.uses--;
       }
+      snapshot = await this.newest();
     }
   }
 
@@ -127,7 +148,10 @@ export class Snapshots {
       return snapshot;
     }
     this.#newest = snapshot;
-    if (newest !== undefined) this.#objects.release(newest);
+    if (newest !== undefined) {
+      if (newest.uses > 0) this.#used.add(newest);
+      this.#objects.release(newest);
+    }
     this.#keepModelsOf(manifest);
     return snapshot;
   }

@@ -27,6 +27,7 @@ export interface DescriptionBody {
     readonly recall_curves?: RecallCurveBody[];
     readonly segments: number;
     readonly stored_bytes: number;
+    readonly reclaimable_bytes: number;
     readonly embedding_model?: string;
     readonly memory: MemoryBody;
     readonly training_failure?: string;
@@ -90,6 +91,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     recallCurves,
     segments,
     storedBytes,
+    reclaimableBytes,
     embeddingModel,
     memory,
     trainingFailure,
@@ -114,6 +116,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       recall_curves: recallCurves?.map(encodeCurve),
       segments,
       stored_bytes: storedBytes,
+      reclaimable_bytes: reclaimableBytes,
       embedding_model: embeddingModel,
       memory: encodeMemory(memory),
       training_failure: trainingFailure,
@@ -135,7 +138,8 @@ export function descriptionForm(body: DescriptionBody, form: "flat" | "nested") 
 export function decodeDescription(json: unknown): IndexDescription {
   const { index_name, is_trained, index_config } = (json ?? {}) as Partial<DescriptionBody>;
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
-  const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes } = index_config;
+  const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =
+    index_config;
   const { embedding_model, memory, training_failure, recall_curves } = index_config;
   if (memory === undefined) throw foreign();
   return {
@@ -149,6 +153,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),
     segments,
     storedBytes: stored_bytes,
+    reclaimableBytes: reclaimable_bytes,
     ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
     memory: decodeMemory(memory),
     ...(training_failure !== undefined && { trainingFailure: training_failure }),

@@ -241,6 +241,7 @@ test("a description is the same on the other side", () => {
       embeddingModel: fc.string(),
       segments: count,
       storedBytes: count,
+      reclaimableBytes: count,
       memory: fc.record({
         rssBytes: count,
         kernelBytes: count,
@@ -258,7 +259,17 @@ test("a description is the same on the other side", () => {
       ),
     },
     {
-      requiredKeys: ["indexName", "type", "metric", "nLists", "trained", "segments", "storedBytes", "memory"],
+      requiredKeys: [
+        "indexName",
+        "type",
+        "metric",
+        "nLists",
+        "trained",
+        "segments",
+        "storedBytes",
+        "reclaimableBytes",
+        "memory",
+      ],
     },
   );
   fc.assert(

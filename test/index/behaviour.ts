@@ -526,6 +526,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         nLists: 1,
         segments: 0,
         storedBytes: 0,
+        reclaimableBytes: 0,
         ...indexConfig,
         memory: {
           rssBytes: expect.any(Number),

@@ -58,10 +58,11 @@ async function state(index: VectorIndex) {
     filter: { shelf: 1 },
     include: ["distance", "contents"],
   });
+  const description = await index.describe();
   return {
     ids: await index.listIds(),
     found,
-    description: { ...(await index.describe()), memory: undefined, segments: 0, storedBytes: 0 },
+    description: { ...description, memory: undefined, segments: 0, storedBytes: 0, reclaimableBytes: 0 },
   };
 }
 

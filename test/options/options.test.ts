@@ -429,6 +429,7 @@ test("createClient refuses an option that it does not take", () => {
     "indexLocation",
     "maxStalenessMs",
     "models",
+    "retentionMs",
     "storageTimeoutMs",
   ]);
   expect([...names.http].sort()).toEqual(["apiKey", "baseUrl", "maxRetries", "timeoutMs"]);

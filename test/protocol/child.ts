@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { EmbeddedClientOptions } from "../../src/core.js";
 import type { StorageLocation } from "../../src/storage/location.js";
 
 const program = fileURLToPath(new URL("writer-process.mjs", import.meta.url));
@@ -11,12 +12,14 @@ export interface ChildOptions {
   readonly location: StorageLocation;
   readonly indexName: string;
   readonly indexKey: string;
-  readonly role: "writer" | "reader" | "trainer";
+  readonly role: "writer" | "reader" | "querier" | "trainer" | "compacter";
   readonly writer?: string;
   /** Number of the first batch. */
   readonly first?: number;
   readonly batches?: number;
   readonly batchItems?: number;
+  /** Of its client. */
+  readonly client?: Pick<EmbeddedClientOptions, "retentionMs" | "cacheBytesMax">;
 }
 
 /** A line of its report. Without `ended`, a call that was begun. */

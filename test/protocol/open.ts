@@ -5,6 +5,7 @@ import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
 import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
+import { historyMs } from "../../src/commit/retention.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
@@ -42,13 +43,13 @@ export function fixedRecord(): OpenedRecord {
 
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {
   const cache = new BlockCache(64 * 1024 * 1024);
+  const background = new Background();
   const inner = openInner(
     "simulated",
     record,
     { indexStore: store, configStore: store },
-    { cache, clock, maxStalenessMs },
+    { cache, clock, maxStalenessMs, retentionMs: historyMs, background },
   );
-  const background = new Background();
   return {
     inner,
     index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, clock)),

@@ -30,6 +30,11 @@ export class StandingClock implements Clock {
     return this.#timers.length;
   }
 
+  /** How many of them are due within so many milliseconds. */
+  timersWithin(ms: number): number {
+    return this.#timers.filter(({ due }) => due <= this.ms + ms).length;
+  }
+
   /** Lets time pass, and calls what is due by then. */
   advance(ms: number): void {
     this.ms += ms;

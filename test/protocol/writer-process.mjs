@@ -13,8 +13,9 @@ const {
   first = 0,
   batches,
   batchItems,
+  client: clientOptions,
 } = JSON.parse(process.argv[2]);
-const client = createClient({ indexLocation: location });
+const client = createClient({ ...clientOptions, indexLocation: location });
 const index = await client.loadIndex({ indexName, indexKey });
 const now = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 // Written at once, whatever becomes of the process.
@@ -39,6 +40,13 @@ if (role === "writer") {
     if (role === "reader") {
       const ids = await index.listIds();
       report({ ids, began, ended: now() });
+    } else if (role === "querier") {
+      const queryVector = [1, 1, 1];
+      const found = await index.query({ queryVector, topK: 10_000, recall: "exact", include: ["metadata"] });
+      report({ ids: found.map(({ id }) => id).sort(), began, ended: now() });
+    } else if (role === "compacter") {
+      await index.compact();
+      report({ began, ended: now() });
     } else {
       await index.train({ nLists: 3 }).catch((error) => {
         // Not enough items yet, or others rewrote the index each time.

@@ -41,6 +41,9 @@ export const describeIndex = post(
           ),
           segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
           stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
+          reclaimable_bytes: Type.Integer({
+            description: "What changes of the service replaced, as long as it is stored for readers.",
+          }),
           embedding_model: Type.Optional(Type.String()),
           memory: Type.Object(
             {

@@ -1,0 +1,91 @@
+/**
+ * Deletes what commits of this process dropped, once it was kept for as long as readers of other processes may need it and no reader of
+ * this one does: also if nobody writes any more. Garbage collection does the same by manifests, for all processes and much later, so
+ * what is forgotten here when the process ends is left to it.
+ */
+
+import type { Clock } from "../commit/clock.js";
+import type { ObjectRef } from "../commit/manifest.js";
+import type { Snapshots } from "../search/snapshots.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import type { Background } from "./background.js";
+
+/** How soon what a reader of this process needs is looked at again. */
+export const usedPauseMs = 10_000;
+
+export interface Retention {
+  /** How long what a commit dropped is kept. */
+  readonly retentionMs: number;
+  readonly clock: Clock;
+  readonly background: Background;
+}
+
+interface Waiting {
+  readonly object: ObjectRef;
+  /** When it was dropped, by the steady clock. */
+  readonly since: number;
+}
+
+export class DroppedObjects {
+  readonly #store: BlobStore;
+  readonly #isInUse: Snapshots["isInUse"];
+  readonly #retention: Retention;
+  /** In the order in which they were dropped. */
+  #waiting: readonly Waiting[] = [];
+  #isScheduled = false;
+
+  /** `isInUse`: whether a reader of this process may read an object. */
+  constructor(store: BlobStore, isInUse: (name: string) => boolean, retention: Retention) {
+    this.#store = store;
+    this.#isInUse = isInUse;
+    this.#retention = retention;
+  }
+
+  /** Bytes that are still stored. */
+  get bytes(): number {
+    return this.#waiting.reduce((sum, { object }) => sum + object.length, 0);
+  }
+
+  /** Notes what a commit dropped. */
+  add(objects: readonly ObjectRef[]): void {
+    if (objects.length === 0) return;
+    const since = this.#retention.clock.steady();
+    this.#waiting = [...this.#waiting, ...objects.map((object) => ({ object, since }))];
+    this.#schedule(this.#retention.retentionMs);
+  }
+
+  /** Whether nothing is kept for readers of other processes. */
+  get isWithoutGrace(): boolean {
+    return this.#retention.retentionMs === 0;
+  }
+
+  /** Whether a reader of this process may read an object. */
+  isInUse(name: string): boolean {
+    return this.#isInUse(name);
+  }
+
+  /** Deletes what was kept for long enough. What it cannot delete it tries again later. */
+  async deleteDue(): Promise<void> {
+    const { clock, retentionMs } = this.#retention;
+    const end = clock.steady() - retentionMs;
+    const due = this.#waiting.filter(({ since, object }) => since <= end && !this.#isInUse(object.name));
+    try {
+      if (due.length > 0) await this.#store.delete(due.map(({ object }) => object.name));
+      const gone = new Set(due);
+      this.#waiting = this.#waiting.filter((each) => !gone.has(each));
+    } finally {
+      const [next] = this.#waiting;
+      if (next !== undefined) this.#schedule(next.since > end ? next.since - end : usedPauseMs);
+    }
+  }
+
+  #schedule(ms: number): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    const { background, clock } = this.#retention;
+    background.startAfter(clock, ms, async () => {
+      this.#isScheduled = false;
+      await this.deleteDue();
+    });
+  }
+}
