@@ -66,7 +66,15 @@ export {
 } from "./wire/listing.js";
 export { decodeMetadataQuery, decodeOrderedQuery, encodeOrderedQuery } from "./wire/order.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
-export { idRowTexts, idTexts, itemTexts, matchTexts, nameTexts, pageTexts } from "./wire/result-text.js";
+export {
+  entryTexts,
+  idRowTexts,
+  idTexts,
+  itemTexts,
+  matchTexts,
+  nameTexts,
+  pageTexts,
+} from "./wire/result-text.js";
 
 /** The longest body of an upsert; the client splits what needs more. */
 export const bodyBytesMax = 32 * 1024 * 1024;

@@ -7,12 +7,19 @@ import { Failure } from "./failure.js";
 import { formatTime } from "./format.js";
 import { IssueKey } from "./issue-key.js";
 import { useLoaded } from "./loaded.js";
+import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
 import { useTask } from "./task.js";
 
+const pageSize = 50;
+
 export function Keys() {
-  const { value, error, reload } = useLoaded(() => ask<{ keys: ApiKey[] }>("GET", "/v1/keys"));
+  /** The id before each page from the second on. */
+  const starts = useSignal<readonly string[]>([]);
+  const { value, error, reload } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
+  const keys = value.value;
+  const next = keys?.length === pageSize ? keys[pageSize - 1].id : undefined;
   const revoking = useSignal<ApiKey | undefined>(undefined);
   const like = useSignal<ApiKey | undefined>(undefined);
   const form = useRef<HTMLDivElement>(null);
@@ -53,8 +60,9 @@ export function Keys() {
       <Table
         label="API keys"
         columns={["Name", "Id", "Scopes", "Indexes", "Issued", "Expires", "Last used", "Actions"]}
-        rows={value.value?.keys.map((key) => ({ key: key.id, cells: cellsOf(key) }))}
+        rows={keys?.map((key) => ({ key: key.id, cells: cellsOf(key) }))}
       />
+      <Pager starts={starts} next={next} />
       <p class="hint">
         A key cannot be changed. To restrict one, issue one like it with less, hand that out, and revoke the
         first. The last use is up to ten minutes old if the key was used in another process.
@@ -73,6 +81,12 @@ export function Keys() {
       )}
     </>
   );
+}
+
+async function load(after: string | undefined): Promise<ApiKey[]> {
+  const range = new URLSearchParams({ limit: String(pageSize), ...(after !== undefined && { after }) });
+  const { keys } = await ask<{ keys: ApiKey[] }>("GET", `/v1/keys?${range.toString()}`);
+  return keys;
 }
 
 interface ConfirmRevocationProps {

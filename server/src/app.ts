@@ -137,8 +137,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     });
     addTrainingStatusRoute(scope, trainings, siblings);
     if (metrics !== undefined) addMetricsRoute(scope, metrics, siblings);
-    addKeyRoutes(scope, issued);
-    addUserRoutes(scope, { client, indexes, issued });
+    addKeyRoutes(scope, { issued, reading });
+    addUserRoutes(scope, { client, indexes, issued, reading });
     if (dashboard === undefined || metrics === undefined) return;
     const lastWrites = new LastWrites();
     lastWrites.record(scope);

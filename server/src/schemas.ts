@@ -15,6 +15,7 @@ import {
   ignored,
   indexKey,
   limitedItems,
+  pageLimit,
   oneOf,
   optional,
   post,
@@ -128,7 +129,7 @@ export const listIndexes = {
   tags: ["indexes"],
   summary: "Names of indexes, in the order of string comparison.",
   querystring: closed({
-    limit: Type.Optional(Type.String({ pattern: "^[0-9]{1,9}$", description: "At most so many." })),
+    limit: pageLimit,
     after: Type.Optional(Type.String({ description: "Only names after this one." })),
   }),
   response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),

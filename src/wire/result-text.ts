@@ -48,6 +48,13 @@ export function* nameTexts(names: readonly string[]): Generator<string> {
   yield "}";
 }
 
+/** `{"<name>":[…]}` of entries that are JSON. */
+export function* entryTexts(name: string, entries: readonly string[]): Generator<string> {
+  yield `{${JSON.stringify(name)}:`;
+  yield* listTexts(entries, (entry) => [entry]);
+  yield "}";
+}
+
 function isBatch(
   matches: readonly Match[] | readonly (readonly Match[])[],
 ): matches is readonly (readonly Match[])[] {

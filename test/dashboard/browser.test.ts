@@ -262,3 +262,20 @@ async function filesWith(folder: string, text: string): Promise<string[]> {
   }
   return found;
 }
+
+test("API keys are shown in pages", async () => {
+  const root = { "X-API-Key": service.rootKey };
+  for (let i = 0; i < 51; i++) await service.post("/v1/keys", { name: `key ${i}`, scopes: ["read"] }, root);
+  const { body } = await service.get("/v1/keys", root);
+  const ids = (body as { keys: { id: string }[] }).keys.map(({ id }) => id);
+  const page = await signIn(browser, service);
+  await visit(page, "API keys");
+  expect(await column(page, "API keys", 2)).toEqual(ids.slice(0, 50));
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.getByRole("cell", { name: ids[50] }).waitFor();
+  expect(await column(page, "API keys", 2)).toEqual(ids.slice(50));
+  expect(await page.getByRole("button", { name: "Next" }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Previous" }).click();
+  await page.getByRole("cell", { name: ids[0] }).waitFor();
+  await page.close();
+});

@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 import { type BlobStore, openLocation } from "../../src/core.js";
 import { decodeKeyText, encodeKeyText } from "../../server/src/keys/key-text.js";
 import { IssuedKeys, trustMs } from "../../server/src/keys/issued-keys.js";
-import { KeyStore } from "../../server/src/keys/key-store.js";
+import { type KeyPage, type KeyRange, KeyStore } from "../../server/src/keys/key-store.js";
 
 const rootKey = "a root key of more than 32 letters".replaceAll(" ", "-");
 const mayRead = async () => undefined;
@@ -32,6 +32,12 @@ beforeEach(() => {
 /** What another process with the same root key knows about issued keys. */
 function inAnotherProcess(store: BlobStore): IssuedKeys {
   return new IssuedKeys(new KeyStore(store, rootKey, () => now));
+}
+
+async function allPages(store: KeyStore, range?: KeyRange): Promise<KeyPage[]> {
+  const pages: KeyPage[] = [];
+  for await (const page of store.pages(range)) pages.push(page);
+  return pages;
 }
 
 /** Replaces a stored record: blobs cannot be overwritten. */
@@ -172,16 +178,37 @@ test("another root key accepts none of the keys, and lists what it cannot authen
   const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
   const others = new KeyStore(storage, `${rootKey}x`, () => now);
   expect(await new IssuedKeys(others).callerOf(apiKey, mayRead)).toBeUndefined();
-  expect(await others.list()).toEqual({ records: [], unknown: [record.id] });
+  expect(await allPages(others)).toEqual([{ records: [], unknown: [record.id] }]);
 });
 
-test("keys are listed oldest first", async () => {
+test("keys are listed in the order of their ids, in pages, and a page reads no more than its records", async () => {
   const ids: string[] = [];
-  for (let i = 0; i < 40; i++) {
-    now += 1;
-    ids.push((await keys.create({ name: `${i}`, scopes: ["read"] })).record.id);
+  for (let i = 0; i < 600; i++) ids.push((await keys.create({ name: `${i}`, scopes: ["read"] })).record.id);
+  ids.sort();
+  const pages = await allPages(keys);
+  expect(pages.map(({ records }) => records.length)).toEqual([256, 256, 88]);
+  expect(pages.flatMap(({ records }) => records.map(({ id }) => id))).toEqual(ids);
+  expect(pages.flatMap(({ unknown }) => unknown)).toEqual([]);
+
+  reads = [];
+  for await (const { records } of keys.pages({ after: ids[99], limit: 10 })) {
+    expect(records.map(({ id }) => id)).toEqual(ids.slice(100, 110));
+    break;
   }
-  const { records, unknown } = await keys.list();
-  expect(records.map(({ id }) => id)).toEqual(ids);
-  expect(unknown).toEqual([]);
+  expect(reads).toHaveLength(10);
+  expect(await allPages(keys, { after: ids[599] })).toEqual([{ records: [], unknown: [] }]);
+});
+
+test("the last uses of a page are read, and of no other keys", async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 40; i++) ids.push((await keys.create({ name: `${i}`, scopes: ["read"] })).record.id);
+  ids.sort();
+  const other = new KeyStore(storage, rootKey, () => now);
+  for (const id of ids.slice(0, 39)) other.lastUses.note(id);
+  await other.lastUses.close();
+  reads = [];
+  const page = ids.slice(30);
+  expect(await keys.lastUses.list(page)).toEqual(new Map(ids.slice(30, 39).map((id) => [id, now])));
+  expect(reads).toHaveLength(9);
+  expect(await keys.lastUses.list([])).toEqual(new Map());
 });

@@ -48,7 +48,7 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
 
   keys
     .command("list")
-    .description("List the API keys that were issued, oldest first, one JSON object per line.")
+    .description("List the API keys that were issued, in the order of their ids, one JSON object per line.")
     .action(() => withStore(list));
 
   keys
@@ -99,15 +99,16 @@ async function revoke(store: KeyStore, id: string): Promise<AuditedKey> {
 }
 
 async function list(store: KeyStore): Promise<undefined> {
-  const { records, unknown } = await store.list();
-  const lastUses = await store.lastUses.list();
-  for (const record of records) {
-    process.stdout.write(`${JSON.stringify(shown(record, lastUses.get(record.id)))}\n`);
-  }
-  for (const id of unknown) {
-    process.stderr.write(
-      `${id}: not accepted; its record was created with another root key, or was modified\n`,
-    );
+  for await (const { records, unknown } of store.pages()) {
+    const lastUses = await store.lastUses.list(records.map(({ id }) => id));
+    for (const record of records) {
+      process.stdout.write(`${JSON.stringify(shown(record, lastUses.get(record.id)))}\n`);
+    }
+    for (const id of unknown) {
+      process.stderr.write(
+        `${id}: not accepted; its record was created with another root key, or was modified\n`,
+      );
+    }
   }
 }
 

@@ -8,6 +8,23 @@ import { type KeyDetails, type KeyRecord, RecordKeys, recordKey, recordsPrefix }
 
 /** How many records are read at once. */
 const readsMax = 16;
+/** Ids that are listed at a time. */
+const idsPerPage = 256;
+
+/** Which keys are listed. */
+export interface KeyRange {
+  /** Only ids after this one. Default: all. */
+  readonly after?: string | undefined;
+  /** How many are wanted, as far as that is known. Default: all. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface KeyPage {
+  readonly records: readonly KeyRecord[];
+  /** Ids of records that do not authenticate: those were created with another root key, or were modified. */
+  readonly unknown: readonly string[];
+}
 
 export class KeyStore {
   readonly #store: BlobStore;
@@ -41,28 +58,36 @@ export class KeyStore {
     return bytes === null ? undefined : this.recordKeys.open(id, bytes);
   }
 
-  /**
-   * All keys, oldest first, and the ids of records that do not authenticate: those were created with another root key, or
-   * were modified.
-   */
-  async list(): Promise<{ readonly records: KeyRecord[]; readonly unknown: string[] }> {
-    const ids = (await this.#store.list(recordsPrefix)).map((key) => key.slice(recordsPrefix.length));
+  /** Keys in the order of their ids, in pages of at most `idsPerPage`. A page may be empty, and others follow. */
+  async *pages({ after = "", limit = Infinity, signal }: KeyRange = {}): AsyncGenerator<KeyPage> {
+    const perPage = Math.min(limit, idsPerPage);
+    for (let last = recordsPrefix + after; ;) {
+      const names = await this.#store.list(recordsPrefix, {
+        limit: perPage,
+        after: last,
+        ...(signal && { signal }),
+      });
+      yield await this.#readAll(names.map((name) => name.slice(recordsPrefix.length)));
+      if (names.length < perPage) return;
+      last = names[names.length - 1];
+    }
+  }
+
+  async #readAll(ids: readonly string[]): Promise<KeyPage> {
     const records: KeyRecord[] = [];
     const unknown: string[] = [];
     for (let start = 0; start < ids.length; start += readsMax) {
-      await Promise.all(
-        ids.slice(start, start + readsMax).map(async (id) => {
-          const bytes = await this.#store.read(recordKey(id));
-          if (bytes === null) return;
-          const record = this.recordKeys.open(id, bytes);
-          if (record === undefined) unknown.push(id);
-          else records.push(record);
-        }),
-      );
+      const some = ids.slice(start, start + readsMax);
+      const stored = await Promise.all(some.map((id) => this.#store.read(recordKey(id))));
+      for (const [i, bytes] of stored.entries()) {
+        if (bytes === null) continue;
+        const record = this.recordKeys.open(some[i], bytes);
+        if (record === undefined) unknown.push(some[i]);
+        else records.push(record);
+      }
       await yieldIfDue();
     }
-    records.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-    return { records, unknown: unknown.sort() };
+    return { records, unknown };
   }
 
   /** Deletes the record. Throws `not_found` if there is none. */

@@ -13,6 +13,8 @@ export const writeMs = 10 * 60 * 1000;
 const storageMsMax = 5000;
 /** An id and its times take about 200 bytes. */
 const knownMax = 10_000;
+/** Names that are listed at a time. */
+const namesPerPage = 1000;
 /** How many are read or written at once. */
 const callsMax = 16;
 const label = "sealdex-server/1/api-key-use";
@@ -56,19 +58,40 @@ export class LastUses {
     if (Math.abs(at - use.triedAt) >= writeMs) void this.#write([id]);
   }
 
-  /** By the id of the API key: milliseconds since 1970, by this process to the moment, by others to within `writeMs`. */
-  async list(): Promise<Map<string, number>> {
-    const newest = new Map<string, string>();
-    for (const name of await this.#store.list(prefix)) {
-      const { id } = parseName(name) ?? {};
-      if (id !== undefined && !newest.has(id)) newest.set(id, name);
+  /**
+   * Of these keys, in the order of their ids: milliseconds since 1970, by this process to the moment, by others to within
+   * `writeMs`. A key that was not used has none.
+   */
+  async list(ids: readonly string[]): Promise<Map<string, number>> {
+    const times = new Map<string, number>();
+    for (const id of ids) {
+      const use = this.#uses.get(id);
+      if (use !== undefined) times.set(id, use.at);
     }
-    const times = new Map(Array.from(this.#uses, ([id, { at }]) => [id, at]));
-    await inGroups([...newest], async ([id, name]) => {
+    await inGroups([...(await this.#newestNames(ids))], async ([id, name]) => {
       const at = await this.#read(name);
       if (at !== undefined) times.set(id, Math.max(at, times.get(id) ?? 0));
     });
     return times;
+  }
+
+  /** The names of the newest uses of these keys, in the order of their ids. */
+  async #newestNames(ids: readonly string[]): Promise<Map<string, string>> {
+    const newest = new Map<string, string>();
+    const wanted = new Set(ids);
+    const last = ids.at(-1) ?? "";
+    let after = `${prefix}${ids[0]}`;
+    for (let isMore = ids.length > 0; isMore;) {
+      const names = await this.#store.list(prefix, { after, limit: namesPerPage });
+      for (const name of names) {
+        const { id = "" } = parseName(name) ?? {};
+        if (id > last) return newest;
+        if (wanted.has(id) && !newest.has(id)) newest.set(id, name);
+      }
+      isMore = names.length === namesPerPage;
+      after = names.at(-1) ?? "";
+    }
+    return newest;
   }
 
   /** Forgets a key, here and in storage. */

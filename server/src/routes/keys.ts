@@ -1,13 +1,22 @@
 /** `/v1/keys`: issuing, listing and revoking API keys. For admin keys that are not limited to some indexes. */
 
+import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
+import { entryTexts } from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import { type Caller, checkUnlimited } from "../keys/caller.js";
 import type { IssuedKeys } from "../keys/issued-keys.js";
 import { checkDetails } from "../keys/key-details.js";
+import { type ReadLimits, sendJson } from "../results.js";
 import * as schemas from "../schemas/keys.js";
+import { keyTexts } from "./key-texts.js";
 
-export function addKeyRoutes(app: Server, issued: IssuedKeys | undefined): void {
+interface Services {
+  readonly issued: IssuedKeys | undefined;
+  readonly reading: (reply: FastifyReply) => ReadLimits;
+}
+
+export function addKeyRoutes(app: Server, { issued, reading }: Services): void {
   app.post("/v1/keys", { schema: schemas.createKey }, async (request) => {
     const { body, caller } = request;
     const { store } = issuedBy(issued, caller);
@@ -16,10 +25,13 @@ export function addKeyRoutes(app: Server, issued: IssuedKeys | undefined): void 
     return schemas.encodeNewKey(apiKey, record);
   });
 
-  app.get("/v1/keys", { schema: schemas.listKeys }, async ({ caller }) => {
+  app.get("/v1/keys", { schema: schemas.listKeys }, async ({ caller, query }, reply) => {
     const { store } = issuedBy(issued, caller);
-    const [{ records }, lastUses] = await Promise.all([store.list(), store.lastUses.list()]);
-    return { keys: records.map((record) => schemas.encodeUsedKey(record, lastUses.get(record.id))) };
+    const texts = await keyTexts(store, query, reading(reply), async (records) => {
+      const lastUses = await store.lastUses.list(records.map(({ id }) => id));
+      return records.map((record) => schemas.encodeUsedKey(record, lastUses.get(record.id)));
+    });
+    return sendJson(reply, entryTexts("keys", texts));
   });
 
   app.delete("/v1/keys/:id", { schema: schemas.revokeKey }, async ({ params, caller }) => {

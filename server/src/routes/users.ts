@@ -1,23 +1,28 @@
 /** `/v1/indexes/{name}/users`: API keys for one index, as clients of the specification's interface manage them. */
 
+import type { FastifyReply } from "fastify";
 import { type Client, generateKey, SealdexError } from "sealdex/core";
+import { entryTexts } from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import type { IssuedKeys } from "../keys/issued-keys.js";
 import { checkDetails } from "../keys/key-details.js";
 import type { KeyRecord } from "../keys/key-record.js";
 import type { OpenIndexes } from "../open-indexes.js";
+import { type ReadLimits, sendJson } from "../results.js";
 import * as schemas from "../schemas/keys.js";
+import { keyTexts } from "./key-texts.js";
 import { issuedBy } from "./keys.js";
 
 interface Services {
   readonly client: Client;
   readonly indexes: OpenIndexes;
   readonly issued: IssuedKeys | undefined;
+  readonly reading: (reply: FastifyReply) => ReadLimits;
 }
 
 const path = "/v1/indexes/:name/users";
 
-export function addUserRoutes(app: Server, { client, indexes, issued }: Services): void {
+export function addUserRoutes(app: Server, { client, indexes, issued, reading }: Services): void {
   /** Throws `not_found`, or `wrong_index_key` for a key that does not open the index. */
   async function checkIndex(indexName: string, indexKey: string | null | undefined): Promise<void> {
     if (typeof indexKey === "string") return indexes.use({ indexName, indexKey }, async () => undefined);
@@ -39,11 +44,13 @@ export function addUserRoutes(app: Server, { client, indexes, issued }: Services
     return schemas.encodeNewUser(apiKey, record);
   });
 
-  app.get(path, { schema: schemas.listUsers }, async ({ params: { name }, headers, caller }) => {
+  app.get(path, { schema: schemas.listUsers }, async ({ params, headers, caller, query }, reply) => {
     const { store } = issuedBy(issued, caller);
-    await checkIndex(name, headers["x-index-key"]);
-    const { records } = await store.list();
-    return { users: records.filter((record) => isUserOf(record, name)).map(schemas.encodeUser) };
+    await checkIndex(params.name, headers["x-index-key"]);
+    const texts = await keyTexts(store, query, reading(reply), (records) =>
+      records.filter((record) => isUserOf(record, params.name)).map(schemas.encodeUser),
+    );
+    return sendJson(reply, entryTexts("users", texts));
   });
 
   app.delete(`${path}/:id`, { schema: schemas.deleteUser }, async ({ params, headers, caller }, reply) => {

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
 import { scopes } from "../keys/caller.js";
-import { answers, closed, done, indexKey, oneOf, optional } from "./shapes.js";
+import { answers, closed, done, indexKey, oneOf, optional, pageLimit } from "./shapes.js";
 
 const indexesMax = 1000;
 const permission = oneOf("read", "write");
@@ -17,6 +17,13 @@ const keyFields = {
   created_at: Type.Integer({ description: "Milliseconds since 1970." }),
   expires_at: Type.Optional(Type.Integer({ description: "Milliseconds since 1970." })),
 };
+
+const keyPage = closed({
+  limit: pageLimit,
+  after: Type.Optional(
+    Type.String({ pattern: "^[0-9a-f]{16}$", description: "Only those with an id after this one." }),
+  ),
+});
 
 export const createKey = {
   tags: ["keys"],
@@ -35,7 +42,8 @@ export const createKey = {
 
 export const listKeys = {
   tags: ["keys"],
-  summary: "The API keys that were issued, without their secrets.",
+  summary: "The API keys that were issued, without their secrets, in the order of their ids.",
+  querystring: keyPage,
   response: answers(
     Type.Object({
       keys: Type.Array(
@@ -77,8 +85,9 @@ export const createUser = {
 
 export const listUsers = {
   tags: ["users"],
-  summary: "The API keys that were issued for this index alone.",
+  summary: "The API keys that were issued for this index alone, in the order of their ids.",
   params: userParams,
+  querystring: keyPage,
   headers: userHeaders,
   response: answers(
     Type.Object({

@@ -65,6 +65,14 @@ export function post<S extends TSchema, P extends TProperties>(
   return { tags: [tag], summary, body: closed(body), response: answers(answer) };
 }
 
+/** Of a list in pages, in the query of its address. */
+export const pageLimit = Type.Optional(
+  Type.String({
+    pattern: "^[0-9]{1,9}$",
+    description: "At most so many. Default: all that fit into one response.",
+  }),
+);
+
 /** Of arrays with an entry for each item: the setting that limits them. */
 export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
 

@@ -1,0 +1,40 @@
+/** Lists of issued API keys as JSON, in pages, as far as the results of one request may go. */
+
+import { yieldIfDue } from "sealdex/wire";
+import type { KeyRecord } from "../keys/key-record.js";
+import type { KeyStore } from "../keys/key-store.js";
+import type { ReadLimits } from "../results.js";
+
+/** What a request says about its page. */
+export interface PageQuery {
+  readonly limit?: string;
+  readonly after?: string;
+}
+
+/** What a list shows of some records, in the order of their ids: all, or some. */
+type Encode = (records: readonly KeyRecord[]) => readonly object[] | Promise<readonly object[]>;
+
+/** Of a text in memory, besides two bytes per character. */
+const textBytes = 100;
+
+/** The JSON of each entry. Throws `too_large` if there are too many for one response. */
+export async function keyTexts(
+  store: KeyStore,
+  { limit, after }: PageQuery,
+  { signal, reserveBytes }: ReadLimits,
+  encode: Encode,
+): Promise<readonly string[]> {
+  const wanted = limit === undefined ? Infinity : Number(limit);
+  const texts: string[] = [];
+  if (wanted === 0) return texts;
+  for await (const { records } of store.pages({ after, limit: wanted, signal })) {
+    signal.throwIfAborted();
+    for (const entry of await encode(records)) {
+      const text = JSON.stringify(entry);
+      await reserveBytes(textBytes + 2 * text.length);
+      if (texts.push(text) === wanted) return texts;
+      await yieldIfDue();
+    }
+  }
+  return texts;
+}
