@@ -28,7 +28,7 @@ const wordsOf = new Map(
   all.map(({ name, texts, queries }) => {
     const analyzer = createAnalyzer(rules);
     const score = bm25(texts, {
-      analyze: (text) => documentTerms(analyzer, [{ text, weight: 1 }]),
+      analyze: (text) => finish(documentTerms(analyzer, [{ text, weight: 1 }])),
       queryTerms: (text) => parseTextQuery(text, analyzer).terms,
       k1,
       b,
@@ -114,4 +114,11 @@ async function embedded(model, { name, texts, allQueries }) {
 function floats(file) {
   const bytes = readFileSync(file);
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+}
+
+function finish(work) {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
 }

@@ -11,6 +11,8 @@ export const large = address("large");
 export const small = address("small");
 export const texts = address("texts");
 export const words = address("words");
+/** Ranks texts by words. */
+export const lexicon = address("lexicon");
 /** What hostile upserts go to. */
 export const scratch = address("scratch");
 
@@ -43,10 +45,22 @@ export const indexes = [
     create: { ...words, embedding_model: "sealdex/lexical-512" },
     items: [[{ id: "a", contents: "a text" }]],
   },
+  {
+    create: { ...lexicon, text_index: true, index_config: { type: "ivfflat", dimension: 2 } },
+    items: range(10, (part) =>
+      range(100, (i) => ({
+        id: `${part}-${i}`,
+        vector: [part, i],
+        contents: range(200, (j) => `word${(i * j) % 997} common`).join(" "),
+      })),
+    ),
+  },
   { create: scratch, items: [] },
 ];
 
 export const query = "/v1/vectors/query";
+export const queryBinary = "/v1/vectors/query_binary";
+export const upsertBinary = "/v1/vectors/upsert_binary";
 export const upsert = "/v1/vectors/upsert";
 export const get = "/v1/vectors/get";
 export const remove = "/v1/vectors/delete";
@@ -78,3 +92,9 @@ export const alsoAtOnce = (atOnce, request) => [
 ];
 export const ranges = range(127, (i) => ({ n: { $gte: i * 70 + 0.5, $lt: i * 70 + 30 } }));
 export const conditions = (operators) => ({ $or: range(operators.length, (i) => operators[i]) });
+/** n vectors as base64. */
+export const base64 = (n, d) =>
+  Buffer.from(Float32Array.from({ length: n * d }, (_, i) => Math.sin(i)).buffer).toString("base64");
+/** The heap of the service, in MiB; the longest body is an eighth of it. */
+export const heapMiB = Number(process.env.HEAP_MIB ?? 512);
+export const bodyBytesMax = Math.min(256, heapMiB / 8) * 2 ** 20;

@@ -109,6 +109,17 @@ export const others = [
     status: 200,
   },
   {
+    name: "upsert: 10,000 changed items, skip_unchanged with a delete_filter",
+    path: upsert,
+    body: {
+      ...small,
+      skip_unchanged: true,
+      delete_filter: { n: { $gte: 5_000 } },
+      items: smallItems.map((item) => ({ ...item, metadata: { ...item.metadata, changed: true } })),
+    },
+    status: 200,
+  },
+  {
     name: "delete: by filter and 10,000 ids",
     path: remove,
     body: { ...matching({ n: { $gte: 9_000 } }), ids: range(10_000, (i) => `${i}`) },
@@ -131,6 +142,8 @@ export const others = [
     status: 200,
   },
   { name: "users: list", path: "/v1/indexes/small/users", body: "", status: 200 },
+  { name: "keys: a page of 10, 10 at once", path: "/v1/keys?limit=10", body: "", atOnce: 10, status: 200 },
+  { name: "users: a page of 10", path: "/v1/indexes/small/users?limit=10", body: "", status: 200 },
   {
     name: "delete: 10,000 unknown ids of 512 bytes",
     path: remove,

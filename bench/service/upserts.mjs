@@ -1,6 +1,7 @@
 // Upserts: the largest that are allowed, and those that are meant to hold the service up.
 
 import {
+  bodyBytesMax,
   dimension,
   small,
   words,
@@ -14,7 +15,18 @@ import {
   models,
 } from "./data.mjs";
 
+const row = JSON.stringify(vector(dimension, 1));
+
 export const upserts = [
+  {
+    name: "upsert: the longest body, 768 numbers",
+    path: upsert,
+    body: () => {
+      const count = Math.floor((0.99 * bodyBytesMax) / (row.length + 30));
+      return `${open(scratch)},"items":[${range(count, (i) => `{"id":"${i}","vector":${row}}`).join(",")}]}`;
+    },
+    status: 200,
+  },
   {
     name: "upsert: 1,900 items of 768 numbers",
     path: upsert,

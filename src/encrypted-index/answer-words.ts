@@ -12,6 +12,8 @@ import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { fuse, type Fusion } from "../text/fusion.js";
 import { highlights } from "../text/highlights.js";
 import { parseTextQuery, type TextQuery } from "../text/text-query.js";
+import { run } from "../threads/run.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { ItemField, MatchField, ScoredMatch, SideScores, Vector, WordQuery } from "../vector-index.js";
 import { embedQuery, type Texts } from "./answer-query.js";
 import { checkQueryOptions } from "./check-request.js";
@@ -207,16 +209,23 @@ async function toMatches(
     fields,
     options,
   );
-  return items.map(({ contents, ...item }, i): ScoredMatch => {
+  const matches: ScoredMatch[] = [];
+  for (const [i, { contents, ...item }] of items.entries()) {
     const { score, sides } = ranked[i];
     const hasText = contents !== undefined && !isImageUrl(contents);
-    return Object.assign(
-      item,
-      { score },
-      include.has("contents") && contents !== undefined && { contents },
-      include.has("distance") && sides.vectors !== undefined && { distance: sides.vectors },
-      includesScores && { scores: sides },
-      includesHighlights && hasText && { highlights: highlights(contents, query, analyzer) },
-    ) as ScoredMatch;
-  });
+    const isMarked = includesHighlights && hasText;
+    const marked = isMarked && (await run(highlights(contents, query, analyzer), options.signal));
+    matches.push(
+      Object.assign(
+        item,
+        { score },
+        include.has("contents") && contents !== undefined && { contents },
+        include.has("distance") && sides.vectors !== undefined && { distance: sides.vectors },
+        includesScores && { scores: sides },
+        marked && { highlights: marked },
+      ) as ScoredMatch,
+    );
+    if (isMarked) await yieldIfDue();
+  }
+  return matches;
 }

@@ -11,13 +11,13 @@ import type { TextDefinition } from "../text/text-options.js";
 /** Undefined for rows without a text. */
 export function termsOfRows({ fields }: TextDefinition, analyzer: Analyzer): TermsOf {
   const needsMetadata = fields.some(({ path }) => path !== "contents");
-  return ({ contents, record }) => {
+  return function* ({ contents, record }) {
     const text = contents === null ? undefined : decodeContents(contents);
     const item = {
       contents: text === undefined || isImageUrl(text) ? undefined : text,
       metadata: needsMetadata ? recordMetadata(record) : {},
     };
     const texts = fieldTexts(item, fields);
-    return texts.length === 0 ? undefined : documentTerms(analyzer, texts);
+    return texts.length === 0 ? undefined : yield* documentTerms(analyzer, texts);
   };
 }

@@ -2,7 +2,6 @@
 
 import { PostingCursor } from "../engine/posting-cursor.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
-import { Uint32List } from "../engine/uint32-list.js";
 import { hasRow } from "../segment/row-bits.js";
 import { loadCursor, loadTextRows } from "../segment/term-reader.js";
 import type { LiveTexts, TextSegment } from "./live-texts.js";
@@ -63,9 +62,11 @@ async function sumFrequencies({ segment }: TextSegment, lists: readonly PostingL
 }
 
 function rowsWithAny(frequencies: Uint32Array): Uint32Array {
-  const rows = new Uint32List();
-  for (let row = 0; row < frequencies.length; row++) if (frequencies[row] > 0) rows.push(row);
-  return rows.view();
+  let count = 0;
+  for (const frequency of frequencies) if (frequency > 0) count++;
+  const rows = new Uint32Array(count);
+  for (let row = 0, at = 0; row < frequencies.length; row++) if (frequencies[row] > 0) rows[at++] = row;
+  return rows;
 }
 
 /** As postings are stored, without positions. */

@@ -6,9 +6,10 @@ import type { Work } from "../engine/work.js";
 import type { DocumentTerms } from "../text/document-terms.js";
 import type { Row } from "./row.js";
 import { sortedTexts } from "./sorted-texts.js";
+import { TermNumbers } from "./term-numbers.js";
 
-/** The terms of a row; undefined if it has no text. */
-export type TermsOf = (row: Row) => DocumentTerms | undefined;
+/** The terms of a row; undefined if it has no text. Pauses in long texts. */
+export type TermsOf = (row: Row) => Generator<void, DocumentTerms | undefined, void>;
 
 /** The postings of term i are those from `ends[i - 1]` to `ends[i]`. */
 export interface GatheredTerms extends PostingTable {
@@ -22,10 +23,10 @@ export interface GatheredTerms extends PostingTable {
 /** Rows and their bytes that are analyzed, or postings that are sorted, in a piece of work of a few milliseconds. */
 const rowsTogether = 64;
 const bytesTogether = 2 ** 16;
-const postingsTogether = 2 ** 17;
+const postingsTogether = 2 ** 14;
 
 export function* gatherTerms(rows: readonly Row[], termsOf: TermsOf): Work<GatheredTerms> {
-  const numbers = new Map<string, number>();
+  const numbers = new TermNumbers();
   const lengths = new Uint32Array(rows.length);
   // Of each posting, by ascending row.
   const termOf = new Uint32List();
@@ -40,57 +41,90 @@ export function* gatherTerms(rows: readonly Row[], termsOf: TermsOf): Work<Gathe
       bytes = 0;
     }
     bytes += stored.record.length + (stored.contents?.length ?? 0);
-    const text = termsOf(stored);
+    const text = yield* termsOf(stored);
     if (text === undefined) continue;
     lengths[row] = text.length;
     const firstPosition = positions.length;
     for (let i = 0; i < text.terms.length; i++) {
-      const term = text.terms[i];
-      let number = numbers.get(term);
-      if (number === undefined) numbers.set(term, (number = numbers.size));
-      termOf.push(number);
+      termOf.push(numbers.numberOf(text.terms[i]));
       rowOf.push(row);
       frequencies.push(text.frequencies[i]);
       positionEnds.push(firstPosition + text.positionEnds[i]);
+      if (isPieceEnd(i)) yield;
     }
-    for (const position of text.positions) positions.push(position);
+    for (let i = 0; i < text.positions.length; i++) {
+      positions.push(text.positions[i]);
+      if (isPieceEnd(i)) yield;
+    }
   }
   yield;
-  const terms = yield* sortedTerms([...numbers.keys()]);
+  const terms = yield* sortedTerms(numbers.terms);
   yield;
   // A counting sort, which keeps the order of rows.
   const ranks = new Uint32Array(terms.length);
-  terms.forEach((term, rank) => (ranks[numbers.get(term) as number] = rank));
-  const ends = new Uint32Array(terms.length);
+  for (let rank = 0; rank < terms.length; rank++) {
+    ranks[numbers.numberOf(terms[rank])] = rank;
+    if (isPieceEnd(rank)) yield;
+  }
   const count = termOf.length;
-  const ofPosting = termOf.view();
-  for (let i = 0; i < count; i++) ends[ranks[ofPosting[i]]]++;
-  for (let rank = 1; rank < ends.length; rank++) ends[rank] += ends[rank - 1];
-  yield;
+  const ofPosting = yield* termOf.joined();
+  const ends = new Uint32Array(terms.length);
+  for (let i = 0; i < count; i++) {
+    ends[ranks[ofPosting[i]]]++;
+    if (isPieceEnd(i)) yield;
+  }
   const next = new Uint32Array(terms.length);
-  next.set(ends.subarray(0, Math.max(0, terms.length - 1)), Math.min(1, terms.length));
+  for (let rank = 1; rank < ends.length; rank++) {
+    ends[rank] += ends[rank - 1];
+    next[rank] = ends[rank - 1];
+    if (isPieceEnd(rank)) yield;
+  }
   const sorted = {
     rows: new Uint32Array(count),
     frequencies: new Uint32Array(count),
     positionStarts: new Uint32Array(count),
     positionEnds: new Uint32Array(count),
   };
-  const unsorted = { rows: rowOf.view(), frequencies: frequencies.view(), ends: positionEnds.view() };
+  const unsorted = {
+    rows: yield* rowOf.joined(),
+    frequencies: yield* frequencies.joined(),
+    ends: yield* positionEnds.joined(),
+  };
   for (let i = 0; i < count; i++) {
     const at = next[ranks[ofPosting[i]]]++;
     sorted.rows[at] = unsorted.rows[i];
     sorted.frequencies[at] = unsorted.frequencies[i];
     sorted.positionStarts[at] = i === 0 ? 0 : unsorted.ends[i - 1];
     sorted.positionEnds[at] = unsorted.ends[i];
-    if (i % postingsTogether === postingsTogether - 1) yield;
+    if (isPieceEnd(i)) yield;
   }
-  return { terms, ends, lengths, ...sorted, positions: positions.view() };
+  return { terms, ends, lengths, ...sorted, positions: yield* positions.joined() };
+}
+
+function isPieceEnd(i: number): boolean {
+  return i % postingsTogether === postingsTogether - 1;
 }
 
 /** JavaScript orders texts by UTF-16 units, which is another order than that of bytes only if there are surrogates. */
 function* sortedTerms(terms: readonly string[]): Work<string[]> {
-  const sorted = yield* sortedTexts(terms);
-  if (!sorted.some((term) => /[\ud800-\udfff]/.test(term))) return sorted;
-  const bytes = new Map(sorted.map((term) => [term, Buffer.from(term, "utf8")]));
-  return sorted.sort((a, b) => Buffer.compare(bytes.get(a) as Buffer, bytes.get(b) as Buffer));
+  let hasSurrogates = false;
+  for (let i = 0; i < terms.length && !hasSurrogates; i++) {
+    hasSurrogates = /[\ud800-\udfff]/.test(terms[i]);
+    if (isPieceEnd(i)) yield;
+  }
+  return yield* sortedTexts(terms, hasSurrogates ? compareCharacters : undefined);
+}
+
+/** As the bytes of both in UTF-8 compare: surrogates, of which characters past U+FFFF are made, come after all other units. */
+function compareCharacters(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (x !== y) return rankOfUnit(x) - rankOfUnit(y);
+  }
+  return a.length - b.length;
+}
+
+function rankOfUnit(unit: number): number {
+  return unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }

@@ -32,17 +32,31 @@ export interface LocatedOccurrences extends Occurrences {
   readonly ends: readonly number[];
 }
 
+/** What was found of a text so far. */
+export interface Scanning extends LocatedOccurrences {
+  /** Scans about so many more code units. Returns whether the text has ended. */
+  advance(units: number): boolean;
+}
+
 /** Not to be used by two threads at once. Takes time that is linear in the length of a text. */
 export interface Analyzer {
   analyze(text: string): Occurrences;
   /** As `analyze`, for highlights. */
   locate(text: string): LocatedOccurrences;
+  /** Begins either of both, for texts that are scanned in pieces. */
+  begin(text: string, locates: boolean): Scanning;
 }
 
 export function createAnalyzer(definition: AnalyzerDefinition): Analyzer {
   const rules = new Rules(definition);
   return {
-    analyze: (text) => new Scan(text, rules, false).run(),
-    locate: (text) => new Scan(text, rules, true).run(),
+    analyze: (text) => scanned(new Scan(text, rules, false)),
+    locate: (text) => scanned(new Scan(text, rules, true)),
+    begin: (text, locates) => new Scan(text, rules, locates),
   };
+}
+
+function scanned(scan: Scan): Scan {
+  scan.advance(Infinity);
+  return scan;
 }

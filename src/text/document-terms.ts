@@ -22,7 +22,15 @@ export interface DocumentTerms {
 
 const fieldGap = 100;
 
-export function documentTerms(analyzer: Analyzer, fields: readonly FieldText[]): DocumentTerms {
+/** Code units that are scanned, and positions that are put in order, between two pauses. */
+const unitsTogether = 2 ** 14;
+const positionsTogether = 2 ** 16;
+
+/** Pauses in long texts. */
+export function* documentTerms(
+  analyzer: Analyzer,
+  fields: readonly FieldText[],
+): Generator<void, DocumentTerms, void> {
   const numbers = new Map<string, number>();
   const frequencies: number[] = [];
   const counts: number[] = [];
@@ -32,19 +40,23 @@ export function documentTerms(analyzer: Analyzer, fields: readonly FieldText[]):
   let length = 0;
   let base = 0;
   for (const { text, weight } of fields) {
-    const found = analyzer.analyze(text);
-    for (let i = 0; i < found.terms.length; i++) {
-      let number = numbers.get(found.terms[i]);
-      if (number === undefined) {
-        number = numbers.size;
-        numbers.set(found.terms[i], number);
-        frequencies.push(0);
-        counts.push(0);
+    const found = analyzer.begin(text, false);
+    for (let i = 0, isEnd = false; !isEnd;) {
+      isEnd = found.advance(unitsTogether);
+      for (; i < found.terms.length; i++) {
+        let number = numbers.get(found.terms[i]);
+        if (number === undefined) {
+          number = numbers.size;
+          numbers.set(found.terms[i], number);
+          frequencies.push(0);
+          counts.push(0);
+        }
+        frequencies[number] += weight;
+        counts[number]++;
+        occurrences.push(number);
+        places.push(base + found.positions[i]);
       }
-      frequencies[number] += weight;
-      counts[number]++;
-      occurrences.push(number);
-      places.push(base + found.positions[i]);
+      if (!isEnd) yield;
     }
     length += weight * found.length;
     base = (places.at(-1) ?? 0) + fieldGap;
@@ -59,6 +71,9 @@ export function documentTerms(analyzer: Analyzer, fields: readonly FieldText[]):
     positionEnds.push(end);
   }
   const positions = places.slice();
-  for (let i = 0; i < places.length; i++) positions[free[occurrences[i]]++] = places[i];
+  for (let i = 0; i < places.length; i++) {
+    positions[free[occurrences[i]]++] = places[i];
+    if (i % positionsTogether === positionsTogether - 1) yield;
+  }
   return { terms: [...numbers.keys()], frequencies, positions, positionEnds, length };
 }

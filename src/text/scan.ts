@@ -1,4 +1,4 @@
-/** One pass over a text, from its first character to its last. */
+/** One pass over a text, from its first character to its last, at once or in pieces. */
 
 import {
   apostrophe,
@@ -32,8 +32,11 @@ export class Scan {
   readonly #text: string;
   readonly #rules: Rules;
   readonly #locates: boolean;
+  #at = 0;
   #position = 0;
   #hash = 0;
+  /** The next run of a compound that is too long to be a term, of which the runs before were added. */
+  #joined = -1;
 
   /** `locates`: whether `starts` and `ends` are filled. */
   constructor(text: string, rules: Rules, locates: boolean) {
@@ -42,19 +45,21 @@ export class Scan {
     this.#locates = locates;
   }
 
-  run(): this {
-    const { length } = this.#text;
-    for (let at = 0; at < length;) {
+  /** Scans about so many more code units. Returns whether the text has ended. */
+  advance(units: number): boolean {
+    const until = Math.min(this.#text.length, this.#at + units);
+    while (this.#at < until) {
+      const at = this.#at;
       const kind = this.#classAt(at);
-      if (startsRun(kind)) at = this.#compound(at);
-      else if (kind === unspaced) at = this.#row(at);
-      else at += this.#widthAt(at);
+      if (startsRun(kind)) this.#at = this.#compound(at, until);
+      else if (kind === unspaced) this.#at = this.#row(at, until);
+      else this.#at += this.#widthAt(at);
     }
-    return this;
+    return this.#at === this.#text.length;
   }
 
-  /** A run, or several with joiners between them. Returns its end. */
-  #compound(start: number): number {
+  /** A run, or several with joiners between them. Returns its end, or the next run of a long one that goes on past `until`. */
+  #compound(start: number, until: number): number {
     let end = this.#runEnd(start);
     let next = this.#nextRun(end);
     const first = this.#rules.runOf(this.#text, start, end, this.#hash);
@@ -65,8 +70,11 @@ export class Scan {
 
     const runs = [first];
     const runStarts = [start];
+    let isTerm = start !== this.#joined;
     let isPlain = first.parts?.isIdentifier !== true;
     while (next > end) {
+      isTerm &&= end - start <= termLengthMax;
+      if (!isTerm && end >= until) break;
       isPlain &&= this.#isPlainJoiner(end, next);
       runStarts.push(next);
       end = this.#runEnd(next);
@@ -75,13 +83,15 @@ export class Scan {
       runs.push(run);
       next = this.#nextRun(end);
     }
-    const suffix = this.#suffixAt(end);
+    const goesOn = next > end;
+    const suffix = goesOn ? 0 : this.#suffixAt(end);
     end += suffix;
-    if ((!isPlain || suffix > 0) && end - start <= termLengthMax) {
+    if (isTerm && (!isPlain || suffix > 0) && end - start <= termLengthMax) {
       this.#add(this.#rules.wholeOf(this.#text.slice(start, end)), start, end);
     }
     for (const [i, run] of runs.entries()) this.#addRun(run, runStarts[i]);
-    return end;
+    if (goesOn) this.#joined = next;
+    return goesOn ? next : end;
   }
 
   #addRun({ text, term, parts }: Run, start: number): void {
@@ -105,8 +115,8 @@ export class Scan {
     this.length += parts.length;
   }
 
-  /** Adjacent characters of a script without spaces, each with its marks: each two, and the last one. */
-  #row(start: number): number {
+  /** Adjacent characters of a script without spaces, each with its marks: each two, and the last one. Past `until`, those that are left. */
+  #row(start: number, until: number): number {
     let first = start;
     let second = this.#characterEnd(start);
     for (;;) {
@@ -115,7 +125,7 @@ export class Scan {
       this.#add(this.#rules.wholeOf(this.#text.slice(first, end)), first, end);
       this.#position++;
       this.length++;
-      if (!hasNext) return second;
+      if (!hasNext || second >= until) return second;
       first = second;
       second = end;
     }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { finish } from "../engine/finish.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import { documentTerms } from "../../src/text/document-terms.js";
 import { type AnalyzerDefinition, languages } from "../../src/text/text-options.js";
@@ -111,6 +112,39 @@ test("an analyzer that has seen other texts gives the same terms as a new one", 
   );
 });
 
+test("a text that is scanned in pieces, of any length, gives the same terms at the same places", () => {
+  fc.assert(
+    fc.property(texts, definitions, fc.integer({ min: 1, max: 80 }), (text, definition, units) => {
+      const analyzer = createAnalyzer(definition);
+      const whole = analyzer.locate(text);
+      const scan = analyzer.begin(text, true);
+      while (!scan.advance(units));
+      for (const field of ["terms", "positions", "starts", "ends", "length"] as const) {
+        expect(scan[field]).toEqual(whole[field]);
+      }
+    }),
+  );
+});
+
+test.each(["a.", "ab-", "語", "x1/", "aB.c++ ", "a://b::", "語a."])(
+  "pieces cut 1,000 times %j wherever they end",
+  (unit) => {
+    const analyzer = createAnalyzer(english);
+    const text = unit.repeat(1000);
+    const whole = analyzer.locate(text);
+    for (const units of [1, 7, 63, 64, 65, 1000]) {
+      const scan = analyzer.begin(text, true);
+      let pieces = 0;
+      while (!scan.advance(units)) pieces++;
+      for (const field of ["terms", "positions", "starts", "ends", "length"] as const) {
+        expect(scan[field]).toEqual(whole[field]);
+      }
+      // No compound and no row is longer than a piece by more than what a term can be.
+      expect(pieces).toBeGreaterThanOrEqual(Math.floor(text.length / (units + 70)) - 1);
+    }
+  },
+);
+
 test("words between spaces are analyzed each by itself", () => {
   fc.assert(
     fc.property(fc.array(texts, { maxLength: 5 }), (parts) => {
@@ -146,7 +180,7 @@ test("the terms of an item are those of its fields, weighted, with a gap between
     { text: "wings and a wing", weight: 1 },
     { text: "Wing lift", weight: 3 },
   ];
-  expect(documentTerms(createAnalyzer(english), fields)).toEqual({
+  expect(finish(documentTerms(createAnalyzer(english), fields))).toEqual({
     terms: ["wing", "lift"],
     frequencies: [5, 3],
     positions: [0, 3, 103, 104],
@@ -162,7 +196,7 @@ test("any fields: as many positions as occurrences, ascending per term, all leng
   fc.assert(
     fc.property(fields, (input) => {
       const analyzer = createAnalyzer(english);
-      const found = documentTerms(analyzer, input);
+      const found = finish(documentTerms(analyzer, input));
       const each = input.map(({ text, weight }) => ({ weight, ...analyzer.analyze(text) }));
       expect(found.length).toBe(each.reduce((sum, { length, weight }) => sum + length * weight, 0));
       expect(new Set(found.terms).size).toBe(found.terms.length);

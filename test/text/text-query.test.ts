@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { finish } from "../engine/finish.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import { highlights } from "../../src/text/highlights.js";
 import { parseTextQuery } from "../../src/text/text-query.js";
@@ -88,7 +89,7 @@ test("any text is a query whose terms are distinct, and whose highlights in itse
         expect(condition.terms[0].offset).toBe(0);
       }
       let end = 0;
-      for (const piece of highlights(text, query, analyzer)) {
+      for (const piece of finish(highlights(text, query, analyzer))) {
         expect(piece.start).toBeGreaterThanOrEqual(end);
         expect(piece.end).toBeGreaterThan(piece.start);
         end = piece.end;
@@ -120,10 +121,22 @@ test.each([
 
 test("highlights are the words that match, by stem, part, prefix and pair, in UTF-16 code units", () => {
   const pieces = (text: string, query: string) =>
-    highlights(text, parse(query), analyzer).map(({ start, end }) => text.slice(start, end));
+    finish(highlights(text, parse(query), analyzer)).map(({ start, end }) => text.slice(start, end));
   expect(pieces("😀 Running runs, and a runner", "run")).toEqual(["Running", "runs"]);
   expect(pieces("call getUserById(user)", "user")).toEqual(["User", "user"]);
   expect(pieces("call getUserById(user)", "getuserbyid")).toEqual(["getUserById"]);
   expect(pieces("prefixes and prefer", "pref*")).toEqual(["prefixes", "prefer"]);
   expect(pieces("日本語の本", "日本語")).toEqual(["日本語"]);
+});
+
+test("highlights of a text of 1 MiB pause after each piece, and end once there are 1,000", () => {
+  const pausesOf = (text: string) => {
+    const work = highlights(text, parse("word"), analyzer);
+    for (let pauses = 0; ; pauses++) {
+      const step = work.next();
+      if (step.done === true) return { pauses, found: step.value.length };
+    }
+  };
+  expect(pausesOf("other ".repeat(2 ** 20 / 6))).toEqual({ pauses: 63, found: 0 });
+  expect(pausesOf("word ".repeat(2 ** 20 / 5))).toEqual({ pauses: 0, found: 1000 });
 });
