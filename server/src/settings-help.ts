@@ -57,6 +57,11 @@ export const variables: readonly Variable[] = [
     "How old what is read may be: within that time after a look, no read asks the storage whether other processes have written. What a process itself wrote is always seen.",
   ),
   variable(
+    "SEALDEX_RETENTION_MS",
+    "900000",
+    "How long what training and compaction replaced is kept for readers in other processes, and for cursors, at most 900000. 0: an index takes no more than its live size, if this process alone reads it.",
+  ),
+  variable(
     "SEALDEX_STORAGE_TIMEOUT_MS",
     "15000",
     "How long a read or write of storage may take, with its retries, in milliseconds. A request that needs it longer is answered 503. Large ones have a second more for each MiB.",

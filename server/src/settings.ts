@@ -34,6 +34,8 @@ export interface Settings {
   readonly automaticTraining: boolean;
   /** How old what is read may be, in milliseconds. */
   readonly maxStalenessMs: number;
+  /** How long what was replaced is kept for readers in other processes, in milliseconds. */
+  readonly retentionMs: number;
   readonly storageTimeoutMs: number;
   readonly models: ModelOptions;
   /** Those that are set; the others have their defaults. */
@@ -51,6 +53,7 @@ const rootKeyLengthMin = 32;
 
 const processesMax = 128;
 const storageTimeoutMsMin = 1000;
+const retentionMsMax = 15 * 60 * 1000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -60,7 +63,7 @@ export function readSettings(environment: Environment): Settings {
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
   const { SEALDEX_MAX_STALENESS_MS, SEALDEX_STORAGE_TIMEOUT_MS, SEALDEX_PROCESSES } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
-  const { SEALDEX_DASHBOARD } = environment;
+  const { SEALDEX_DASHBOARD, SEALDEX_RETENTION_MS } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -85,6 +88,7 @@ export function readSettings(environment: Environment): Settings {
     dashboard: parseSwitch(SEALDEX_DASHBOARD || "on", "SEALDEX_DASHBOARD"),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
+    retentionMs: parseRetention(SEALDEX_RETENTION_MS || String(retentionMsMax)),
     storageTimeoutMs: parseStorageTimeout(SEALDEX_STORAGE_TIMEOUT_MS || "15000"),
     ...readTls(environment),
     processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
@@ -146,6 +150,13 @@ function parseProcesses(text: string, { location }: StorageLocation): number {
 function parseMilliseconds(text: string, name: string): number {
   if (!/^\d{1,9}$/.test(text)) throw invalid(`${name}: expected a whole number of milliseconds`);
   return Number(text);
+}
+
+function parseRetention(text: string): number {
+  const name = "SEALDEX_RETENTION_MS";
+  const retentionMs = parseMilliseconds(text, name);
+  if (retentionMs > retentionMsMax) throw invalid(`${name}: expected at most ${retentionMsMax}`);
+  return retentionMs;
 }
 
 /** A quarter of it has to be enough for one attempt. */
