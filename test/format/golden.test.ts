@@ -75,6 +75,12 @@ describe.each(files)("%s", (file) => {
     expect(await index.query({ queryVector, topK: 5, nProbes: 4, filter, include: [] })).toEqual(
       expected.filtered,
     );
+    const { recallCurves = [], nLists } = await index.describe();
+    for (const { points } of recallCurves) {
+      const probes = points.map(({ nProbes }) => nProbes);
+      expect(probes).toEqual(probes.toSorted((a, b) => a - b));
+      for (const count of probes) expect(count >= 1 && count <= nLists).toBe(true);
+    }
     if (expected.words !== undefined) {
       const byWords = await index.query({ queryText: golden.queryText ?? "", topK: 5 });
       expect(byWords.map(({ id }) => id)).toEqual(expected.words.map(({ id }) => id));
