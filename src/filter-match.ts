@@ -6,8 +6,8 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A condition's verdict on one value; undefined stands for a missing field. */
-export type Test = (value: unknown) => boolean;
+/** A condition's verdict on one value, which may be one element of an array; undefined stands for a missing field. */
+export type Test = (value: unknown, isElement?: boolean) => boolean;
 
 export function isObjectLike(value: unknown): value is object {
   return typeof value === "object" && value !== null;
@@ -24,7 +24,7 @@ export function someValue(object: JsonObject, path: readonly string[], at: numbe
 
 /** As `someValue`, for the rest of a path that led to `array`. What it cannot enter is not even missing. */
 function someElement(array: readonly unknown[], path: readonly string[], at: number, test: Test): boolean {
-  if (at === path.length) return array.some((element) => test(element)) || test(array);
+  if (at === path.length) return array.some((element) => test(element, true)) || test(array);
   for (const element of array) {
     if (!isObjectLike(element) || Array.isArray(element)) continue;
     if (someValue(element as JsonObject, path, at, test)) return true;
@@ -58,6 +58,12 @@ export function isOneOf(values: readonly unknown[]): Test {
     isObjectLike(value)
       ? texts.size > 0 && texts.has(JSON.stringify(value))
       : scalars.has(value === undefined ? null : value);
+}
+
+/** Whether a value is a text that `part` is a part of; an element of an array has to be equal. */
+export function hasPart(part: string): Test {
+  return (value, isElement = false) =>
+    typeof value === "string" && (isElement ? value === part : value.includes(part));
 }
 
 /** Whether a value is of the type of `bound` and `holds` accepts their order: <0, 0 or >0. */

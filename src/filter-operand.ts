@@ -9,6 +9,8 @@ const listValuesMax = 10_000;
 const valuesMax = 100_000;
 /** Characters of all texts in these values. */
 const textCharactersMax = 2 * 1024 * 1024;
+/** Characters of a text that is looked for in others, at each of their characters if need be. */
+const partCharactersMax = 256;
 /** Nesting of a value to compare with. */
 const valueDepthMax = 32;
 
@@ -35,6 +37,16 @@ export function checkList(list: unknown, where: string, count: ValueCount): void
 export function checkValue(value: unknown, where: string, count: ValueCount): void {
   const fault = faultOf(value, 0, count);
   if (fault !== null) throw new SealdexError("invalid_request", where + fault);
+}
+
+/** What `$contains` looks for. */
+export function checkPart(part: unknown, where: string): void {
+  if (part === null || isObjectLike(part)) {
+    throw invalid(where, `expected a text, a number or a boolean, got ${typeName(part)}`);
+  }
+  if (typeof part === "string" && part.length > partCharactersMax) {
+    throw invalid(where, `expected a text of at most ${partCharactersMax} characters, got ${part.length}`);
+  }
 }
 
 /** Where inside `value`, and why, it is not a JSON value; or null. Looks at no more values than a filter may have. */

@@ -1,5 +1,5 @@
 /**
- * Metadata filters: a MongoDB query document with eleven operators, checked once and compiled to a predicate.
+ * Metadata filters: a MongoDB query document, checked once and compiled to a predicate.
  *
  * Semantics are the MongoDB server's:
  * - `{ field: value }` and `$eq` match the value, or an array that holds it; null also matches a missing field.
@@ -7,16 +7,22 @@
  *   the whole. `$gte` and `$lte` of null match null and missing fields.
  * - `$ne` and `$nin` match exactly what `$eq` and `$in` do not, so also documents without the field.
  * - `$exists: true` matches if the path reaches a value, null and empty arrays included; `$exists: false` matches if not.
+ * - `$not` negates the operators of a field, or a whole filter; `$nor` matches where none of its filters does.
  * - `a.b` reaches into objects, into the objects of an array, and with a number into a position of an array; an array
  *   directly inside an array is entered by position only.
  * - Objects are equal when keys, values and the order of keys are; they and arrays are ordered as BSON orders them.
  *   (JavaScript itself moves keys that are whole numbers to the front, in metadata and filter alike.)
+ *
+ * Three things are not MongoDB's, but of other clients of the HTTP interface: `$contains` matches what `$eq` does, and a text that
+ * the operand is a part of, unless the text is an element of an array; `$not` may stand where a path does; `$and` and `$nor` of no
+ * filters match everything, `$or` of none matches nothing.
  *
  * References: mongodb.com/docs/manual/reference/operator/query, /tutorial/query-for-null-fields,
  * /reference/bson-type-comparison-order; the server's `src/mongo/db/matcher/path_test.cpp` for paths.
  */
 
 import {
+  hasPart,
   isObjectLike,
   isOneOf,
   isOrdered,
@@ -27,6 +33,7 @@ import {
 } from "./filter-match.js";
 import {
   checkList,
+  checkPart,
   checkValue,
   hasOperators,
   invalid,
@@ -48,6 +55,8 @@ interface FieldOperators {
   readonly $in?: readonly Json[];
   readonly $nin?: readonly Json[];
   readonly $exists?: boolean;
+  readonly $contains?: boolean | number | string;
+  readonly $not?: FieldOperators;
 }
 
 /** JSON without `$` keys: an operator in the wrong place, or one that does not exist, fails to compile. */
@@ -62,16 +71,20 @@ type LiteralObject = { readonly [key: string]: Literal } & {
 interface LogicalOperators {
   readonly $and?: readonly Filter[];
   readonly $or?: readonly Filter[];
+  readonly $nor?: readonly Filter[];
+  readonly $not?: Filter;
 }
 interface Fields {
-  /** The array of filters is here only because `$and` and `$or` are string keys too. */
-  readonly [path: string]: Literal | FieldOperators | readonly Filter[];
+  /** Filters are here only because `$and` and `$not` are string keys too. */
+  readonly [path: string]: Literal | FieldOperators | readonly Filter[] | Filter;
+  readonly [operator: `$${string}`]: readonly Filter[] | Filter;
 }
 
-type ElsewhereOperator = "$nor" | "$not" | "$regex" | "$text" | "$where" | "$expr";
+type ElsewhereOperator = "$regex" | "$text" | "$where" | "$expr";
 /** No value is of this type; it is not `never`, so that a filter can still be spread into another. */
 type NoOtherOperators = {
-  readonly [operator in keyof FieldOperators | ElsewhereOperator]?: readonly Filter[] & "$and or $or";
+  readonly [operator in Exclude<keyof FieldOperators, "$not"> | ElsewhereOperator]?: readonly Filter[] &
+    "$and or $or";
 };
 
 /**
@@ -108,6 +121,8 @@ export interface FieldCondition {
   readonly texts: readonly string[];
   /** Whether objects and arrays pass; undefined if that depends on what is in them. */
   readonly structures: boolean | undefined;
+  /** Whether the test looks inside of texts, so that the beginning of one does not decide it. */
+  readonly insideTexts: boolean;
 }
 
 /** A filter, checked and compiled. Equal texts: equal filters. */
@@ -123,7 +138,18 @@ const nodesMax = 256;
 const pathPartsMax = 100;
 const pathCharactersMax = 65_536;
 
-const operators = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists"] as const;
+const operators = [
+  "$eq",
+  "$ne",
+  "$gt",
+  "$gte",
+  "$lt",
+  "$lte",
+  "$in",
+  "$nin",
+  "$exists",
+  "$contains",
+] as const;
 type Operator = (typeof operators)[number];
 
 /**
@@ -174,19 +200,27 @@ function compileObject(filter: unknown, where: string, depth: number, tally: Tal
   return allOf(keys.map((key) => compileKey(key, filter[key], member(where, key), depth, tally)));
 }
 
+/** Operators over lists of filters. */
+const lists = {
+  $and: (children) => ({ kind: "and", children }),
+  $or: (children) => ({ kind: "or", children }),
+  $nor: (children) => negate({ kind: "or", children }),
+} satisfies Record<string, (children: readonly FilterNode[]) => FilterNode>;
+
 function compileKey(key: string, value: unknown, where: string, depth: number, tally: Tally): FilterNode {
-  if (key === "$and" || key === "$or") {
+  if (key === "$and" || key === "$or" || key === "$nor") {
     count(tally, where);
-    if (!Array.isArray(value) || value.length === 0) {
-      throw invalid(where, `expected an array of at least one filter, got ${typeName(value)}`);
-    }
-    const children = Array.from(value, (child, i) =>
-      compileObject(child, `${where}[${i}]`, depth + 1, tally),
+    if (!Array.isArray(value)) throw invalid(where, `expected an array of filters, got ${typeName(value)}`);
+    return lists[key](
+      Array.from(value, (child, i) => compileObject(child, `${where}[${i}]`, depth + 1, tally)),
     );
-    return { kind: key === "$and" ? "and" : "or", children };
+  }
+  if (key === "$not") {
+    count(tally, where);
+    return negate(compileObject(value, where, depth + 1, tally));
   }
   if (key.startsWith("$")) {
-    throw invalid(where, "unknown operator; expected $and, $or or the path of a field");
+    throw invalid(where, "unknown operator; expected $and, $or, $nor, $not or the path of a field");
   }
   const path = splitPath(key, where);
   const condition = (name: Operator, operand: unknown, at: string) => {
@@ -197,17 +231,39 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
     }
     return compileCondition(path, name, operand, at, tally);
   };
-  if (!hasOperators(value)) return condition("$eq", value, where);
-  return allOf(
-    Object.keys(value).map((name) => {
-      const at = member(where, name);
-      if (!isOperator(name)) {
-        const what = name.startsWith("$") ? "unknown operator" : "a plain key next to operators";
-        throw invalid(at, `${what}; expected one of ${operators.join(", ")}`);
-      }
-      return condition(name, value[name], at);
-    }),
-  );
+  const compileOperators = (named: JsonObject, at: string): FilterNode =>
+    allOf(
+      Object.keys(named).map((name) => {
+        const place = member(at, name);
+        if (name !== "$not") return condition(checkOperator(name, place), named[name], place);
+        return negate(compileOperators(checkNegated(named.$not, place), place));
+      }),
+    );
+  return hasOperators(value) ? compileOperators(value, where) : condition("$eq", value, where);
+}
+
+function checkOperator(name: string, where: string): Operator {
+  if (isOperator(name)) return name;
+  if (name === "$regex") {
+    throw invalid(
+      where,
+      "not supported, since a pattern may take any time; use $contains, or $gte and $lt for a beginning",
+    );
+  }
+  const what = name.startsWith("$") ? "unknown operator" : "a plain key next to operators";
+  throw invalid(where, `${what}; expected one of ${operators.join(", ")}, $not`);
+}
+
+/** The operators that a field's `$not` negates: not another `$not`, so that they are not nested without end. */
+function checkNegated(operand: unknown, where: string): JsonObject {
+  if (hasOperators(operand) && !Object.hasOwn(operand, "$not")) return operand;
+  throw invalid(where, `expected an object with operators other than $not, got ${typeName(operand)}`);
+}
+
+/** By De Morgan: only conditions are negated, so that nothing else need know of it. */
+function negate(node: FilterNode): FilterNode {
+  if (node.kind === "field") return { ...node, negated: !node.negated };
+  return { kind: node.kind === "and" ? "or" : "and", children: node.children.map(negate) };
 }
 
 /** The parts of a dotted path. Throws `invalid_request` for too many. */
@@ -227,11 +283,13 @@ function compileCondition(
   if (operator === "$exists") {
     if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
     const negated = !operand;
-    return { kind: "field", path, test: isPresent, negated, impossible: false, texts: [], structures: true };
+    const always = { texts: [], structures: true, impossible: false, insideTexts: false };
+    return { kind: "field", path, test: isPresent, negated, ...always };
   }
   const listed = operator === "$in" || operator === "$nin";
   if (listed) checkList(operand, where, tally);
   else checkValue(operand, where, tally);
+  if (operator === "$contains") checkPart(operand, where);
   const operands = listed ? (operand as readonly unknown[]) : [operand];
   return {
     kind: "field",
@@ -241,6 +299,7 @@ function compileCondition(
     impossible: operands.length === 0,
     texts: operands.filter((value) => typeof value === "string"),
     structures: operands.some(isObjectLike) ? undefined : false,
+    insideTexts: operator === "$contains" && typeof operand === "string",
   };
 }
 
@@ -248,6 +307,7 @@ function compileCondition(
 function testFor(operator: Exclude<Operator, "$exists">, operand: unknown): Test {
   if (operator === "$eq" || operator === "$ne") return isOneOf([operand]);
   if (operator === "$in" || operator === "$nin") return isOneOf(operand as unknown[]);
+  if (operator === "$contains") return typeof operand === "string" ? hasPart(operand) : isOneOf([operand]);
   // A copy: later changes of the caller's object must change nothing.
   const bound: unknown = JSON.parse(JSON.stringify(operand));
   if (operator === "$gt") return isOrdered(bound, (order) => order > 0);

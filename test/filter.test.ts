@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SealdexError } from "../src/errors.js";
-import { compileFilter, type Filter } from "../src/filter.js";
+import { compileFilter, type Filter, matchesEverything } from "../src/filter.js";
 import { agrees, conditionsOf, oracle } from "./mingo.js";
 
 type Metadata = Record<string, unknown>;
@@ -53,7 +53,11 @@ describe("compared with mingo", () => {
       fc.tuple(...names.map((name) => operandOf(name).map((given) => [name, given] as const))),
     )
     .map((entries) => Object.fromEntries(entries));
-  const condition = fc.oneof({ weight: 1, arbitrary: operand }, { weight: 4, arbitrary: operators });
+  const condition = fc.oneof(
+    { weight: 1, arbitrary: operand },
+    { weight: 4, arbitrary: operators },
+    { weight: 1, arbitrary: operators.map((negated) => ({ $not: negated })) },
+  );
   const { tree } = fc.letrec<{ tree: Metadata }>((tie) => {
     const trees = fc.array(tie("tree"), { minLength: 1, maxLength: 3 });
     return {
@@ -62,6 +66,8 @@ describe("compared with mingo", () => {
         { weight: 2, arbitrary: fc.dictionary(path, condition, { minKeys: 1, maxKeys: 2 }) },
         { weight: 1, arbitrary: fc.record({ $or: trees, a: condition }, { requiredKeys: ["$or"] }) },
         { weight: 1, arbitrary: fc.record({ $and: trees, $or: trees }, { requiredKeys: ["$or"] }) },
+        { weight: 1, arbitrary: fc.record({ $nor: trees, $not: tie("tree") }, { requiredKeys: ["$nor"] }) },
+        { weight: 1, arbitrary: fc.record({ $not: tie("tree"), a: condition }, { requiredKeys: ["$not"] }) },
       ),
     };
   });
@@ -312,6 +318,60 @@ describe("several conditions", () => {
     expect(matches(filter, { author: { name: "Bob" }, year: 2005, lang: "en" })).toBe(false);
   });
 
+  test("$nor asks for none, $not for the opposite, of a field or of filters", () => {
+    const filter: Filter = {
+      $nor: [{ lang: "en" }, { lang: "fr" }],
+      $not: { year: { $gte: 2000 }, kind: "book" },
+      pages: { $not: { $gt: 100 } },
+    };
+    expect(matches(filter, { lang: "de", year: 1999, kind: "book", pages: 5 })).toBe(true);
+    expect(matches(filter, { lang: "de", year: 2001, kind: "film" })).toBe(true);
+    expect(matches(filter, { lang: "de", year: 2001, kind: "book" })).toBe(false);
+    expect(matches(filter, { lang: "fr" })).toBe(false);
+    expect(matches(filter, { lang: "de", pages: 101 })).toBe(false);
+    expect(matches({ $not: { $not: { a: 1 } } }, { a: 1 })).toBe(true);
+  });
+
+  test("no filters are all met, or one of them is, or none of them is", () => {
+    const all: Filter[] = [
+      { $and: [] },
+      { $nor: [] },
+      { $not: { $or: [] } },
+      { $nor: [{ $or: [] }, { $not: {} }] },
+    ];
+    const none: Filter[] = [{ $or: [] }, { $nor: [{}] }, { $not: {} }, { $not: { $nor: [] } }];
+    for (const filter of [...all, ...none]) {
+      const { root } = compileFilter(filter);
+      expect(matches(filter, { a: 1 }), JSON.stringify(filter)).toBe(all.includes(filter));
+      // What would delete everything is refused as such.
+      expect(matchesEverything(root), JSON.stringify(filter)).toBe(all.includes(filter));
+    }
+  });
+
+  test.each<[Metadata, Filter, boolean]>([
+    [{ a: "a long text" }, { a: { $contains: "long" } }, true],
+    [{ a: "a long text" }, { a: { $contains: "" } }, true],
+    [{ a: "a long text" }, { a: { $contains: "Long" } }, false],
+    [{ a: "a.b" }, { a: { $contains: "a.?" } }, false],
+    [{ a: ["long", "text"] }, { a: { $contains: "text" } }, true],
+    [{ a: ["long", "text"] }, { a: { $contains: "tex" } }, false],
+    [{ a: ["long", "text"] }, { a: { $contains: "" } }, false],
+    [{ a: ["long", "text"] }, { "a.0": { $contains: "lon" } }, true],
+    [{ a: [["text"]] }, { a: { $contains: "text" } }, false],
+    [{ a: [{ b: "long" }, { b: 5 }] }, { "a.b": { $contains: "on" } }, true],
+    [{ a: [{ b: ["long"] }, { b: 5 }] }, { "a.b": { $contains: "on" } }, false],
+    [{ a: [1, 2] }, { a: { $contains: 2 } }, true],
+    [{ a: 12 }, { a: { $contains: 2 } }, false],
+    [{ a: 12 }, { a: { $contains: "2" } }, false],
+    [{ a: [false] }, { a: { $contains: false } }, true],
+    [{ a: { long: 1 } }, { a: { $contains: "long" } }, false],
+    [{}, { a: { $contains: "x" } }, false],
+    [{}, { a: { $not: { $contains: "x" } } }, true],
+    [{ a: "x" }, { a: { $not: { $contains: "x" } } }, false],
+  ])("%j contains what %j says: %s", (metadata, filter, expected) => {
+    expect(matches(filter, metadata)).toBe(expected);
+  });
+
   test("a compiled filter does not follow later changes of its source", () => {
     const list: string[] = ["x"];
     const bound = { n: 1 };
@@ -329,9 +389,13 @@ function alternatives(n: number, part: unknown): unknown {
 
 describe("what is refused", () => {
   test("the message names the place, and what was expected", () => {
-    expect(rejection({ $and: [{ a: 1 }, { year: { $regex: "^2" } }] })).toBe(
-      "filter.$and[1].year.$regex: unknown operator; " +
-        "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists",
+    expect(rejection({ $and: [{ a: 1 }, { year: { $size: 2 } }] })).toBe(
+      "filter.$and[1].year.$size: unknown operator; " +
+        "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $contains, $not",
+    );
+    expect(rejection({ year: { $regex: "^2" } })).toBe(
+      "filter.year.$regex: not supported, since a pattern may take any time; " +
+        "use $contains, or $gte and $lt for a beginning",
     );
     expect(rejection({ a: { $in: ["ok", { b: [undefined] }] } })).toBe(
       "filter.a.$in[1].b[0]: expected a JSON value, got undefined",
@@ -347,13 +411,31 @@ describe("what is refused", () => {
     ["an array", [], /^filter: expected an object, got an empty array/],
     ["a Map", new Map(), /^filter: expected an object, got a Map/],
     ["an operator without a field", { $gt: 1 }, /^filter\.\$gt: unknown operator; expected \$and, \$or/],
-    ["$not", { a: { $not: { $gt: 1 } } }, /^filter\.a\.\$not: unknown operator/],
+    [
+      "$not of a value",
+      { a: { $not: 1 } },
+      /^filter\.a\.\$not: expected an object with operators .* got number/,
+    ],
+    [
+      "$not of $not",
+      { a: { $not: { $not: { $gt: 1 } } } },
+      /^filter\.a\.\$not: expected an object with operators/,
+    ],
+    ["an unknown operator in $not", { a: { $not: { $x: 1 } } }, /^filter\.a\.\$not\.\$x: unknown operator/],
+    ["$not of a list", { $not: [{ a: 1 }] }, /^filter\.\$not: expected an object, got an array/],
+    ["$nor of no array", { $nor: { a: 1 } }, /^filter\.\$nor: expected an array of filters, got object/],
+    ["$contains of null", { a: { $contains: null } }, /^filter\.a\.\$contains: expected a text, .* got null/],
+    ["$contains of a list", { a: { $contains: ["x"] } }, /^filter\.a\.\$contains: .* got an array/],
+    [
+      "a long $contains",
+      { a: { $contains: "x".repeat(257) } },
+      /\$contains: .* at most 256 characters, got 257$/,
+    ],
     ["$and on a field", { a: { $and: [{}] } }, /^filter\.a\.\$and: unknown operator/],
     ["a bare $", { a: { $: 1 } }, /^filter\.a\.\$: unknown operator/],
     ["operators first, a plain key after", { a: { $gt: 1, b: 2 } }, /^filter\.a\.b: a plain key next to/],
     ["a plain key first, operators after", { a: { b: 2, $gt: 1 } }, /^filter\.a\.b: a plain key next to/],
     ["$and of no array", { $and: { a: 1 } }, /^filter\.\$and: expected an array .* got object/],
-    ["$or of nothing", { $or: [] }, /^filter\.\$or: expected an array of at least one filter/],
     ["$and of a scalar", { $and: [{}, 3] }, /^filter\.\$and\[1\]: expected an object, got number/],
     ["$in of no array", { a: { $in: "x" } }, /^filter\.a\.\$in: expected an array, got string/],
     ["operators in $in", { a: { $in: [1, { $gt: 1 }] } }, /^filter\.a\.\$in\[1\]: expected a value/],

@@ -6,8 +6,22 @@ type Metadata = Record<string, unknown>;
 
 /** Whether mingo says that the filter matches. */
 export function oracle(filter: unknown, metadata: Metadata): boolean {
-  return new Query(filter as ConstructorParameters<typeof Query>[0]).test(metadata);
+  return new Query(inMongo(filter) as ConstructorParameters<typeof Query>[0]).test(metadata);
 }
+
+/** A `$not` of filters as MongoDB says it, and lists that it does not take without any filter. */
+function inMongo(filter: unknown): unknown {
+  const parts = Object.entries(filter as Metadata).map(([key, value]) => {
+    if (key === "$not") return { $nor: [inMongo(value)] };
+    if (!isList(key)) return { [key]: value };
+    const children = (value as unknown[]).map(inMongo);
+    const isOfNone = key === "$and" ? {} : { $nor: [{}] };
+    return { [key]: children.length > 0 ? children : [isOfNone] };
+  });
+  return parts.length === 0 ? {} : { $and: parts };
+}
+
+const isList = (key: string) => key === "$and" || key === "$or" || key === "$nor";
 
 interface Condition {
   readonly path: string;
@@ -17,18 +31,23 @@ interface Condition {
 
 export function conditionsOf(filter: Metadata): Condition[] {
   return Object.entries(filter).flatMap(([path, value]) => {
-    if (path === "$and" || path === "$or") return (value as Metadata[]).flatMap(conditionsOf);
+    if (isList(path)) return (value as Metadata[]).flatMap(conditionsOf);
+    if (path === "$not") return conditionsOf(value as Metadata);
     const hasOperators = isObject(value) && Object.keys(value).some((key) => key.startsWith("$"));
-    return Object.entries(hasOperators ? value : { $eq: value }).map(([operator, operand]) => ({
-      path,
-      operator,
-      operands: operator === "$in" || operator === "$nin" ? (operand as unknown[]) : [operand],
-    }));
+    const operators = hasOperators ? { ...value, ...(value.$not as Metadata | undefined) } : { $eq: value };
+    return Object.entries(operators)
+      .filter(([operator]) => operator !== "$not")
+      .map(([operator, operand]) => ({
+        path,
+        operator,
+        operands: operator === "$in" || operator === "$nin" ? (operand as unknown[]) : [operand],
+      }));
   });
 }
 
 /** Whether mingo and MongoDB are known to agree on this condition. */
 export function agrees(metadata: Metadata, { path, operator, operands }: Condition): boolean {
+  if (operator === "$contains") return false;
   const isEquality = operator === "$eq" || operator === "$ne";
   const isRange = /^\$[gl]te?$/.test(operator);
   if (!isEquality && operands.some(Array.isArray)) return false;

@@ -88,7 +88,7 @@ export function* evaluateColumns(node: FilterNode, columns: ColumnsOfGroup, rows
 }
 
 function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows: number): Outcome {
-  const { test, structures } = condition;
+  const { test, structures, insideTexts } = condition;
   const { prefixes, positions } = columnPathOf(condition);
   const certain = noRows(rows);
   const possible = noRows(rows);
@@ -96,10 +96,20 @@ function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows:
   const column = columns.get(prefixes[prefixes.length - 1])?.();
   if (column !== undefined) {
     const passes = valueTest(condition);
+    const unlessElements = insideTexts ? noRows(rows) : undefined;
     column.values.forEach((value, i) => {
       const passed = passes(value);
-      if (passed !== false) column.addTo(passed === true ? certain : possible, valueSet(i));
+      if (passed === false) return;
+      const isSure = unlessElements === undefined || passed === undefined || test(value, true);
+      if (isSure) column.addTo(passed === true ? certain : possible, valueSet(i));
+      else column.addTo(unlessElements, valueSet(i));
     });
+    if (unlessElements !== undefined) {
+      addRows(possible, unlessElements);
+      // In an array, the text may be one of its elements.
+      removeRows(unlessElements, membersOf(column, arraySet, rows));
+      addRows(certain, unlessElements);
+    }
     column.addTo(possible, openSet);
     if (structures !== false) {
       for (const set of [arraySet, objectSet]) column.addTo(structures === true ? certain : possible, set);
@@ -127,12 +137,17 @@ function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows:
 }
 
 /** Tests whether a column's value passes; undefined if too little of the value is known. */
-function valueTest({ test, texts }: FieldCondition): (value: ColumnValue) => boolean | undefined {
+function valueTest({
+  test,
+  texts,
+  insideTexts,
+}: FieldCondition): (value: ColumnValue) => boolean | undefined {
   const beginnings = new Set<string>();
   for (const text of texts) if (text.length > textMax) beginnings.add(text.slice(0, textMax));
   return (value) => {
     if (isScalar(value)) return test(value);
     const [beginning] = value;
+    if (insideTexts) return undefined;
     if (beginnings.has(beginning)) return undefined;
     // Whatever follows: texts that part before the beginning's end compare alike, and shorter ones come first.
     return test(`${beginning} `);
@@ -144,6 +159,12 @@ function addArrays(bits: Uint32Array, columns: ColumnsOfGroup, path: string): vo
   const column = columns.get(path)?.();
   if (column !== undefined) column.addTo(bits, arraySet);
   else columns.get(null)?.().addTo(bits, objectSet);
+}
+
+function membersOf(column: Column, set: number, rows: number): Uint32Array {
+  const bits = noRows(rows);
+  column.addTo(bits, set);
+  return bits;
 }
 
 function members(column: Column, rows: number): Uint32Array {

@@ -160,6 +160,13 @@ function operand(choice: Choice, found: unknown): unknown {
   ]);
 }
 
+/** Of a text, a part of it. */
+function partOf(choice: Choice, whole: unknown): unknown {
+  if (typeof whole !== "string") return whole;
+  const begin = choice.below(whole.length + 1);
+  return whole.slice(begin, choice.chance(0.5) ? undefined : begin + choice.below(4));
+}
+
 function condition(choice: Choice, documents: readonly Metadata[]): Metadata {
   const { path, found } = place(choice, documents);
   const compared = () => operand(choice, found);
@@ -171,6 +178,9 @@ function condition(choice: Choice, documents: readonly Metadata[]): Metadata {
     [1, () => ({ $gte: compared(), $lt: compared() })],
     [2, () => ({ [choice.of(["$in", "$nin"])]: choice.list(choice.below(4), compared) })],
     [2, () => ({ $exists: choice.chance(0.5) })],
+    [1, () => ({ $not: { [choice.of(["$eq", "$ne", "$gt", "$lte"])]: compared() } })],
+    [2, () => ({ $contains: partOf(choice, compared()) })],
+    [0.5, () => ({ $not: { $contains: partOf(choice, compared()) } })],
   ]);
   return Object.fromEntries([[path, operators]]);
 }
@@ -182,6 +192,9 @@ function tree(choice: Choice, documents: readonly Metadata[], depth: number): Me
     [4, () => condition(choice, documents)],
     [1, () => ({ $or: parts() })],
     [1, () => ({ $and: parts() })],
+    [0.5, () => ({ $nor: parts() })],
+    [0.5, () => ({ $not: tree(choice, documents, depth - 1) })],
+    [0.1, () => ({ [choice.of(["$and", "$or", "$nor"])]: [] })],
     [1, () => Object.assign(condition(choice, documents), condition(choice, documents))],
   ]);
 }

@@ -59,14 +59,18 @@ export async function use(embeddings: Embeddings): Promise<void> {
   await store.similaritySearch("a", 4, { year: { $regex: "2" } });
   // @ts-expect-error $gte belongs to a field
   await store.similaritySearch("a", 4, { $gte: 2000 });
-  // @ts-expect-error $nor is not an operator
-  await store.similaritySearch("a", 4, { $nor: [{ year: 2000 }] });
+  await store.similaritySearch("a", 4, {
+    $nor: [{ year: 2000 }],
+    $not: { year: { $gt: 1, $not: { $lt: 5 } } },
+  });
+  // @ts-expect-error $nor takes an array of filters
+  await store.similaritySearch("a", 4, { $nor: { year: 2000 } });
   // @ts-expect-error $or takes an array of filters
   await store.similaritySearch("a", 4, { $or: { year: 1 } });
   // @ts-expect-error $in takes an array
   await store.similaritySearchWithScore("a", 4, { year: { $in: 2000 } });
   // @ts-expect-error operators are not nested
-  await store.similaritySearchVectorWithScore([1], 4, { year: { $eq: 1, $not: { $gt: 1 } } });
+  await store.similaritySearchVectorWithScore([1], 4, { year: { $eq: 1, $not: { $size: 1 } } });
   store.asRetriever({ filter: { year: { $exists: true } } });
   // @ts-expect-error $exists takes a boolean
   store.asRetriever({ filter: { year: { $exists: 1 } } });
