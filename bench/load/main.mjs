@@ -18,6 +18,20 @@ const d = Number(process.env.D ?? 384);
 const seconds = Number(process.env.SECONDS ?? 5);
 const connections = 16;
 const nProbes = 8;
+/** Vectors as published clients send them, and as the client of `sealdex/client` does. */
+const forms = [
+  { name: "JSON", path: "/v1/vectors/query", fieldsOf: (vector) => ({ query_vectors: vector }) },
+  {
+    name: "base64",
+    path: "/v1/vectors/query_binary",
+    fieldsOf: (vector) => ({
+      batch: {
+        dimension: vector.length,
+        vectors_b64: Buffer.from(Float32Array.from(vector).buffer).toString("base64"),
+      },
+    }),
+  },
+];
 
 const redis = await startRedis(process.env.LOCATION);
 try {
@@ -40,24 +54,14 @@ try {
   await client.close();
   for (const processes of [1, 2]) {
     const service = await startService(redis.url, processes);
-    for (const topK of [10, 100]) {
-      const bodies = vectors.map((vector) =>
-        JSON.stringify({
-          ...address,
-          query_vectors: vector,
-          top_k: topK,
-          n_probes: nProbes,
-          include: ["distance"],
-        }),
-      );
+    for (const [topK, form] of [10, 100].flatMap((most) => forms.map((one) => [most, one]))) {
+      const options = { ...address, top_k: topK, n_probes: nProbes, include: ["distance"] };
+      const bodies = vectors.map((vector) => JSON.stringify({ ...options, ...form.fieldsOf(vector) }));
       const connection = await service.connect();
-      const times = await askOneByOne(
-        (i) => connection.post("/v1/vectors/query", bodies[i % bodies.length]),
-        seconds,
-      );
+      const times = await askOneByOne((i) => connection.post(form.path, bodies[i % bodies.length]), seconds);
       connection.close();
       const load = await autocannon({
-        url: `${service.baseUrl}/v1/vectors/query`,
+        url: service.baseUrl + form.path,
         method: "POST",
         headers: { "Content-Type": "application/json", "X-API-Key": service.apiKey },
         requests: bodies.map((body) => ({ body })),
@@ -67,7 +71,7 @@ try {
       const failed = load.errors + load.timeouts + load.non2xx;
       const added = percentile(times, 0.5) - inProcess.get(topK);
       row([
-        `HTTP, ${processes} process${processes > 1 ? "es" : ""}`,
+        `HTTP, ${form.name}, ${processes} process${processes > 1 ? "es" : ""}`,
         topK,
         `${ms(percentile(times, 0.5))} (+${ms(added)})`,
         ms(percentile(times, 0.99)),
