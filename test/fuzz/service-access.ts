@@ -99,5 +99,18 @@ export class ServiceAccess {
     const listed = (body as { keys: { id: string }[] }).keys.map(({ id }) => id);
     expect(new Set(listed)).toEqual(new Set(this.#keys.map(({ id }) => id)));
     for (const { apiKey } of this.#keys) expect(JSON.stringify(body)).not.toContain(apiKey);
+    expect(await this.#listInPages(service)).toEqual(listed);
+  }
+
+  async #listInPages(service: RunningService): Promise<string[]> {
+    const limit = 1 + this.#choice.below(3);
+    const ids: string[] = [];
+    for (let after = "0".repeat(16); ;) {
+      const { body } = await service.get(`/v1/keys?limit=${limit}&after=${after}`);
+      const page = (body as { keys: { id: string }[] }).keys.map(({ id }) => id);
+      ids.push(...page);
+      if (page.length < limit) return ids;
+      after = page[page.length - 1];
+    }
   }
 }
