@@ -34,6 +34,11 @@ export interface Item {
   readonly keep?: Keep;
   /** At most 64 KiB of JSON. Default `{}`. */
   readonly metadata?: MetadataInput;
+  /**
+   * From this moment on, a Date or milliseconds since 1970, the item is hidden from every call, by the clock of each process; the
+   * next compaction of its segment removes it. Default: never.
+   */
+  readonly expiresAt?: Date | number | undefined;
 }
 
 export type ItemField = "vector" | "decoded" | "contents" | "metadata";
@@ -51,8 +56,17 @@ interface Fields {
   /** What the index's codes say of the vector: `vector` itself if the index keeps it whole, else an approximation. */
   readonly decoded: Float32Array;
   readonly contents: string;
+  /** `expiresAt` comes with them, if the item has one. */
   readonly metadata: Metadata;
 }
+
+/** What comes with metadata. */
+interface Expiry {
+  /** Of items that expire. */
+  readonly expiresAt?: Date;
+}
+
+type ExpiryIf<F> = "metadata" extends F ? Expiry : unknown;
 
 /** Every item has these; contents may be missing. */
 type Certain = "distance" | "vector" | "decoded" | "metadata";
@@ -60,8 +74,9 @@ type Certain = "distance" | "vector" | "decoded" | "metadata";
 /** `id` and the named fields; all fields, each perhaps missing, if the list of names is known at run time only. */
 type Included<I extends readonly MatchField[], All extends MatchField> = I extends unknown
   ? number extends I["length"]
-    ? { readonly id: string } & Partial<Pick<Fields, All>>
-    : { readonly id: string } & Pick<Fields, I[number] & Certain> &
+    ? { readonly id: string } & Expiry & Partial<Pick<Fields, All>>
+    : { readonly id: string } & ExpiryIf<I[number]> &
+        Pick<Fields, I[number] & Certain> &
         Partial<Pick<Fields, Exclude<I[number], Certain>>>
   : never;
 
@@ -90,7 +105,8 @@ export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> =
   readonly id: string;
   /** Larger is better: the BM25 score, or the fused one of a query by words and by meaning. */
   readonly score: number;
-} & Pick<Fields, I[number] & Exclude<Certain, "distance">> &
+} & ExpiryIf<I[number]> &
+  Pick<Fields, I[number] & Exclude<Certain, "distance">> &
   Pick<WordFields, I[number] & "scores"> &
   Partial<Pick<Fields, I[number] & ("distance" | "contents")>> &
   Partial<Pick<WordFields, I[number] & "highlights">>;

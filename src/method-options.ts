@@ -141,6 +141,7 @@ export const itemFields = optionNames<Item>("item", {
   contents: true,
   keep: true,
   metadata: true,
+  expiresAt: true,
 });
 
 export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {

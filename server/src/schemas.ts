@@ -74,7 +74,12 @@ const item = closed({
     "What is stored as contents in place of an image: `true` the image as a `data:` URL, or a text. Default: nothing.",
   ),
   metadata: optional(metadata),
+  expires_at: optional(
+    Type.String({ maxLength: 40 }),
+    "From this time on, ISO 8601 with a zone, the item is hidden; compaction removes it. Default: never.",
+  ),
 });
+export const expiresAt = Type.Optional(Type.String({ description: "With metadata, of items that expire." }));
 
 export const match = Type.Object({
   id: Type.String(),
@@ -82,6 +87,7 @@ export const match = Type.Object({
   score: Type.Optional(Type.Number({ description: "Of `rerank` and `query_text`: larger is better." })),
   ...wordResults,
   metadata: Type.Optional(metadata),
+  expires_at: expiresAt,
 });
 
 export const createIndex = post("indexes", "Creates an encrypted index.", done, {

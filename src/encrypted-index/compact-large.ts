@@ -32,7 +32,7 @@ async function mergeLarge(
   if (refs.length === 0) return null;
   index.rewriting.reserve(refs);
   const names = new Set(refs.map(({ name }) => name));
-  const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
+  const segments = snapshot.stored.filter(({ ref }) => names.has(ref.name));
   const isGrouped = manifest.model !== undefined && refs.every((ref) => !isForeign(ref, manifest));
   const order = isGrouped ? "by list" : "by segment";
   const merged = await merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments, order }, { signal });

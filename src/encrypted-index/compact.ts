@@ -103,7 +103,7 @@ export function regroup(
   snapshot: Snapshot,
   options: MergeOptions,
 ): Promise<Manifest | null> {
-  const segments = snapshot.segments.filter(({ ref }) => isForeign(ref, snapshot.manifest));
+  const segments = snapshot.stored.filter(({ ref }) => isForeign(ref, snapshot.manifest));
   index.rewriting.reserve(segments.map(({ ref }) => ref));
   return merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments }, options);
 }
@@ -115,7 +115,7 @@ async function mergeDue(
 ): Promise<Manifest | null> {
   const names = new Set(due(index, snapshot.manifest, fanIn).map(({ name }) => name));
   if (names.size === 0) return null;
-  const segments = snapshot.segments.filter(({ ref }) => names.has(ref.name));
+  const segments = snapshot.stored.filter(({ ref }) => names.has(ref.name));
   const merged = await merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, { signal });
   if (merged !== null) noteCommit(index, snapshot.manifest, merged);
   return merged;
@@ -123,7 +123,7 @@ async function mergeDue(
 
 /** Of all segments of a snapshot, by the lists of its model. */
 export function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
-  const { segments, model, manifest } = snapshot;
+  const { stored: segments, model, manifest } = snapshot;
   const target = { model, name: manifest.model?.name };
   return { snapshot, segments, target, order: "by segment", segmentBytes };
 }

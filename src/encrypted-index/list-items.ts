@@ -147,7 +147,7 @@ async function positionOf(
   id: string,
   order: readonly OrderField[],
 ): Promise<OrderPosition> {
-  const [ref] = await snapshot.find(await fingerprintsOf(index, new Set([id])));
+  const [ref] = await snapshot.findStored(await fingerprintsOf(index, new Set([id])));
   if (ref === null) throw invalid("cursor: expected the cursor of the page before, got another text");
   const [{ metadata }] = await readItems([ref], new Set(["metadata"]), {});
   return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };

@@ -88,7 +88,7 @@ export function openIndex(
   const log = new ManifestLog(configStore, identity, clock, history, onDropped);
   const indexCache = new IndexCache(cache);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
-  const snapshots = new Snapshots(log, objects, maxStalenessMs);
+  const snapshots = new Snapshots(log, objects, clock, maxStalenessMs);
   const dropped = new DroppedObjects(indexStore, (name) => snapshots.isInUse(name), resources);
   return {
     indexName,

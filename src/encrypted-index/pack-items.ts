@@ -147,9 +147,23 @@ function packRow(item: Item, i: number, keys: Pick<LastingKeys, "id">): Row {
   const json = metadataJson(item.metadata ?? {}, `items[${i}].metadata`);
   return {
     fingerprint: fingerprint(keys.id, item.id),
-    record: encodeRecord(item.id, json),
+    record: encodeRecord({
+      id: item.id,
+      metadataJson: json,
+      expiresAt: expiryOf(item.expiresAt, `items[${i}].expiresAt`),
+    }),
     contents: packText(item, i),
   };
+}
+
+/** In milliseconds since 1970. */
+function expiryOf(expiresAt: unknown, where: string): number | undefined {
+  if (expiresAt === undefined || expiresAt === null) return undefined;
+  const time = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt;
+  // A date holds whole milliseconds, so many at most.
+  if (typeof time === "number" && !Number.isNaN(new Date(time).getTime())) return Math.trunc(time);
+  const received = expiresAt instanceof Date ? "an invalid one" : typeName(expiresAt);
+  throw invalid(`${where}: expected a Date or milliseconds since 1970, got ${received}`);
 }
 
 function metadataJson(metadata: Metadata, where: string): string {

@@ -46,7 +46,7 @@ export async function rewrite(
       }
     });
   try {
-    const isOldest = segments.every((segment, i) => segment === snapshot.segments[i]);
+    const isOldest = segments.every((segment, i) => segment === snapshot.stored[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();

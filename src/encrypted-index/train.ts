@@ -79,7 +79,7 @@ async function trainOn(
   const target = { model, name: modelRef.name };
   const plan = {
     snapshot,
-    segments: snapshot.segments,
+    segments: snapshot.stored,
     target,
     order: "by segment",
     segmentBytes,

@@ -6,7 +6,7 @@ import type { StoredSegment } from "../commit/replace-segments.js";
 import type { CompiledFilter } from "../filter.js";
 import type { OpenSegment, RowRef, Snapshot } from "../search/snapshot.js";
 import { addRow, countRows, noRows } from "../segment/row-bits.js";
-import { encodeRecord, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
+import { encodeRecord, recordExpiry, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import type { UpdateResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { planFor } from "./compact.js";
@@ -110,5 +110,5 @@ function reviseRecord(record: Uint8Array, { metadata, unset, replace }: CheckedC
       `metadata: expected at most ${metadataBytesMax} bytes of JSON in an item, got ${bytes} after the change`,
     );
   }
-  return encodeRecord(recordId(record), json);
+  return encodeRecord({ id: recordId(record), metadataJson: json, expiresAt: recordExpiry(record) });
 }

@@ -7,7 +7,7 @@ import type { Metric } from "../engine/config.js";
 import type { CompiledFilter } from "../filter.js";
 import { forEachItem } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
-import { decodeContents, recordMetadataJson } from "../segment/row.js";
+import { decodeContents, recordExpiry, recordMetadataJson } from "../segment/row.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
@@ -124,6 +124,7 @@ function isEqual(
   metric: Metric,
 ): boolean {
   const contents = row.contents === null ? undefined : decodeContents(row.contents);
+  if (stored.expiresAt?.getTime() !== recordExpiry(row.record)) return false;
   if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
   if (vector === undefined) return true;
   const kept = stored.vector;

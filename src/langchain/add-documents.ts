@@ -28,6 +28,8 @@ export interface AddOptions {
    * at once, which must fit into memory. So a changed source replaces its old chunks.
    */
   readonly deleteFilter?: Filter | undefined;
+  /** From this moment on, a Date or milliseconds since 1970, the documents are hidden. Default: never. */
+  readonly expiresAt?: Date | number | undefined;
   /** Documents that are stored already with equal text, metadata and vector are not stored again. Default false. */
   readonly skipUnchanged?: boolean;
 }
@@ -38,6 +40,7 @@ const addOptions = optionNames<AddOptions>("addDocuments", {
   signal: true,
   deleteFilter: true,
   skipUnchanged: true,
+  expiresAt: true,
 });
 
 /** A batch ends with the document that reaches one of these. */
@@ -55,7 +58,7 @@ export async function addInBatches(
   options: AddOptions = {},
 ): Promise<string[]> {
   checkOptions(options, addOptions);
-  const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false } = options;
+  const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt } = options;
   const replaces = (deleteFilter ?? undefined) !== undefined;
   const ids = chooseIds(documents, ownIds);
   signal?.throwIfAborted();
@@ -66,7 +69,7 @@ export async function addInBatches(
     const vectors = await unlessAborted(embedding.vectors, signal);
     // One batch ahead: a model on a thread computes while this one is stored.
     embedding = embedBatch(documents, end, vectorsOf);
-    const items = toItems(vectors, batch, ids.slice(start, end));
+    const items = toItems(vectors, batch, ids.slice(start, end)).map((item) => ({ ...item, expiresAt }));
     start = end;
     if (replaces) {
       for (const item of items) held.push(item);

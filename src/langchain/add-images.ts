@@ -25,6 +25,7 @@ const addImagesOptions = optionNames<AddImagesOptions>("addImages", {
   ids: true,
   metadatas: true,
   keep: true,
+  expiresAt: true,
   onProgress: true,
   signal: true,
 });
@@ -40,7 +41,7 @@ export async function addImages(
   options: AddImagesOptions = {},
 ): Promise<string[]> {
   checkOptions(options, addImagesOptions);
-  const { metadatas = {}, keep = false, onProgress, signal } = options;
+  const { metadatas = {}, keep = false, expiresAt, onProgress, signal } = options;
   const ids = options.ids ?? images.map(() => randomUUID());
   for (const [name, list] of Object.entries({ ids, metadatas, keep })) {
     if (Array.isArray(list) && list.length !== images.length) {
@@ -58,6 +59,7 @@ export async function addImages(
         vector,
         contents,
         metadata: Array.isArray(metadatas) ? (metadatas as object[])[i] : metadatas,
+        expiresAt,
       });
     }
     await index.upsert(items, { signal });

@@ -1,9 +1,8 @@
 /** Segments and models of an index, opened once and kept while the newest snapshot needs them. */
 
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
-import { headerBytes, openObject, type ParentKeys } from "../crypto/sealed-object.js";
+import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { codecToRead } from "../engine/choose-codec.js";
-import type { IndexConfig } from "../engine/config.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { memoize } from "../memoize.js";
@@ -11,14 +10,9 @@ import type { IndexCache } from "../segment/index-cache.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { findExpired, tombstoneSegment } from "./expired-items.js";
+import type { ObjectOwner } from "./object-owner.js";
 import { Snapshot } from "./snapshot.js";
-
-/** Whose objects these are, and how their rows are encoded. */
-export interface ObjectOwner {
-  readonly indexId: Uint8Array;
-  readonly keys: { readonly data: ParentKeys };
-  readonly config: IndexConfig;
-}
 
 /** A segment that is open for some snapshots. */
 interface SharedReader {
@@ -41,8 +35,11 @@ export class OpenObjects {
     this.#cache = cache;
   }
 
-  /** Opens what a manifest names. To be released once a newer snapshot has taken its place. */
-  async open(manifest: Manifest): Promise<Snapshot> {
+  /**
+   * Opens what a manifest names, without what has expired by `now`, in milliseconds since 1970. To be released once a newer
+   * snapshot has taken its place.
+   */
+  async open(manifest: Manifest, now: number): Promise<Snapshot> {
     const models = new Map(modelRefs(manifest).map((ref) => [ref.name, ref]));
     const model = manifest.model && this.model(manifest.model);
     model?.catch(() => undefined);
@@ -53,12 +50,34 @@ export class OpenObjects {
       const readers = await Promise.all(used.map(({ reader }) => reader));
       const segments = readers.map((reader, i) => ({ ref: manifest.segments[i], reader }));
       const snapshot = new Snapshot(manifest, segments, await model, this.#cache);
+      if (readers.some(({ footer }) => footer.expiries.length > 0)) {
+        return await this.#withoutExpired(snapshot, used, now);
+      }
       this.#usedBy.set(snapshot, used);
       return snapshot;
     } catch (error) {
       this.#release(used);
       throw error;
     }
+  }
+
+  async #withoutExpired(all: Snapshot, used: SharedReader[], now: number): Promise<Snapshot> {
+    const { manifest, stored, model } = all;
+    const expired = await findExpired(all, now).finally(() => all.cache.close());
+    const deleted = [...expired.items.values()].flat();
+    const hiding = [];
+    if (deleted.length > 0) {
+      const { dimension } = stored[0].reader.footer;
+      hiding.push(await tombstoneSegment(this.#owner, manifest, deleted, dimension, this.#cache));
+    }
+    const snapshot = new Snapshot(manifest, [...stored, ...hiding], model, this.#cache, expired);
+    const own = hiding.map(({ ref: { name }, reader }) => ({
+      name,
+      reader: Promise.resolve(reader),
+      uses: 1,
+    }));
+    this.#usedBy.set(snapshot, [...used, ...own]);
+    return snapshot;
   }
 
   /** Keeps nothing more for a snapshot: what only it needs stays in memory no longer than calls that still read it. */

@@ -1,6 +1,12 @@
 /** Fields of rows, read from their segments. */
 
-import { decodeContents, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
+import {
+  decodeContents,
+  recordExpiry,
+  recordId,
+  recordMetadata,
+  recordMetadataJson,
+} from "../segment/row.js";
 import { blockOfRow, type RowBlock } from "../segment/footer.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
@@ -159,5 +165,7 @@ function toItem(
   if (contents) item.contents = decodeContents(contents);
   if (include.has("metadata") && rawMetadata) item.metadataJson = recordMetadataJson(record);
   else if (include.has("metadata")) item.metadata = recordMetadata(record);
+  const expiry = include.has("metadata") ? recordExpiry(record) : undefined;
+  if (expiry !== undefined) item.expiresAt = new Date(expiry);
   return item;
 }

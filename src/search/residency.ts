@@ -13,8 +13,9 @@ const tableKey = namedKey<ListBlockTable>("list block table");
 export class Residency {
   readonly #cache: IndexCache;
   readonly #group: CacheGroup;
-  /** The version of the snapshot whose table was put into the cache last. */
+  /** Of the snapshot whose table was put into the cache last. */
   #version = 0;
+  #asOf = 0;
 
   constructor(cache: IndexCache) {
     this.#cache = cache;
@@ -27,13 +28,14 @@ export class Residency {
    * has no room.
    */
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
-    const { model, manifest } = snapshot;
-    if (model === undefined || isCodedModel(model) || manifest.version < this.#version) return undefined;
-    if (this.#version !== manifest.version || this.#group.peek(tableKey) === undefined) {
+    const { model, manifest, expired } = snapshot;
+    if (model === undefined || isCodedModel(model) || this.#isOlder(snapshot)) return undefined;
+    if (!this.#isOf(snapshot) || this.#group.peek(tableKey) === undefined) {
       const { firsts, all, rowsMax } = snapshot.listBlocks;
       const newer = all.map((listBlock) => listBlock.newerSegments);
       this.#group.put(tableKey, new ListBlockTable(firsts, newer, rowsMax));
       this.#version = manifest.version;
+      this.#asOf = expired.asOf;
     }
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
@@ -43,8 +45,18 @@ export class Residency {
   /** Records the addresses of these blocks of a snapshot, which are in memory now, if there is a table. Evicts nothing. */
   recordAddresses(snapshot: Snapshot, blocks: readonly ListBlock[], codes: readonly OpenCodes[]): void {
     const table = this.#group.peek(tableKey);
-    if (table === undefined || this.#version !== snapshot.manifest.version) return;
+    if (table === undefined || !this.#isOf(snapshot)) return;
     blocks.forEach(({ number }, i) => table.put(number, codes[i].codes.address, this.#cache.epoch));
+  }
+
+  /** Whether the table is that of a snapshot. */
+  #isOf({ manifest, expired }: Snapshot): boolean {
+    return this.#version === manifest.version && this.#asOf === expired.asOf;
+  }
+
+  #isOlder({ manifest, expired }: Snapshot): boolean {
+    const { version } = manifest;
+    return version < this.#version || (version === this.#version && expired.asOf < this.#asOf);
   }
 
   /** Counts a use of the table's blocks, see `IndexCache.tick`. */

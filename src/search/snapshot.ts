@@ -42,6 +42,18 @@ interface ListBlocks {
   readonly rowsMax: number;
 }
 
+/** What has expired of a snapshot. */
+export interface Expired {
+  /** Fingerprints of items that would be live, by the segment that has them. */
+  readonly items: ReadonlyMap<OpenSegment, readonly Uint8Array[]>;
+  /** When the next row expires, in milliseconds since 1970; Infinity: none is left. */
+  readonly next: number;
+  /** When this was so; 0 if nothing ever expires. Snapshots of one manifest differ in it. */
+  readonly asOf: number;
+}
+
+const nothingExpires: Expired = { items: new Map(), next: Infinity, asOf: 0 };
+
 /** What a list block takes in memory, in bytes. */
 const listBlockBytes = 96;
 
@@ -70,8 +82,12 @@ const soughtTogether = 1000;
 
 export class Snapshot {
   readonly manifest: Manifest;
-  /** Ascending by sequence. */
+  /** Ascending by sequence. The last one may hide what has expired, see expired-items.ts. */
   readonly segments: readonly OpenSegment[];
+  /** Those that the manifest names. */
+  readonly stored: readonly OpenSegment[];
+  /** What has expired, and when the next row does. */
+  readonly expired: Expired;
   /** Undefined: untrained. */
   readonly model: Model | undefined;
   /** How many rows there are per row that there was when the index was trained; rows that newer ones shadow are counted in. */
@@ -90,9 +106,12 @@ export class Snapshot {
     segments: readonly OpenSegment[],
     model: Model | undefined,
     cache: IndexCache,
+    expired: Expired = nothingExpires,
   ) {
     this.manifest = manifest;
     this.segments = segments;
+    this.stored = segments.slice(0, manifest.segments.length);
+    this.expired = expired;
     this.model = model;
     this.growth = manifest.model === undefined ? 1 : Math.max(1, rowsAtMost(manifest)) / manifest.model.items;
     this.cache = cache.groupOf(this);
@@ -165,17 +184,14 @@ export class Snapshot {
     return this.segments.filter(({ ref }) => ref.sequence > sequence);
   }
 
-  /** Where the items with these fingerprints are, newest version; null for unknown or deleted ones. */
-  async find(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
-    const refs: (RowRef | null)[] = [];
-    for await (const { sought, rows } of findIn(this.segments, fingerprints)) {
-      for (let i = 0; i < sought; i++) {
-        const newest = rows.findLastIndex((found) => found[i] !== -1);
-        const isLive = newest !== -1 && rows[newest][i] !== tombstone;
-        refs.push(isLive ? { segment: this.segments[newest], row: rows[newest][i] } : null);
-      }
-    }
-    return refs;
+  /** Where the items with these fingerprints are, newest version; null for unknown, deleted or expired ones. */
+  find(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
+    return newestOf(this.segments, fingerprints);
+  }
+
+  /** As `find`, with those that have expired. */
+  findStored(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
+    return newestOf(this.stored, fingerprints);
   }
 
   /** How many items there are. Reads the id tables; the result is kept. */
@@ -205,6 +221,22 @@ export class Snapshot {
       release();
     }
   }
+}
+
+/** Where the newest versions of these items are in the segments. */
+async function newestOf(
+  segments: readonly OpenSegment[],
+  fingerprints: readonly Uint8Array[],
+): Promise<(RowRef | null)[]> {
+  const refs: (RowRef | null)[] = [];
+  for await (const { sought, rows } of findIn(segments, fingerprints)) {
+    for (let i = 0; i < sought; i++) {
+      const newest = rows.findLastIndex((found) => found[i] !== -1);
+      const isLive = newest !== -1 && rows[newest][i] !== tombstone;
+      refs.push(isLive ? { segment: segments[newest], row: rows[newest][i] } : null);
+    }
+  }
+  return refs;
 }
 
 /** What each of the segments has for the items with these fingerprints, see `SegmentReader.find`, some items at a time. */

@@ -1,6 +1,7 @@
 /** An index as of now, opened: follows the log of manifests and keeps the newest snapshot. */
 
 import { type Manifest, modelRefs, namedObjects } from "../commit/manifest.js";
+import type { Clock } from "../commit/clock.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
@@ -16,6 +17,7 @@ export interface HeldSnapshot {
 export class Snapshots {
   readonly #log: ManifestLog;
   readonly #objects: OpenObjects;
+  readonly #clock: Clock;
   readonly #maxStalenessMs: number;
   readonly #opening = new Map<number, Promise<Snapshot>>();
   #newest: Snapshot | undefined;
@@ -25,9 +27,10 @@ export class Snapshots {
   #named: Manifest | undefined;
 
   /** `maxStalenessMs`: how old what `read` works on may be. */
-  constructor(log: ManifestLog, objects: OpenObjects, maxStalenessMs: number) {
+  constructor(log: ManifestLog, objects: OpenObjects, clock: Clock, maxStalenessMs: number) {
     this.#log = log;
     this.#objects = objects;
+    this.#clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
   }
 
@@ -67,7 +70,7 @@ export class Snapshots {
     for (;;) {
       const held = manifest ?? (await this.#log.newest(this.#maxStalenessMs));
       try {
-        const snapshot = await this.#objects.open(held);
+        const snapshot = await this.#objects.open(held, this.#clock.wall());
         snapshot.uses++;
         this.#used.add(snapshot);
         const release = () => {
@@ -129,8 +132,14 @@ export class Snapshots {
 
   async #at(manifest: Manifest): Promise<Snapshot> {
     const { version } = manifest;
-    if (this.#newest?.manifest.version === version) return this.#newest;
-    const opening = this.#opening.get(version) ?? this.#open(manifest);
+    const newest = this.#newest;
+    if (newest?.manifest.version === version && this.#isCurrent(newest)) return newest;
+    const begun = this.#opening.get(version);
+    if (begun !== undefined) {
+      const snapshot = await begun;
+      if (this.#isCurrent(snapshot)) return snapshot;
+    }
+    const opening = this.#open(manifest);
     this.#opening.set(version, opening);
     try {
       return await opening;
@@ -139,8 +148,13 @@ export class Snapshots {
     }
   }
 
+  /** Whether nothing of a snapshot has expired since it was opened. */
+  #isCurrent({ expired }: Snapshot): boolean {
+    return expired.next === Infinity || expired.next > this.#clock.wall();
+  }
+
   async #open(manifest: Manifest): Promise<Snapshot> {
-    const snapshot = await this.#objects.open(manifest);
+    const snapshot = await this.#objects.open(manifest, this.#clock.wall());
     const newest = this.#newest;
     if (newest !== undefined && newest.manifest.version > manifest.version) {
       // Another call got further in the meantime.

@@ -1,14 +1,15 @@
 /**
  * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, records, contents, lengths, postings, dictionary, sorted ids, columns, id
- * table, footer. Offsets and block numbers are therefore sums and not stored.
+ * Blocks follow one another in the object: codes, records, contents, lengths, postings, dictionary, sorted ids, columns,
+ * expiries, id table, footer. Offsets and block numbers are therefore sums and not stored.
  */
 
 import { SealdexError } from "../errors.js";
 import type { KeyOf } from "./cache-group.js";
 import type { IdPage, OpenCodes } from "./opened-blocks.js";
 import type { ColumnPage } from "./column-page.js";
+import type { ExpiryPage } from "./expiries.js";
 import type { Page } from "./page.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-dictionary.js";
@@ -56,6 +57,12 @@ export interface IdBlock extends Block, KeyOf<IdPage> {
   readonly firstWord: number;
 }
 
+/** Rows that expire, in the order of their times, the first at `firstTime`. */
+export interface ExpiryBlock extends Block, KeyOf<ExpiryPage> {
+  /** Milliseconds since 1970. */
+  readonly firstTime: number;
+}
+
 export interface Footer {
   readonly dimension: number;
   readonly rows: number;
@@ -69,6 +76,7 @@ export interface Footer {
   readonly dictionary: readonly TermBlock[];
   readonly sortedIds: readonly SortedIdBlock[];
   readonly columns: readonly ColumnBlock[];
+  readonly expiries: readonly ExpiryBlock[];
   readonly ids: readonly IdBlock[];
 }
 
@@ -101,6 +109,7 @@ export interface FooterDraft {
   readonly terms: TermsDraft | undefined;
   readonly sortedIds: readonly Unplaced<SortedIdBlock>[];
   readonly columns: readonly Unplaced<ColumnBlock>[];
+  readonly expiries: readonly Unplaced<ExpiryBlock>[];
   readonly ids: readonly Unplaced<IdBlock>[];
 }
 
@@ -113,11 +122,12 @@ export interface TermsDraft extends TextSums {
 const headWords = 9;
 
 export function encodeFooter(draft: FooterDraft): Uint8Array {
-  const { dimension, rows, codes, records, contents, terms, sortedIds, columns, ids } = draft;
+  const { dimension, rows, codes, records, contents, terms, sortedIds, columns, expiries, ids } = draft;
   const texts = {
     paths: columns.map((block) => block.paths),
     firstIds: sortedIds.map((block) => block.firstId),
     ...(terms && { terms: termsText(terms) }),
+    ...(expiries.length > 0 && { expiries: expiries.map(({ length, firstTime }) => [length, firstTime]) }),
   };
   const tail = Buffer.from(JSON.stringify(texts), "utf8");
   const sections = [codes, records, contents, sortedIds, columns, ids];
@@ -151,7 +161,12 @@ export function decodeFooter(bytes: Uint8Array): Footer {
   );
   const wordCount = headWords + 5 * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
   if (bytes.length !== 4 * wordCount + tailLength) throw misfit();
-  const { paths, firstIds, terms } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
+  const {
+    paths,
+    firstIds,
+    terms,
+    expiries = [],
+  } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
   let number = 0;
   let offset = headerBytes;
   const place = (length = word()): Block => {
@@ -181,6 +196,7 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     dictionary: (terms?.dictionary ?? []).map(([length, firstTerm]) => ({ ...place(length), firstTerm })),
     sortedIds: Array.from({ length: sorted }, sortedIdBlock),
     columns: Array.from({ length: columns }, columnBlock),
+    expiries: expiries.map(([length, firstTime]) => ({ ...place(length), firstTime })),
     ids: Array.from({ length: ids }, idBlock),
   };
 }
@@ -199,6 +215,8 @@ interface Texts {
   readonly paths: readonly (readonly (string | null)[])[];
   readonly firstIds: readonly string[];
   readonly terms?: TermsText;
+  /** Sealed length, first time. */
+  readonly expiries?: readonly (readonly [number, number])[];
 }
 
 function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }: TermsDraft): TermsText {
@@ -221,19 +239,25 @@ function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
     // Without the cause, whose message quotes the text.
     throw misfit();
   }
-  const { paths, firstIds, terms } = (texts ?? {}) as {
-    paths?: unknown;
-    firstIds?: unknown;
-    terms?: unknown;
-  };
+  const { paths, firstIds, terms, expiries } = (texts ?? {}) as Readonly<Record<string, unknown>>;
   const isText = (id: unknown): id is string => typeof id === "string";
   const isPath = (path: unknown): path is string | null => path === null || isText(path);
   const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
   if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
   if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
-  if (terms === undefined) return { paths, firstIds };
-  if (!isTermsText(terms)) throw misfit();
-  return { paths, firstIds, terms };
+  if (terms !== undefined && !isTermsText(terms)) throw misfit();
+  if (expiries !== undefined && !isExpiriesText(expiries)) throw misfit();
+  return { paths, firstIds, ...(terms && { terms }), ...(expiries && { expiries }) };
+}
+
+function isExpiriesText(expiries: unknown): expiries is (readonly [number, number])[] {
+  const isBlock = (block: unknown) =>
+    Array.isArray(block) && block.length === 2 && isCount(block[0]) && Number.isFinite(block[1]);
+  return Array.isArray(expiries) && expiries.every(isBlock);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function isTermsText(terms: unknown): terms is TermsText {
@@ -241,7 +265,6 @@ function isTermsText(terms: unknown): terms is TermsText {
     string,
     unknown
   >;
-  const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   const isBlock = (block: unknown): block is unknown[] => Array.isArray(block);
   return (
     [texts, length, lengthBytes].every(isCount) &&
@@ -260,8 +283,8 @@ function misfit(): SealdexError {
 
 /** What a footer takes in memory, in bytes: each block is an object of a few numbers. */
 export function footerBytes(footer: Footer): number {
-  const { codes, records, contents, lengths, postings, dictionary, columns, ids } = footer;
-  const sections = [codes, records, contents, lengths, postings, dictionary, columns, ids];
+  const { codes, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
+  const sections = [codes, records, contents, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths);

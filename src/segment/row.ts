@@ -19,19 +19,48 @@ export interface Row {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** u16 length of the id, the id, the metadata as JSON text. */
-export function encodeRecord(id: string, metadataJson: string): Uint8Array {
+/** Of the u16 before the id: the item expires. */
+const expires = 0x8000;
+const idLengthMax = 0x7fff;
+const timeBytes = 8;
+
+/** What a record holds. */
+export interface RecordFields {
+  readonly id: string;
+  readonly metadataJson: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** u16 length of the id, the id, the expiry as f64 if there is one, the metadata as JSON text. */
+export function encodeRecord({ id, metadataJson, expiresAt }: RecordFields): Uint8Array {
   const idBytes = Buffer.byteLength(id, "utf8");
-  const record = Buffer.allocUnsafe(2 + idBytes + Buffer.byteLength(metadataJson, "utf8"));
-  record.writeUInt16LE(idBytes);
+  const hasTime = expiresAt !== undefined;
+  const metadataAt = 2 + idBytes + (hasTime ? timeBytes : 0);
+  const record = Buffer.allocUnsafe(metadataAt + Buffer.byteLength(metadataJson, "utf8"));
+  record.writeUInt16LE(idBytes + (hasTime ? expires : 0));
   record.write(id, 2, "utf8");
-  record.write(metadataJson, 2 + idBytes, "utf8");
+  if (hasTime) record.writeDoubleLE(expiresAt, 2 + idBytes);
+  record.write(metadataJson, metadataAt, "utf8");
   return record;
 }
 
 export function recordId(record: Uint8Array): string {
-  const length = record[0] | (record[1] << 8);
-  return utf8.decode(record.subarray(2, 2 + length));
+  return utf8.decode(record.subarray(2, idEnd(record)));
+}
+
+/** When the item expires, in milliseconds since 1970; undefined: never. */
+export function recordExpiry(record: Uint8Array): number | undefined {
+  if (!hasExpiry(record)) return undefined;
+  return new DataView(record.buffer, record.byteOffset + idEnd(record), timeBytes).getFloat64(0, true);
+}
+
+function hasExpiry(record: Uint8Array): boolean {
+  return (record[1] & (expires >>> 8)) !== 0;
+}
+
+function idEnd(record: Uint8Array): number {
+  return 2 + ((record[0] | (record[1] << 8)) & idLengthMax);
 }
 
 /** A fresh object on every call. */
@@ -40,8 +69,7 @@ export function recordMetadata(record: Uint8Array): Metadata {
 }
 
 export function recordMetadataJson(record: Uint8Array): string {
-  const length = record[0] | (record[1] << 8);
-  return utf8.decode(record.subarray(2 + length));
+  return utf8.decode(record.subarray(idEnd(record) + (hasExpiry(record) ? timeBytes : 0)));
 }
 
 export function decodeContents(contents: Uint8Array): string {

@@ -7,6 +7,7 @@ import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
 import { type FooterDraft, encodeFooter } from "./footer.js";
+import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
@@ -125,6 +126,13 @@ export function* writeSegment(
   );
 
   yield;
+  const expiries: FooterDraft["expiries"][number][] = [];
+  for (const { plaintext, firstTime } of yield* encodeExpiries(rows)) {
+    expiries.push({ length: parts.seal(plaintext), firstTime });
+    yield* parts.pauseIfDue();
+  }
+
+  yield;
   const fingerprints = rows.map((row) => row.fingerprint);
   const entries = yield* buildEntries(fingerprints, batch.deleted);
   yield;
@@ -146,6 +154,7 @@ export function* writeSegment(
     terms,
     sortedIds,
     columns,
+    expiries,
     ids,
   });
   const footerLength = parts.seal(footer);

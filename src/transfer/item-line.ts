@@ -1,7 +1,7 @@
-/** An item as a line of JSON: `{"id","vector","contents","metadata"}`, its vector as base64 of float32 or as numbers. */
+/** An item as a line of JSON: `{"id","vector","contents","metadata","expiresAt"}`, its vector as base64 of float32 or as numbers. */
 
 import { invalid, typeName } from "../check-input.js";
-import { encodeVector } from "../wire/values.js";
+import { decodeTime, encodeVector } from "../wire/values.js";
 import type { Item, RawMetadata, StoredItem } from "../vector-index.js";
 
 /** How vectors are written: base64 of little-endian float32, numbers that read back as the same float32, or not at all. */
@@ -9,12 +9,13 @@ export type VectorForm = "base64" | "numbers" | "none";
 
 /** The line, with its end. */
 export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): string {
-  const { id, vector, contents, metadataJson } = item;
+  const { id, vector, contents, metadataJson, expiresAt } = item;
   const fields = [
     `"id":${JSON.stringify(id)}`,
     ...(vector === undefined || form === "none" ? [] : [`"vector":${vectorText(vector, form)}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+    ...(expiresAt === undefined ? [] : [`"expiresAt":${JSON.stringify(expiresAt)}`]),
   ];
   return `{${fields.join(",")}}\n`;
 }
@@ -31,8 +32,17 @@ export function decodeLine(line: string, where: string): Item {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
   }
-  const item = value as Item & { readonly vector?: unknown };
-  return typeof item.vector === "string" ? { ...item, vector: decodeBase64(item.vector, where) } : item;
+  const { vector, expiresAt, ...item } = value as Item & {
+    readonly vector?: unknown;
+    readonly expiresAt?: unknown;
+  };
+  return {
+    ...item,
+    ...(vector !== undefined && {
+      vector: typeof vector === "string" ? decodeBase64(vector, where) : vector,
+    }),
+    ...(expiresAt !== undefined && { expiresAt: decodeTime(expiresAt, `${where}.expiresAt`) }),
+  };
 }
 
 function vectorText(vector: Float32Array, form: "base64" | "numbers"): string {

@@ -1,4 +1,4 @@
-/** Items on their way into an index. None of their fields has two words. */
+/** Items on their way into an index. */
 
 import { losslessJson } from "../check-input.js";
 import { JsonText } from "../json-text.js";
@@ -8,7 +8,7 @@ import type { Item, Metadata } from "../vector-index.js";
 import type { Keep } from "../embedding/image.js";
 import type { Maybe } from "./address.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
-import { decodeVector, encodeVector } from "./values.js";
+import { decodeTime, decodeVector, encodeTime, encodeVector } from "./values.js";
 
 export interface ItemBody {
   readonly id: string;
@@ -16,12 +16,14 @@ export interface ItemBody {
   readonly contents?: Maybe<ContentsBody>;
   readonly keep?: Maybe<Keep>;
   readonly metadata?: Maybe<Metadata>;
+  /** ISO 8601. */
+  readonly expires_at?: Maybe<string>;
 }
 
 /** `where`: the item's place, for messages. */
 export function encodeItem(item: Item, where: string): ItemBody {
   checkOptions(item, itemFields, where);
-  const { id, vector, contents, keep, metadata } = item;
+  const { id, vector, contents, keep, metadata, expiresAt } = item;
   losslessJson(metadata, `${where}.metadata`);
   return {
     id,
@@ -29,17 +31,24 @@ export function encodeItem(item: Item, where: string): ItemBody {
     contents: encodeContents(contents, `${where}.contents`),
     keep,
     metadata,
+    expires_at: encodeTime(expiresAt, `${where}.expiresAt`),
   };
 }
 
 /** Metadata are held as `JsonText`. */
-export function decodeItem({ id, vector, contents, keep, metadata }: ItemBody, where: string): Item {
+export function decodeItem(
+  { id, vector, contents, keep, metadata, expires_at }: ItemBody,
+  where: string,
+): Item {
   return {
     id,
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
     contents: decodeContents(contents),
     keep: keep ?? undefined,
     metadata: metadata ? new JsonText(metadata, `${where}.metadata`) : undefined,
+    ...((expires_at ?? undefined) !== undefined && {
+      expiresAt: decodeTime(expires_at, `${where}.expires_at`),
+    }),
   };
 }
 

@@ -79,6 +79,7 @@ function matchText({
   scores,
   highlights,
   metadataJson,
+  expiresAt,
 }: Match & RawMetadata & Partial<RankedMatch> & WordFields): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
@@ -87,6 +88,7 @@ function matchText({
     ...(scores === undefined ? [] : [`"scores":${JSON.stringify(scores)}`]),
     ...(highlights === undefined ? [] : [`"highlights":${JSON.stringify(highlights)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+    ...(expiresAt === undefined ? [] : [`"expires_at":${JSON.stringify(expiresAt)}`]),
   ];
   return [`{${fields.join(",")}}`];
 }
@@ -97,6 +99,7 @@ function itemText({
   decoded,
   contents,
   metadataJson,
+  expiresAt,
 }: StoredItem & RawMetadata): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
@@ -104,6 +107,7 @@ function itemText({
     ...(decoded === undefined ? [] : [`"decoded":${JSON.stringify(encodeVector(decoded, "decoded"))}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+    ...(expiresAt === undefined ? [] : [`"expires_at":${JSON.stringify(expiresAt)}`]),
   ];
   return [`{${fields.join(",")}}`];
 }

@@ -1,15 +1,23 @@
-/** The JSON of results: matches, stored items, names and counts. None of their fields has two words. */
+/** The JSON of results: matches, stored items, names and counts. */
 
 import { SealdexError } from "../errors.js";
-import { decodeVector } from "./values.js";
+import { decodeTime, decodeVector } from "./values.js";
 import type { Match, Metadata, StoredItem } from "../vector-index.js";
 
-export type MatchBody = Pick<Match, "id" | "distance" | "metadata">;
+export type MatchBody = Pick<Match, "id" | "distance" | "metadata"> & { readonly expires_at?: unknown };
 
 /** One list for each query. `batch`: whether several were asked. */
 export function decodeResults(json: unknown, batch: boolean): Match[][] {
   const results = field(json, "results");
-  return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches));
+  return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches).map(decodeMatch));
+}
+
+function decodeMatch({ expires_at, ...match }: MatchBody): Match {
+  return { ...match, ...expiryOf(expires_at) };
+}
+
+function expiryOf(text: unknown): { readonly expiresAt?: Date } {
+  return text === undefined ? {} : { expiresAt: decodeTime(text, "results.expires_at") };
 }
 
 export interface StoredItemBody {
@@ -18,16 +26,18 @@ export interface StoredItemBody {
   readonly decoded?: number[];
   readonly contents?: string;
   readonly metadata?: Metadata;
+  readonly expires_at?: string;
 }
 
 export function decodeStoredItems(json: unknown): StoredItem[] {
   return entries<StoredItemBody>(field(json, "results")).map(
-    ({ id, vector, decoded, contents, metadata }) => ({
+    ({ id, vector, decoded, contents, metadata, expires_at }) => ({
       id,
       ...(vector && { vector: decodeVector(vector, "vector") }),
       ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
       ...(contents !== undefined && { contents }),
       ...(metadata && { metadata }),
+      ...expiryOf(expires_at),
     }),
   );
 }

@@ -56,3 +56,21 @@ export function within(
   if (checked === undefined || (checked >= min && checked <= max)) return checked;
   throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${checked}`);
 }
+
+/** ISO 8601. Throws `invalid_request` for what is no time. */
+export function encodeTime(time: Date | number | undefined, where: string): string | undefined {
+  if (time === undefined || time === null) return undefined;
+  const isTime = time instanceof Date || typeof time === "number";
+  const date = new Date(isTime ? time : Number.NaN);
+  if (!Number.isNaN(date.getTime())) return date.toISOString();
+  throw invalid(`${where}: expected a Date or milliseconds since 1970`);
+}
+
+const isoTime = /^[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Throws `invalid_request` for what is no time of ISO 8601 with a zone. */
+export function decodeTime(text: unknown, where: string): Date {
+  const date = new Date(typeof text === "string" && isoTime.test(text) ? text : Number.NaN);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw invalid(`${where}: expected a time of ISO 8601 with its zone, such as 2030-01-31T12:00:00Z`);
+}

@@ -34,6 +34,7 @@ const item = fc.record<Item>(
     id: fc.string({ minLength: 1, maxLength: 12, unit: "grapheme" }).filter((id) => !/\p{Cs}/u.test(id)),
     vector: fc.array(float, { minLength: 3, maxLength: 3 }),
     contents: fc.string({ maxLength: 40, unit: "grapheme" }),
+    expiresAt: fc.constantFrom(4e12, 4e12 + 1, 5e12),
     metadata: fc.record({ year: fc.integer({ min: 0, max: 3 }), tags: fc.array(fc.constantFrom("a", "b")) }),
   },
   { requiredKeys: ["id", "vector"] },
@@ -41,10 +42,11 @@ const item = fc.record<Item>(
 
 function expectItems({ items }: ReadIndex, model: ReadonlyMap<string, Item>): void {
   expect([...items.keys()].sort()).toEqual([...model.keys()].sort());
-  for (const [id, { vector, contents, metadata }] of model) {
+  for (const [id, { vector, contents, metadata, expiresAt }] of model) {
     const found = items.get(id);
     expect(found?.contents ?? undefined).toEqual(contents);
     expect(found?.metadata).toEqual(metadata ?? {});
+    expect(found?.expiresAt).toBe(expiresAt);
     if (found?.vector !== undefined) expect(found.vector).toEqual([...Float32Array.from(vector ?? [])]);
   }
 }

@@ -18,7 +18,11 @@ interface Golden {
   readonly queryText?: string;
   readonly expected: {
     readonly ids: readonly string[];
-    readonly matches: readonly { readonly id: string; readonly distance: number }[];
+    readonly matches: readonly {
+      readonly id: string;
+      readonly distance: number;
+      readonly expiresAt?: string;
+    }[];
     readonly filtered: readonly { readonly id: string }[];
     readonly words?: readonly { readonly id: string; readonly score: number }[];
   };
@@ -36,7 +40,7 @@ function decode(stored: Golden["blobs"]): Map<string, Uint8Array> {
 
 test("there is an index of each type of each version of the format", () => {
   expect(files.toSorted()).toEqual(
-    ["ivf", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map((type) => join("1", `${type}.json`)),
+    ["expiring", "ivf", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map((type) => join("1", `${type}.json`)),
   );
 });
 
@@ -67,8 +71,12 @@ describe.each(files)("%s", (file) => {
       nProbes: 4,
       include: ["distance", "contents", "metadata"],
     });
+    const times = expected.matches.map(({ expiresAt }) => expiresAt && new Date(expiresAt));
     expect(found.map(({ distance: _d, ...rest }) => rest)).toEqual(
-      expected.matches.map(({ distance: _d, ...rest }) => rest),
+      expected.matches.map(({ distance: _d, expiresAt: _e, ...rest }, i) => ({
+        ...rest,
+        ...(times[i] && { expiresAt: times[i] }),
+      })),
     );
     found.forEach(({ distance }, i) => expect(distance).toBeCloseTo(expected.matches[i].distance, 5));
     const filter = { "deep.odd": true };

@@ -26,13 +26,16 @@ const items = Array.from({ length: 60 }, (_, i) => ({
   metadata: { shelf: i % 4, deep: { odd: i % 2 === 1 }, tags: [`t${i % 5}`] },
 }));
 
+/** In 2096. */
+const expiresAt = 4_000_000_000_000;
+
 const textIndexes = {
   words: { analyzer: { language: "english" }, textFields: { contents: 1, "deep.note": 2 } },
 };
 
 const queryText = "texts 30 or 33";
 
-for (const name of [...Object.keys(types), ...Object.keys(textIndexes)]) {
+for (const name of [...Object.keys(types), ...Object.keys(textIndexes), "expiring"]) {
   const indexConfig = types[name] ?? types.ivfflat;
   const textIndex = textIndexes[name] ?? false;
   const file = join(folder, `${name}.json`);
@@ -51,13 +54,15 @@ for (const name of [...Object.keys(types), ...Object.keys(textIndexes)]) {
     metric: "cosine",
     textIndex,
   });
-  await index.upsert(items.slice(0, 50));
+  const expiring = (item, i) => (i % 3 === 0 ? { ...item, expiresAt: expiresAt - 1000 * (i % 7) } : item);
+  const own = name === "expiring" ? items.map(expiring) : items;
+  await index.upsert(own.slice(0, 50));
   await index.train({ nLists: 4 });
   await index.wraps.add({ name: "reader", key: readerKey, access: "read-only" });
   const key = passphraseKey("golden indexes open for ever");
   await index.wraps.add({ name: "passphrase", key, access: "read-only" });
   await index.rotateKey(indexKey.toUpperCase());
-  await index.upsert(items.slice(50));
+  await index.upsert(own.slice(50));
   await index.delete({ ids: ["item 1"] });
   const queryVector = Array.from({ length: 8 }, (_, j) => j + 1);
   const expected = {

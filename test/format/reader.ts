@@ -15,6 +15,8 @@ export type Stored = ReadonlyMap<string, Uint8Array>;
 export interface ReadItem {
   readonly id: string;
   readonly metadata: unknown;
+  /** In milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
   readonly contents: string | null;
   /** Undefined if the segment holds codes alone. */
   readonly vector: readonly number[] | undefined;
@@ -201,10 +203,11 @@ function readSegment(
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
-  const { paths, firstIds, terms } = JSON.parse(texts) as {
+  const { paths, firstIds, terms, expiries } = JSON.parse(texts) as {
     paths: (string | null)[][];
     firstIds: string[];
     terms?: TermsOfFooter;
+    expiries?: [number, number][];
   };
 
   let at = 76;
@@ -236,6 +239,18 @@ function readSegment(
       countValues(values, paths[i][j], column, page.rows),
     );
   });
+  const expiring = (expiries ?? []).flatMap(([length, firstTime]) => {
+    const plaintext = next({ length });
+    const page = times(plaintext.length / 24, (i) => {
+      const view = new DataView(plaintext.buffer, plaintext.byteOffset + 24 * i, 24);
+      return {
+        time: view.getFloat64(0, true),
+        fingerprint: hex(plaintext.subarray(24 * i + 8, 24 * i + 24)),
+      };
+    });
+    if (page[0].time !== firstTime) throw new Error("segment: expiries begin with another time");
+    return page;
+  });
   const entries = ids.flatMap((block) => {
     const plaintext = next(block);
     const entry = words(plaintext);
@@ -251,14 +266,18 @@ function readSegment(
   const read = rows.map(({ fingerprint, vector }, row): ReadItem => {
     const record = recordParts[row];
     if (record === null) throw new Error("segment: a row without a record");
-    const idLength = record[0] + 256 * record[1];
+    const expires = record[1] >= 128;
+    const idLength = record[0] + 256 * (record[1] % 128);
     const idBytes = record.subarray(2, 2 + idLength);
+    const metadataAt = 2 + idLength + (expires ? 8 : 0);
+    const time = new DataView(record.buffer, record.byteOffset + 2 + idLength);
     const made = hmac(sha256, idKey, idBytes).subarray(0, 16);
     if (hex(made) !== fingerprint) throw new Error("segment: a fingerprint is not that of the id");
     const text = contentParts[row];
     return {
       id: utf8.decode(idBytes),
-      metadata: JSON.parse(utf8.decode(record.subarray(2 + idLength))),
+      metadata: JSON.parse(utf8.decode(record.subarray(metadataAt))),
+      expiresAt: expires ? time.getFloat64(0, true) : undefined,
       contents: text === null ? null : utf8.decode(text),
       vector,
       terms: found?.termsOf[row] ?? new Map<string, number>(),
@@ -268,6 +287,11 @@ function readSegment(
   const ties = read.map((_, row) => rows[row].fingerprint.slice(0, 8));
   if (found !== undefined && JSON.stringify(found.ties) !== JSON.stringify(ties))
     throw new Error("segment: keys of rows are not their fingerprints'");
+  const ofRecords = read.flatMap(({ expiresAt }, row) =>
+    expiresAt === undefined ? [] : [{ time: expiresAt, fingerprint: rows[row].fingerprint }],
+  );
+  if (JSON.stringify(ofRecords.sort((a, b) => a.time - b.time)) !== JSON.stringify(expiring))
+    throw new Error("segment: its expiries are not those of its records");
   const inOrder = read.map(({ id }) => id).sort();
   if (JSON.stringify(inOrder) !== JSON.stringify(idParts))
     throw new Error("segment: its sorted ids are wrong");

@@ -130,7 +130,7 @@ const cases: Record<string, Case> = {
     takes: itemFields,
     valid: [
       { id: "a", vector, contents: "text", metadata: { year: 1 } },
-      { id: "a", vector, contents: gif, keep: "a grey dot" },
+      { id: "a", vector, contents: gif, keep: "a grey dot", expiresAt: 4e12 },
     ],
     call: (item: object, _client, index) => index.upsert([{ id: "a", vector, ...item }]),
   },

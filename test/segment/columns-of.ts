@@ -7,7 +7,9 @@ import { encodeRecord } from "../../src/segment/row.js";
 
 /** Of at most one group of rows. */
 export function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Column> {
-  const records = metadatas.map((metadata) => encodeRecord("id", JSON.stringify(metadata)));
+  const records = metadatas.map((metadata) =>
+    encodeRecord({ id: "id", metadataJson: JSON.stringify(metadata) }),
+  );
   const columns = new Map<string | null, () => Column>();
   for (const column of gatherColumns(records)) {
     if (column === undefined) continue;

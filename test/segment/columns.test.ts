@@ -254,16 +254,15 @@ describe("hostile metadata", () => {
     expect(decided({ a: 70 }, metadatas)).toBe(3);
     expect(decided({ a: 20 }, metadatas)).toBe(5);
     expect(decided({ a: null }, metadatas)).toBe(3);
-    const bytes = [...gatherColumns([encodeRecord("id", JSON.stringify({ a: numbers }))])].reduce(
-      (sum, column) => sum + (column?.bytes.length ?? 0),
-      0,
-    );
+    const bytes = [
+      ...gatherColumns([encodeRecord({ id: "id", metadataJson: JSON.stringify({ a: numbers }) })]),
+    ].reduce((sum, column) => sum + (column?.bytes.length ?? 0), 0);
     expect(bytes).toBeLessThan(1000);
   });
 
   test("columns are not larger than the metadata they are of, or little", () => {
     const property = fc.property(fc.array(metadata, { minLength: 50, maxLength: 200 }), (metadatas) => {
-      const records = metadatas.map((one) => encodeRecord("id", JSON.stringify(one)));
+      const records = metadatas.map((one) => encodeRecord({ id: "id", metadataJson: JSON.stringify(one) }));
       const given = records.reduce((sum, record) => sum + record.length, 0);
       const bytes = [...gatherColumns(records)].reduce((sum, column) => sum + (column?.bytes.length ?? 0), 0);
       expect(bytes).toBeLessThan(2 * given + 64 * 24);
@@ -286,7 +285,7 @@ describe("stored columns", () => {
       half: row % 2 === 0,
       rare: row % 1000 === 0 ? "yes" : "no",
     }));
-    const records = rows.map((row) => encodeRecord("id", JSON.stringify(row)));
+    const records = rows.map((row) => encodeRecord({ id: "id", metadataJson: JSON.stringify(row) }));
     const found: { firstRow: number; rows: number; path: string | null }[] = [];
     for (const column of gatherColumns(records)) {
       if (column === undefined) continue;

@@ -12,7 +12,7 @@ function* noTerms(): Generator<void, undefined, void> {
 function pausesWith(contentsBytes: number): number {
   const rows = Array.from({ length: 50 }, (_, i) => ({
     fingerprint: new Uint8Array(16).fill(i),
-    record: encodeRecord(`item ${i}`, "{}"),
+    record: encodeRecord({ id: `item ${i}`, metadataJson: "{}" }),
     contents: new Uint8Array(contentsBytes),
   }));
   const work = gatherTerms(rows, noTerms);
@@ -38,7 +38,11 @@ test("terms, and their positions, are gathered in pieces, and sorted by their by
       length: terms.length,
     };
   }
-  const row = { fingerprint: new Uint8Array(16), record: encodeRecord("a", "{}"), contents: null };
+  const row = {
+    fingerprint: new Uint8Array(16),
+    record: encodeRecord({ id: "a", metadataJson: "{}" }),
+    contents: null,
+  };
   const work = gatherTerms([row], termsOf);
   let pauses = 0;
   let step = work.next();

@@ -71,7 +71,7 @@ function segmentOf(n: number, dimension: number, contentsBytes: number) {
   const contents = contentsBytes === 0 ? null : new Uint8Array(contentsBytes).fill(120);
   const rows = Array.from({ length: n }, (_, i) => ({
     fingerprint: Buffer.from(String(i).padStart(16, "0")),
-    record: encodeRecord(`${i}`, "{}"),
+    record: encodeRecord({ id: `${i}`, metadataJson: "{}" }),
     contents,
   }));
   const source = vectorRows(new Float32Array(n * dimension).fill(0.5), dimension);

@@ -1,7 +1,7 @@
 /** The shapes of requests for items by id, and for lists of them. */
 
 import { Type } from "typebox";
-import { address, fieldsMax, filter, filters, metadata, vector } from "../schemas.js";
+import { address, expiresAt, fieldsMax, filter, filters, metadata, vector } from "../schemas.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object({
@@ -10,6 +10,7 @@ const storedItem = Type.Object({
   decoded: Type.Optional(vector),
   contents: Type.Optional(Type.String()),
   metadata: Type.Optional(metadata),
+  expires_at: expiresAt,
 });
 const itemInclude = optional(
   Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),

@@ -1,0 +1,88 @@
+/**
+ * Items that have expired. Each process hides them by a segment of tombstones that it makes for itself, in memory, newer than all
+ * that are stored: whatever reads a snapshot needs to know nothing of time, and a rewrite drops them as it drops deleted ones.
+ */
+
+import { randomUUID } from "node:crypto";
+import { type Manifest, nextSequence } from "../commit/manifest.js";
+import { headerBytes } from "../crypto/sealed-object.js";
+import { codecToWrite } from "../engine/choose-codec.js";
+import { ExpiryPage } from "../segment/expiries.js";
+import { fingerprintWords } from "../segment/id-table.js";
+import type { IndexCache } from "../segment/index-cache.js";
+import { vectorRows } from "../segment/row-source.js";
+import { SegmentReader } from "../segment/segment-reader.js";
+import { writeSegment } from "../segment/segment-writer.js";
+import { createMemoryStore } from "../storage/memory.js";
+import { run } from "../threads/run.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import type { ObjectOwner } from "./object-owner.js";
+import type { Expired, OpenSegment, Snapshot } from "./snapshot.js";
+
+/** What has expired by `now` of what the stored segments of a snapshot hold. */
+export async function findExpired(snapshot: Snapshot, now: number): Promise<Expired> {
+  const items = new Map<OpenSegment, readonly Uint8Array[]>();
+  let next = Infinity;
+  for (const segment of snapshot.stored) {
+    const found = await expiredRows(segment.reader, now);
+    next = Math.min(next, found.next);
+    if (found.fingerprints.length === 0) continue;
+    const words = fingerprintWords(found.fingerprints);
+    const shadow = await snapshot.pinShadow(segment);
+    const live: Uint8Array[] = [];
+    try {
+      await forEachYielding(found.fingerprints.length, (i) => {
+        const [w0, w1, w2, w3] = words.subarray(4 * i, 4 * i + 4);
+        if (!shadow.has(w0, w1, w2, w3)) live.push(found.fingerprints[i]);
+      });
+    } finally {
+      shadow.release();
+    }
+    if (live.length > 0) items.set(segment, live);
+  }
+  return { items, next, asOf: now };
+}
+
+async function expiredRows(
+  reader: SegmentReader,
+  now: number,
+): Promise<{ readonly fingerprints: Uint8Array[]; readonly next: number }> {
+  const { expiries } = reader.footer;
+  const fingerprints: Uint8Array[] = [];
+  const begun = expiries.filter(({ firstTime }) => firstTime <= now);
+  let next = expiries[begun.length]?.firstTime ?? Infinity;
+  const pages = await reader.load(begun, (_, plaintext) => new ExpiryPage(plaintext));
+  for (const page of pages) {
+    await forEachYielding(page.count, (i) => {
+      const time = page.time(i);
+      if (time <= now) fingerprints.push(page.fingerprint(i));
+      else next = Math.min(next, time);
+    });
+  }
+  return { fingerprints, next };
+}
+
+/** A segment that deletes these items, newer than those of the manifest. It is stored nowhere. */
+export async function tombstoneSegment(
+  { indexId, keys, config }: ObjectOwner,
+  manifest: Manifest,
+  deleted: readonly Uint8Array[],
+  dimension: number,
+  cache: IndexCache,
+): Promise<OpenSegment> {
+  const name = `expired/${randomUUID().replaceAll("-", "")}`;
+  const context = { kind: "segment", indexId, name } as const;
+  const batch = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension), deleted };
+  const codec = codecToWrite(config, dimension, undefined);
+  const encoding = { codec, toListSpace: (vectors: Float32Array) => vectors };
+  const { bytes, blocks, footerLength } = await run(writeSegment(keys.data, context, batch, encoding));
+  const store = createMemoryStore();
+  await store.create(name, bytes, {});
+  const header = bytes.subarray(0, headerBytes);
+  const location = { context, header, length: bytes.length, blocks, footerLength };
+  const reader = await SegmentReader.open(keys.data, location, async () => codec, store, cache);
+  const sequence = nextSequence(manifest);
+  const sizes = { length: bytes.length, rows: 0, deleted: deleted.length, blocks, footerLength };
+  const ref = { name, header: Buffer.from(header).toString("base64"), sequence, ...sizes };
+  return { ref, reader };
+}
