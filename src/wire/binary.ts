@@ -35,13 +35,15 @@ export function encodeVectors(vectors: readonly (readonly number[])[], dimension
   return { dimension, vectors_b64: encodeBase64(new Uint8Array(numbers.buffer)) };
 }
 
-/** The dimension of items that a binary upsert can say: with vectors of one dimension, no images, no empty texts. */
+/** The dimension of items that a binary upsert can say: with vectors of one dimension, no images, no empty texts, and without times. */
 export function binaryDimension(items: readonly ItemBody[]): number | undefined {
   const dimension = items[0]?.vector?.length;
-  const fits = ({ vector, contents, keep }: ItemBody) =>
+  const fits = ({ id, vector, contents, keep, expires_at }: ItemBody) =>
+    typeof id === "string" &&
     vector?.length === dimension &&
     (contents === undefined || (typeof contents === "string" && contents !== "")) &&
-    keep === undefined;
+    keep === undefined &&
+    expires_at === undefined;
   return items.every(fits) ? dimension : undefined;
 }
 
