@@ -12,6 +12,10 @@ import { promisify } from "node:util";
 const expected = {
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
   "http.mjs": ["Keys are rotated every year.", "Salmon swim upstream."],
+  "hybrid.mjs": [
+    "vectors: E1049\n  words:   backup\n  both:    backup\n",
+    "vectors: parking\n  words:   nothing\n  both:    parking\n",
+  ],
   "indexing.mjs": ["numAdded: 2", "numDeleted: 1", "[ 'Salmon swim upstream.' ]"],
   "memory-and-cache.mjs": ["Paris.\nParis.\n", "Ann likes pizza."],
   "mmr.mjs": ["The same as a retriever:", "Back up the encryption keys in two places."],

@@ -23,11 +23,12 @@ import { compileFilter, type Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { type ProbingOptions, storeProbing } from "../probing.js";
-import type { Item, Match, Metadata, VectorIndex } from "../vector-index.js";
+import type { Item, Metadata, SingleQuery, TextIndexOptions, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
 import type { EmbeddingsInput } from "../langchain/choose-embeddings.js";
 import type { EncryptedVectorStoreArgs } from "../langchain/store-options.js";
 import {
+  type EmbeddedText,
   isSameState,
   itemId,
   type ItemRow,
@@ -54,15 +55,21 @@ export interface SemanticIndex {
   readonly embeddings: EmbeddingsInput;
   /** Default `["$"]`: the whole value as JSON. */
   readonly fields?: readonly string[];
+  /**
+   * Of a new store: what is embedded is searched by words, too, and `search` with a `query` gives the best by words and meaning. What a
+   * query can say is in docs/hybrid.md. `true` for English texts. Default: by meaning alone.
+   */
+  readonly textIndex?: TextIndexOptions | boolean;
 }
 
 const semanticIndexOptions = optionNames<SemanticIndex>("index", {
   dims: true,
   embeddings: true,
   fields: true,
+  textIndex: true,
 });
 
-type OfVectorStore = "filter" | "metric";
+type OfVectorStore = "filter" | "metric" | "textIndex";
 type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
 
 /** Where the store is and the key to it, as for `EncryptedVectorStore`; `index` for semantic search. */
@@ -73,8 +80,8 @@ const idsPerPage = 1000;
 
 /**
  * A value may be up to 64 KiB of JSON. Filters are this library's, on the fields of the value (`{ score: { $gt: 4 } }`,
- * dotted paths reach into it). `search` with a `query` gives the nearest first, with their cosine similarity as `score`,
- * and items that are not embedded after them; without one, the latest updated first. A batch reads before it writes, and
+ * dotted paths reach into it). `search` with a `query` gives the nearest first, with their cosine similarity as `score`, or, by words
+ * and meaning, with the fused score; and items that are not embedded after them; without one, the latest updated first. A batch reads before it writes, and
  * of several puts to one key the last wins.
  */
 export class EncryptedStore extends BaseStore {
@@ -83,16 +90,20 @@ export class EncryptedStore extends BaseStore {
   readonly #models: Models;
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
+  /** Whether texts are searched by words as well. */
+  readonly #isHybrid: boolean;
   /** The vector of what is not embedded. */
   readonly #blank: readonly number[];
   #turn = 0;
 
   constructor({ index, ...args }: EncryptedStoreArgs) {
     super();
-    for (const name of ["filter", "metric"] satisfies OfVectorStore[]) {
+    for (const name of ["filter", "metric", "textIndex"] satisfies OfVectorStore[]) {
       if (name in args) throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
     }
-    this.#index = new StoreIndex({ ...args, metric: "cosine" } as EncryptedVectorStoreArgs);
+    const textIndex = index?.textIndex ?? false;
+    this.#index = new StoreIndex({ ...args, metric: "cosine", textIndex } as EncryptedVectorStoreArgs);
+    this.#isHybrid = textIndex !== false;
     this.#probing = storeProbing(args);
     if (index !== undefined) checkOptions(index, semanticIndexOptions);
     this.#models = new Models(args.models);
@@ -165,7 +176,7 @@ export class EncryptedStore extends BaseStore {
   async #put(index: VectorIndex, puts: ReadonlyMap<string, PutOperation>): Promise<void> {
     const found = await index.get([...puts.keys()], { include: ["metadata"] });
     const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
-    const vectors = await this.#embed([...puts.values()]);
+    const embedded = await this.#embed([...puts.values()]);
     const written: Item[] = [];
     const leftOver: string[] = [];
     const now = Date.now();
@@ -176,7 +187,7 @@ export class EncryptedStore extends BaseStore {
       if (value !== null) {
         const createdAt = old?.createdAt ?? now;
         const item = { namespace, key, value, createdAt, updatedAt: now, turn: this.#turn++ };
-        const newRows = toRows(item, vectors.get(put) ?? [], this.#blank);
+        const newRows = toRows(item, embedded.get(put) ?? [], this.#blank);
         written.push(...newRows);
         rows = newRows.length;
       }
@@ -186,25 +197,24 @@ export class EncryptedStore extends BaseStore {
     if (leftOver.length > 0) await index.delete({ ids: leftOver });
   }
 
-  /** Vectors of the texts of each put that has any. */
-  async #embed(puts: readonly PutOperation[]): Promise<Map<PutOperation, number[][]>> {
-    const vectors = new Map<PutOperation, number[][]>();
-    if (this.#embedder === undefined) return vectors;
+  /** The texts of each put that has any, with their vectors. */
+  async #embed(puts: readonly PutOperation[]): Promise<Map<PutOperation, EmbeddedText[]>> {
+    const found = new Map<PutOperation, EmbeddedText[]>();
+    if (this.#embedder === undefined) return found;
     const texts = puts.map(({ value, index }) => {
       if (value === null || index === false) return [];
       return (index ?? this.#fields).flatMap((path) => textsAt(value, path));
     });
     const distinct = [...new Set(texts.flat())];
-    if (distinct.length === 0) return vectors;
+    if (distinct.length === 0) return found;
     const embedded = await this.#embedder.embedDocuments(distinct);
     const byText = new Map(distinct.map((text, i) => [text, embedded[i]]));
-    puts.forEach((put, i) =>
-      vectors.set(
-        put,
-        texts[i].map((text) => byText.get(text) as number[]),
-      ),
-    );
-    return vectors;
+    const toRow = (text: string): EmbeddedText => ({
+      vector: byText.get(text) as number[],
+      ...(this.#isHybrid && { text }),
+    });
+    puts.forEach((put, i) => found.set(put, texts[i].map(toRow)));
+    return found;
   }
 
   async #search(index: VectorIndex, operation: SearchOperation): Promise<SearchItem[]> {
@@ -229,8 +239,10 @@ export class EncryptedStore extends BaseStore {
     const rows = rowFilter(namespacePrefix, filter, { indexed: true });
     // An item with several texts may come several times: until there are enough of them, ask for more rows.
     for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
-      const include = ["distance", "metadata"] as const;
-      const matches = await index.query({ queryVector, topK, ...this.#probing, filter: rows, include });
+      const request = { queryVector, topK, ...this.#probing, filter: rows };
+      const matches = this.#isHybrid
+        ? await index.query({ ...request, queryText: query, include: ["metadata"] })
+        : await similar(index, request);
       const items = await bestOfEach(index, matches);
       if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
     }
@@ -260,20 +272,31 @@ export class EncryptedStore extends BaseStore {
   }
 }
 
+/** The nearest rows, with their cosine similarity as score. */
+async function similar(index: VectorIndex, query: SingleQuery): Promise<Scored[]> {
+  const matches = await index.query({ ...query, include: ["distance", "metadata"] });
+  return matches.map(({ metadata, distance }) => ({ metadata, score: 1 - distance }));
+}
+
+interface Scored {
+  readonly metadata: Metadata;
+  readonly score: number;
+}
+
 /** The best row of each item; a row that a later state of its item left behind does not count. */
-async function bestOfEach(index: VectorIndex, matches: readonly Match[]): Promise<SearchItem[]> {
+async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<SearchItem[]> {
   const best = new Map<string, { row: ItemRow; score: number }>();
   const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
   const ids = [...new Set(doubtful.map(({ namespace, key }) => itemId(namespace, key)))];
   const current = new Map(
     (await index.get(ids, { include: ["metadata"] })).map(({ id, metadata }) => [id, rowOf(metadata)]),
   );
-  for (const { metadata, distance } of matches) {
+  for (const { metadata, score } of matches) {
     const row = rowOf(metadata);
     const id = itemId(row.namespace, row.key);
     const first = row.row === 0 ? row : current.get(id);
     if (best.has(id) || first === undefined || !isSameState(first, row)) continue;
-    best.set(id, { row, score: 1 - (distance as number) });
+    best.set(id, { row, score });
   }
   return [...best.values()].map(({ row, score }) => ({ ...toStoreItem(row), score }));
 }

@@ -38,18 +38,24 @@ export function rowId(id: string, row: number): string {
   return row === 0 ? id : `${id}.${row}`;
 }
 
-/** An item's rows: one under each of `vectors`, or one under `blank` if there are none. */
+export interface EmbeddedText {
+  readonly vector: readonly number[];
+  /** To be searched by words. */
+  readonly text?: string;
+}
+
+/** An item's rows: one under each of `texts`, or one under `blank` if there are none. */
 export function toRows(
   item: Omit<ItemRow, "indexed" | "row" | "rows">,
-  vectors: readonly (readonly number[])[],
+  texts: readonly EmbeddedText[],
   blank: readonly number[],
 ): Item[] {
   const id = itemId(item.namespace, item.key);
-  const indexed = vectors.length > 0;
-  const all = indexed ? vectors : [blank];
-  return all.map((vector, row) => {
+  const indexed = texts.length > 0;
+  const all: readonly EmbeddedText[] = indexed ? texts : [{ vector: blank }];
+  return all.map(({ vector, text }, row) => {
     const metadata: ItemRow = { ...item, indexed, row, rows: all.length };
-    return { id: rowId(id, row), vector, metadata: metadata as unknown as Metadata };
+    return { id: rowId(id, row), vector, contents: text, metadata: metadata as unknown as Metadata };
   });
 }
 

@@ -45,6 +45,29 @@ describe.each([
     expect(await store.search(["users"])).toEqual([]);
   });
 
+  test("searches by words and meaning if it is created so: words that vectors hardly know come first", async () => {
+    // Vectors that say nothing: whatever is found in an order, words have found.
+    const alike = {
+      embedDocuments: async (texts: string[]) => texts.map(() => [1, 0]),
+      embedQuery: async () => [1, 0],
+    };
+    const store = newStore({ dims: 2, embeddings: alike, fields: ["note"], textIndex: true }, place);
+    for (const [key, note] of [
+      ["disk", "Error E1047: the disk is full"],
+      ["files", "Delete old files"],
+    ]) {
+      await store.put(["notes"], key, { note });
+    }
+    await store.put(["notes"], "silent", { note: "Error E1047" }, false);
+    const found = await store.search(["notes"], { query: "What is E1047?" });
+    expect(address(found)).toEqual(["notes/disk", "notes/files", "notes/silent"]);
+    expect(found[0].score).toBeGreaterThan(found[1].score as number);
+    expect(found[2].score).toBeUndefined();
+    expect(address(await store.search(["notes"], { query: "old files", limit: 1 }))).toEqual(["notes/files"]);
+    await store.put(["notes"], "disk", { note: "Delete old files too" });
+    expect(address(await store.search(["notes"], { query: "+E1047" }))).toEqual(["notes/silent"]);
+  });
+
   test("searches by meaning, each item once, however many of its texts are embedded", async () => {
     const store = newStore({ dims, embeddings, fields: ["title", "chapters[*].text"] }, place);
     await store.put(["books"], "fish", {
