@@ -1,6 +1,7 @@
 /**
  * Writers in several clients replace, update and delete documents of several chunks while others read: every read sees one
- * version of a document, whole, and no old version comes back. SEALDEX_SCHEDULES says how many schedules.
+ * version of a document, whole, by vectors, words, filters and orders alike, and no old version comes back. SEALDEX_SCHEDULES says how
+ * many schedules.
  */
 
 import { expect, test } from "vitest";
@@ -10,7 +11,9 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { repeats } from "../tier.js";
 
 const schedules = repeats("SEALDEX_SCHEDULES", { fast: 5, all: 150 });
-const docs = ["x", "y"];
+/** The last one is deleted, too, and may be missing as a whole. */
+const docs = ["x", "y", "z"];
+const deletable = "z";
 
 interface Chunk {
   readonly doc: string;
@@ -29,7 +32,7 @@ async function runSchedule(seed: number): Promise<void> {
   const store = createMemoryStore();
   const clients = [1, 2, 3].map(() => createClient({ indexLocation: store, automaticTraining: false }));
   const address = { indexName: "documents", indexKey: generateKey() };
-  await clients[0].createIndex(address);
+  await clients[0].createIndex({ ...address, textIndex: true });
   const indexes = await Promise.all(clients.map((client) => client.loadIndex(address)));
   let versions = 0;
 
@@ -40,20 +43,23 @@ async function runSchedule(seed: number): Promise<void> {
       // Some ids are those of older versions, some are new.
       id: `${doc}#${pick(2) === 0 ? i : `${version}.${i}`}`,
       vector: [version, i],
-      contents: `${version}`,
+      contents: contentsOf(doc, version),
       metadata: { doc, version, chunks },
     }));
     await index.upsert(items, { deleteFilter: { doc }, skipUnchanged: pick(2) === 0 });
   };
   const read = async (index: VectorIndex, doc: string) => {
-    const found =
-      pick(2) === 0
-        ? await index.query({
-            queryVector: [1, 1],
-            filter: { doc },
-            include: ["metadata", "contents", "vector"],
-          })
-        : (await index.listItems({ filter: { doc } })).items;
+    const filter = { doc };
+    const include = ["metadata", "contents", "vector"] as const;
+    const queryText = `doc${doc}`;
+    const ways = [
+      () => index.query({ queryVector: [1, 1], filter, include }),
+      () => index.query({ queryText, include }),
+      () => index.query({ queryText: `+${queryText}`, queryVector: [1, 1], include }),
+      async () => (await index.query({ orderBy: { version: "asc" }, filter, include })).items,
+      async () => (await index.listItems({ filter })).items,
+    ];
+    const found = await ways[pick(ways.length)]();
     check(found, seed);
     return found.length;
   };
@@ -62,11 +68,15 @@ async function runSchedule(seed: number): Promise<void> {
   const run = async (index: VectorIndex) => {
     for (let step = 0; step < 4; step++) {
       const doc = docs[pick(docs.length)];
-      const action = pick(8);
+      const action = pick(9);
       if (action < 3) await replace(index, doc);
       else if (action < 5) await index.update({ filter: { doc } }, { metadata: { touched: ++versions } });
       else if (action === 5) await index.compact();
-      else expect(await read(index, doc), `seed ${seed}`).toBeGreaterThan(0);
+      else if (action === 6) await index.delete({ filter: { doc: deletable } });
+      else {
+        const found = await read(index, doc);
+        if (doc !== deletable) expect(found, `seed ${seed}`).toBeGreaterThan(0);
+      }
     }
   };
   await Promise.all([...indexes, ...indexes].map(run));
@@ -95,6 +105,11 @@ function check(
   expect(new Set(chunks.map(({ touched }) => touched)).size, `seed ${seed}`).toBeLessThanOrEqual(1);
   expect(chunks.length, `seed ${seed}`).toBe(chunks[0]?.chunks ?? 0);
   for (const [i, { contents, vector }] of found.entries()) {
-    expect([contents, vector?.[0]], `seed ${seed}`).toEqual([`${chunks[i].version}`, chunks[i].version]);
+    const { doc, version } = chunks[i];
+    expect([contents, vector?.[0]], `seed ${seed}`).toEqual([contentsOf(doc, version), version]);
   }
+}
+
+function contentsOf(doc: string, version: number): string {
+  return `doc${doc} ${version}`;
 }
