@@ -120,7 +120,9 @@ export function deriveObjectKey(
 export function fingerprint(idKey: KeyObject, id: string): Uint8Array {
   // As a buffer, each digest would have memory of its own outside the heap: garbage collection of 100,000 takes twice as long.
   const digest = createHmac("sha256", idKey).update(id).digest("binary");
-  return Buffer.from(digest.slice(0, fingerprintBytes), "binary");
+  const bytes = new Uint8Array(fingerprintBytes);
+  for (let i = 0; i < fingerprintBytes; i++) bytes[i] = digest.charCodeAt(i);
+  return bytes;
 }
 
 export function randomSalt(): Uint8Array {
