@@ -6,21 +6,24 @@ import { common } from "./vitest.config.js";
 const slow = [
   "dashboard/{accessibility,audit-pages,browser}",
   "embedding/{images,packages,questions,real-models}",
-  "http/{body,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,shared-storage,tls}",
-  "index/{automatic-training,codes-only,leakage,numeric-borders,recall,tampering,warm-search}",
+  "http/{api-keys,body,client,client-requests,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,shared-storage,tls}",
+  "engine/coded",
+  "format/{format,golden}",
+  "index/{automatic-training,codes-only,declared-recall,leakage,list-ids,numeric-borders,recall,tampering,warm-search,wraps}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
-  "operations/{abort,compact-large,soak,soak-service}",
+  "operations/{abort,bounded-reads,compact,compact-large,retention,soak,soak-service}",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
   "segment/{columns,id-table}",
-  "storage/{conformance,gcs,object-store,outage}",
+  "readme",
+  "storage/{conformance,gcs,local,location,object-store,outage}",
   "tamper/attacker",
   "threads/kernel-threads",
   "types/typescript",
 ];
 
-/** Suites that look at the memory or the kernels of their process. */
-const alone = ["engine/memory", "operations/kernel-calls"];
+/** Suites that look at the memory or the kernels of their process, or that set what its modules share. */
+const alone = ["engine/memory", "http/{canary,tracing}", "operations/kernel-calls", "segment/pieces"];
 
 const files = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 

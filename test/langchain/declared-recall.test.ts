@@ -113,9 +113,10 @@ test("a recall that cannot be declared is refused where it is given", async () =
     code: "invalid_request",
     message: expect.stringMatching(/^recall: /),
   });
+  const { textIndex: _, ...ofStore } = args;
   for (const wrong of [{ recall: 0.5 }, { recall: 0.9, nProbes: 0 }, { recall: "exact", greedy: true }]) {
     expect(() => open(wrong)).toThrow(refused);
-    expect(() => new EncryptedStore({ ...args, ...wrong } as never)).toThrow(refused);
+    expect(() => new EncryptedStore({ ...ofStore, ...wrong } as never)).toThrow(refused);
   }
   const store = open({});
   expect(() => store.asRetriever({ recall: 2 })).toThrow(refused);

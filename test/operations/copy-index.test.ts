@@ -34,7 +34,8 @@ function items(count: number, from = 0) {
 /** Everything that can be asked of it. */
 async function contentsOf(index: VectorIndex) {
   const ids = await index.listIds();
-  const { memory: _, ...definition } = await index.describe();
+  // What a client's own changes replaced is not copied.
+  const { memory: _, reclaimableBytes: __, ...definition } = await index.describe();
   return {
     items: await index.get(ids),
     near: await index.query({
