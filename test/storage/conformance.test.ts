@@ -49,10 +49,11 @@ const handles = "shows every change to other handles at once";
 const aborts = "leaves a blob whole or absent when its create is aborted, and keeps working";
 const crowd = "takes thousands of calls at once";
 
-/** Replaces what the memory store holds, in one step. */
-function put(store: BlobStore, key: string, bytes: Uint8Array): Promise<boolean> {
-  void store.delete([key]);
-  return store.create(key, bytes);
+/** Replaces what the memory store holds, whoever else creates it meanwhile. */
+async function put(store: BlobStore, key: string, bytes: Uint8Array): Promise<boolean> {
+  do await store.delete([key]);
+  while (!(await store.create(key, bytes)));
+  return true;
 }
 
 const faults: Record<string, { readonly fault: Fault; readonly caught: readonly string[] }> = {
