@@ -25,7 +25,10 @@ export interface StorageFigures {
   readonly bytes: number;
 }
 
-const queryRoute = "/v1/vectors/query";
+/** Queries by vectors or words, as JSON and as base64, and by metadata. */
+const queryRoutes = new Set<unknown>(
+  ["query", "query_binary", "query_metadata"].map((name) => `/v1/vectors/${name}`),
+);
 
 export class LiveFigures {
   readonly #samples: ReadonlyMap<string, readonly Sample[]>;
@@ -50,14 +53,19 @@ export class LiveFigures {
   }
 
   queries(): Histogram {
-    const samples = this.#of("sealdex_request_seconds").filter(({ labels }) => labels.route === queryRoute);
+    const samples = this.#of("sealdex_request_seconds").filter(({ labels }) => queryRoutes.has(labels.route));
     const part = (suffix: string) => samples.filter(({ metricName }) => metricName?.endsWith(suffix));
-    const buckets = part("_bucket").filter(({ labels }) => labels.le !== "+Inf");
+    const sum = (suffix: string) => part(suffix).reduce((total, { value }) => total + value, 0);
+    const buckets = new Map<number, number>();
+    for (const { labels, value } of part("_bucket")) {
+      const limit = Number(labels.le);
+      if (Number.isFinite(limit)) buckets.set(limit, (buckets.get(limit) ?? 0) + value);
+    }
     return {
-      count: part("_count").at(0)?.value ?? 0,
-      sumSeconds: part("_sum").at(0)?.value ?? 0,
-      seconds: buckets.map(({ labels }) => Number(labels.le)),
-      counts: buckets.map(({ value }) => value),
+      count: sum("_count"),
+      sumSeconds: sum("_sum"),
+      seconds: [...buckets.keys()],
+      counts: [...buckets.values()],
     };
   }
 

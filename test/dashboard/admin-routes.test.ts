@@ -80,9 +80,15 @@ test("figures count queries, errors and lookups in the cache", async () => {
   const { body: before } = await service.get("/v1/admin/live");
   for (let i = 0; i < 3; i++) await service.post("/v1/vectors/query", { ...address, query_vectors: [1, 2] });
   await service.post("/v1/vectors/query", { ...address, query_vectors: [1, 2, 3] });
+  expect((await service.post("/v1/vectors/query_metadata", address)).status).toBe(200);
+  const batch = {
+    vectors_b64: Buffer.from(new Float32Array([1, 2]).buffer).toString("base64"),
+    dimension: 2,
+  };
+  expect((await service.post("/v1/vectors/query_binary", { ...address, batch })).status).toBe(200);
   const { body: after } = await service.get("/v1/admin/live");
   const countOf = (body: Answer["body"]) => (body.queries as { count: number }).count;
-  expect(countOf(after) - countOf(before)).toBe(4);
+  expect(countOf(after) - countOf(before)).toBe(6);
   const { seconds, counts } = after.queries as { seconds: number[]; counts: number[] };
   expect(seconds).toEqual([...seconds].sort((a, b) => a - b));
   expect(counts.length).toBe(seconds.length);
