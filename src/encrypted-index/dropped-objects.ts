@@ -75,7 +75,8 @@ export class DroppedObjects {
       this.#waiting = this.#waiting.filter((each) => !gone.has(each));
     } finally {
       const [next] = this.#waiting;
-      if (next !== undefined) this.#schedule(next.since > end ? next.since - end : usedPauseMs);
+      // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
+      if (next !== undefined) this.#schedule(next.since > end ? Math.ceil(next.since - end) : usedPauseMs);
     }
   }
 
