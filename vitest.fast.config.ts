@@ -34,7 +34,7 @@ const skips =
 const tier = { ...common.test, provide: { tier: "fast" as const, servers: {} } };
 
 /**
- * `npm test`: at most 90 seconds on two cores, with everything else of the script. Most suites share a process, which
+ * `npm test`: 90 seconds on two cores are the aim, with everything else of the script. Most suites share a process, which
  * saves loading the sources for each; `npm run test:all` gives each its own.
  */
 export default defineConfig({
