@@ -52,6 +52,7 @@ const apiKeyLengthMin = 16;
 const rootKeyLengthMin = 32;
 
 const processesMax = 128;
+/** A quarter of it has to be enough for one attempt. */
 const storageTimeoutMsMin = 1000;
 const retentionMsMax = 15 * 60 * 1000;
 
@@ -88,8 +89,12 @@ export function readSettings(environment: Environment): Settings {
     dashboard: parseSwitch(SEALDEX_DASHBOARD || "on", "SEALDEX_DASHBOARD"),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),
-    retentionMs: parseRetention(SEALDEX_RETENTION_MS || String(retentionMsMax)),
-    storageTimeoutMs: parseStorageTimeout(SEALDEX_STORAGE_TIMEOUT_MS || "15000"),
+    retentionMs: parseMilliseconds(SEALDEX_RETENTION_MS || `${retentionMsMax}`, "SEALDEX_RETENTION_MS", {
+      max: retentionMsMax,
+    }),
+    storageTimeoutMs: parseMilliseconds(SEALDEX_STORAGE_TIMEOUT_MS || "15000", "SEALDEX_STORAGE_TIMEOUT_MS", {
+      min: storageTimeoutMsMin,
+    }),
     ...readTls(environment),
     processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
     models: readModels(environment),
@@ -147,24 +152,12 @@ function parseProcesses(text: string, { location }: StorageLocation): number {
   return processes;
 }
 
-function parseMilliseconds(text: string, name: string): number {
+function parseMilliseconds(text: string, name: string, { min = 0, max = Infinity } = {}): number {
   if (!/^\d{1,9}$/.test(text)) throw invalid(`${name}: expected a whole number of milliseconds`);
-  return Number(text);
-}
-
-function parseRetention(text: string): number {
-  const name = "SEALDEX_RETENTION_MS";
-  const retentionMs = parseMilliseconds(text, name);
-  if (retentionMs > retentionMsMax) throw invalid(`${name}: expected at most ${retentionMsMax}`);
-  return retentionMs;
-}
-
-/** A quarter of it has to be enough for one attempt. */
-function parseStorageTimeout(text: string): number {
-  const name = "SEALDEX_STORAGE_TIMEOUT_MS";
-  const timeoutMs = parseMilliseconds(text, name);
-  if (timeoutMs < storageTimeoutMsMin) throw invalid(`${name}: expected at least ${storageTimeoutMsMin}`);
-  return timeoutMs;
+  const ms = Number(text);
+  if (ms < min) throw invalid(`${name}: expected at least ${min}`);
+  if (ms > max) throw invalid(`${name}: expected at most ${max}`);
+  return ms;
 }
 
 function parseSwitch(text: string, name: string): boolean {

@@ -28,16 +28,16 @@ interface Waiting {
 
 export class DroppedObjects {
   readonly #store: BlobStore;
-  readonly #isInUse: Snapshots["isInUse"];
+  readonly #namesInUse: Snapshots["namesInUse"];
   readonly #retention: Retention;
   /** In the order in which they were dropped. */
   #waiting: readonly Waiting[] = [];
   #isScheduled = false;
 
-  /** `isInUse`: whether a reader of this process may read an object. */
-  constructor(store: BlobStore, isInUse: (name: string) => boolean, retention: Retention) {
+  /** `namesInUse`: the objects that readers of this process may read. */
+  constructor(store: BlobStore, namesInUse: Snapshots["namesInUse"], retention: Retention) {
     this.#store = store;
-    this.#isInUse = isInUse;
+    this.#namesInUse = namesInUse;
     this.#retention = retention;
   }
 
@@ -59,16 +59,12 @@ export class DroppedObjects {
     return this.#retention.retentionMs === 0;
   }
 
-  /** Whether a reader of this process may read an object. */
-  isInUse(name: string): boolean {
-    return this.#isInUse(name);
-  }
-
   /** Deletes what was kept for long enough. What it cannot delete it tries again later. */
   async deleteDue(): Promise<void> {
     const { clock, retentionMs } = this.#retention;
     const end = clock.steady() - retentionMs;
-    const due = this.#waiting.filter(({ since, object }) => since <= end && !this.#isInUse(object.name));
+    const used = this.#namesInUse();
+    const due = this.#waiting.filter(({ since, object }) => since <= end && !used.has(object.name));
     try {
       if (due.length > 0) await this.#store.delete(due.map(({ object }) => object.name));
       const gone = new Set(due);

@@ -123,7 +123,8 @@ export async function deleteDropped(index: OpenIndex, signal: AbortSignal | unde
     signal?.throwIfAborted();
     const batch = names.slice(start, start + manifestsTogether);
     const dropped = (await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))))).flat();
-    await index.store.delete(dropped.filter((name) => !named.has(name) && !index.dropped.isInUse(name)));
+    const used = index.snapshots.namesInUse();
+    await index.store.delete(dropped.filter((name) => !named.has(name) && !used.has(name)));
   }
 }
 

@@ -89,7 +89,7 @@ export function openIndex(
   const indexCache = new IndexCache(cache);
   const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
   const snapshots = new Snapshots(log, objects, clock, maxStalenessMs);
-  const dropped = new DroppedObjects(indexStore, (name) => snapshots.isInUse(name), resources);
+  const dropped = new DroppedObjects(indexStore, () => snapshots.namesInUse(), resources);
   return {
     indexName,
     indexId,

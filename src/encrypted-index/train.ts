@@ -39,7 +39,7 @@ export async function train(index: OpenIndex, options: TrainOptions): Promise<vo
 /** While no other rewriting of this process runs. */
 async function trainAlone(index: OpenIndex, options: TrainOptions): Promise<void> {
   await index.rewriting.rewrite(options.signal, async () => {
-    const attempt: Attempt<Trained> = (turn) =>
+    const attempt: Attempt<true> = (turn) =>
       index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options, turn));
     if ((await takeTurns(index, attempt, attemptsMax)) === null) {
       throw new SealdexError(
@@ -52,22 +52,20 @@ async function trainAlone(index: OpenIndex, options: TrainOptions): Promise<void
   });
 }
 
-type Trained = "trained" | "empty";
-
 /** Returns null if other processes replaced the same segments first: nothing was changed then. */
 async function trainOn(
   index: OpenIndex,
   snapshot: Snapshot,
   { nLists, onProgress, signal }: TrainOptions,
   turn: string | undefined,
-): Promise<Trained | null> {
+): Promise<true | null> {
   signal?.throwIfAborted();
   const { manifest } = snapshot;
   index.rewriting.reserve(manifest.segments);
   const report = (phase: TrainingProgress["phase"]) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
   const size = await sampleSize(index, snapshot, nLists);
-  if (size === undefined) return "empty";
+  if (size === undefined) return true;
   const { rows } = size;
   const onRows = (phase: TrainingProgress["phase"]) => (done: number) => report(phase)(done, rows);
   const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: onRows("sample") });
@@ -99,7 +97,7 @@ async function trainOn(
     const droppedObjects = [...replaced.droppedObjects, ...dropped.map(({ name }) => name)];
     return { ...replaced, droppedObjects, model: modelRef, olderModels: older };
   };
-  if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return "trained";
+  if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return true;
   signal?.throwIfAborted();
   return null;
 }

@@ -85,13 +85,14 @@ export class Snapshots {
     }
   }
 
-  /** Whether work of this process that has begun may read this object. */
-  isInUse(name: string): boolean {
+  /** The objects that work of this process that has begun may read. */
+  namesInUse(): ReadonlySet<string> {
+    const names = new Set<string>();
     for (const snapshot of [...this.#used, ...(this.#newest === undefined ? [] : [this.#newest])]) {
       if (snapshot.uses === 0) this.#used.delete(snapshot);
-      else if (namedObjects(snapshot.manifest).has(name)) return true;
+      else for (const name of namedObjects(snapshot.manifest)) names.add(name);
     }
-    return false;
+    return names;
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {

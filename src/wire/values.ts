@@ -14,10 +14,12 @@ const minusZero = -1e-60;
 /** Throws as `checkVectorShape` and `checkFloat32` do. */
 export function encodeVector(vector: Vector, where: string): number[] {
   checkVectorShape(vector, where);
-  return Array.from(vector, (component, i) => {
-    const value = checkFloat32(component, where, i);
-    return Object.is(value, -0) ? minusZero : value;
-  });
+  const numbers: number[] = [];
+  for (let i = 0; i < vector.length; i++) {
+    const value = checkFloat32(vector[i], where, i);
+    numbers.push(Object.is(value, -0) ? minusZero : value);
+  }
+  return numbers;
 }
 
 /** Throws `invalid_request`, naming the first number that is not finite as float32. A decoded vector stays as it is. */
