@@ -102,19 +102,24 @@ export async function startPostgres(): Promise<RestartableServer> {
     // Without waiting for clients to leave; or at once, as in a crash.
     down: () => server.end("SIGINT"),
     kill: () => server.end("SIGQUIT"),
-    pause: () => signalAll("SIGSTOP"),
-    resume: () => signalAll("SIGCONT"),
+    async pause() {
+      await server.signal("SIGSTOP");
+      await signalChildren("SIGSTOP");
+    },
+    async resume() {
+      await signalChildren("SIGCONT");
+      await server.signal("SIGCONT");
+    },
     async stop() {
       await server.end("SIGQUIT");
       await deleteFolder(folder);
     },
   };
 
-  /** Each of its connections has a process, which it started. */
-  async function signalAll(signal: NodeJS.Signals): Promise<void> {
+  /** Each of its connections has a process, which it started. While it is stopped itself, none of them goes away. */
+  async function signalChildren(signal: NodeJS.Signals): Promise<void> {
     const pid = await server.pid;
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
-    await server.signal(signal);
     for (const child of children.trim().split(" ")) process.kill(Number(child), signal);
   }
 }
