@@ -30,6 +30,12 @@ export const engines = {
   MemoryVectorStore: openMemoryVectorStore,
 };
 
+/** Native libraries, measured by native.py with the Python that SEALDEX_BENCH_PYTHON names (README.md). */
+export const nativeEngines =
+  process.env.SEALDEX_BENCH_PYTHON === undefined
+    ? []
+    : ["rabitqlib IVF", "rabitqlib SymphonyQG", "FAISS IVF, PQfs", "FAISS IVF, RaBitQfs", "FAISS HNSW"];
+
 /** Packages whose versions are printed. */
 export const packages = [
   "hnswlib-node",

@@ -10,21 +10,21 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { availableDatasets } from "./datasets.mjs";
-import { engines, packages } from "./engines.mjs";
+import { engines, nativeEngines, packages } from "./engines.mjs";
 import { comparison, growthChart, growthTable, heading, recallChart, tableRow } from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
     full: { type: "boolean", default: false },
     "data-set": { type: "string", multiple: true },
-    engine: { type: "string", multiple: true, default: Object.keys(engines) },
+    engine: { type: "string", multiple: true, default: [...Object.keys(engines), ...nativeEngines] },
     rounds: { type: "string", default: "1" },
     out: { type: "string" },
   },
 });
 const datasets =
   values["data-set"] ?? (values.full ? [...availableDatasets(), "synthetic-1000000"] : ["synthetic-10000"]);
-const program = fileURLToPath(new URL("measure.mjs", import.meta.url));
+const programs = ["measure.mjs", "native.mjs"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 /** Pools of threads that libraries would start by themselves. */
 const oneThread = {
   LANCE_CPU_THREADS: "1",
@@ -81,6 +81,7 @@ function installed(name) {
 function measure(engine, dataset) {
   console.error(`${dataset}: ${engine} …`);
   try {
+    const program = programs[nativeEngines.includes(engine) ? 1 : 0];
     const output = execFileSync(process.execPath, [program, engine, dataset], {
       encoding: "utf8",
       env: { ...process.env, ...oneThread },
