@@ -16,10 +16,7 @@ export class Calls {
    * that a rejected call has changed nothing.
    */
   async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    if (this.#closed)
-      throw new SealdexError("invalid_request", "client: expected an open one, it was closed");
-    checkSignal(signal);
-    signal?.throwIfAborted();
+    this.#admit(signal);
     this.#running++;
     try {
       return await work();
@@ -33,10 +30,23 @@ export class Calls {
     return untilAborted(this.change(signal, work), signal);
   }
 
+  /** Runs a call that only reads, and waits for nothing. */
+  lookNow<T>(signal: AbortSignal | undefined, work: () => T): T {
+    this.#admit(signal);
+    return work();
+  }
+
   /** Refuses further calls, and resolves when none is in progress. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #admit(signal: AbortSignal | undefined): void {
+    if (this.#closed)
+      throw new SealdexError("invalid_request", "client: expected an open one, it was closed");
+    checkSignal(signal);
+    signal?.throwIfAborted();
   }
 }
 

@@ -114,11 +114,14 @@ export class ManifestLog {
    * acknowledged that long before, and all of this process. Throws `not_found` if the index was deleted.
    */
   async newest(maxStalenessMs = 0): Promise<Manifest> {
+    return this.recent(maxStalenessMs) ?? this.#live(await this.#reader.newest());
+  }
+
+  /** The known manifest if it was the newest at most `maxStalenessMs` ago. Throws `not_found` if the index was deleted. */
+  recent(maxStalenessMs: number): Manifest | undefined {
     const { known } = this.#reader;
-    if (known !== undefined && maxStalenessMs > 0 && elapsedMs(this.#clock, known.at) <= maxStalenessMs) {
-      return this.#live(known);
-    }
-    return this.#live(await this.#reader.newest());
+    if (maxStalenessMs === 0 || known === undefined) return undefined;
+    return elapsedMs(this.#clock, known.at) <= maxStalenessMs ? this.#live(known) : undefined;
   }
 
   /** The newest manifest as it is stored, also if it says that the index was deleted. */

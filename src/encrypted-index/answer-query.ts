@@ -6,7 +6,7 @@ import { type Image, isImageUrl } from "../embedding/image.js";
 import type { Models } from "../embedding/models.js";
 import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
-import { type CheckedQuery, query } from "../search/query.js";
+import { type CheckedQuery, query, queryWarm } from "../search/query.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
 import { type QuerySubject, topKMax } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
@@ -21,6 +21,20 @@ export interface Texts {
   readonly models: Models;
   /** Of texts that come without a vector, if the index has a model. */
   readonly embedder?: Embedder | undefined;
+}
+
+/** As `answerQuery`, if it takes nothing but what is in memory; undefined if something has to be read, asked or embedded first. */
+export function answerWarm(
+  index: OpenIndex,
+  subject: QuerySubject,
+  options: CheckedQuery,
+): Match[] | undefined {
+  const snapshot = "vector" in subject ? index.snapshots.opened() : undefined;
+  const dimension = snapshot && dimensionOf(index, snapshot.manifest);
+  if (snapshot === undefined || dimension === undefined || !("vector" in subject)) return undefined;
+  const packed = new Float32Array(dimension);
+  copyVector(subject.vector, packed, index.config.metric, "queryVector");
+  return queryWarm(index.searcher, snapshot, packed, options);
 }
 
 /** One list for a vector, a text or an image, a list of lists for several vectors. */

@@ -49,7 +49,7 @@ import type {
   Wraps,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
-import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
+import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
@@ -182,11 +182,13 @@ export class EncryptedIndex implements VectorIndex {
     }
     const { subject, options } = checkQuery(request);
     const { rerank } = request as Partial<RankedQuery>;
+    const { signal } = options;
     if (rerank === undefined) {
-      return this.#calls.look(options.signal, () => answerQuery(this.#index, this.#texts, subject, options));
+      const warm = this.#calls.lookNow(signal, () => answerWarm(this.#index, subject, options));
+      return warm ?? this.#calls.look(signal, () => answerQuery(this.#index, this.#texts, subject, options));
     }
     const ranked = { contents: checkRanked(subject), rerank };
-    return this.#calls.look(options.signal, () => answerRanked(this.#index, this.#texts, ranked, options));
+    return this.#calls.look(signal, () => answerRanked(this.#index, this.#texts, ranked, options));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(

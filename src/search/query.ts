@@ -11,14 +11,14 @@ import { QueryVector } from "../engine/query-vector.js";
 import { chooseScanner } from "../engine/choose-codec.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
-import type { CallOptions, ItemField, Match, MatchField } from "../vector-index.js";
+import type { CallOptions, ItemField, Match, MatchField, StoredItem } from "../vector-index.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { Found } from "./found.js";
 import { findMatches, type Matches } from "./matches.js";
 import { phases } from "./phases.js";
 import { searchPrefiltered } from "./prefiltered-search.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
-import { type CheckedResults, readItems } from "./read-items.js";
+import { type CheckedResults, openedItems, readItems, type Writable } from "./read-items.js";
 import { ListBlockScan } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
@@ -38,8 +38,24 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly include: ReadonlySet<MatchField>;
 }
 
+/** The matches of one vector, if all that it takes is in memory; undefined if something has to be read first. */
+export function queryWarm(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Match[] | undefined {
+  const { filter, topK, include } = options;
+  const { model } = snapshot;
+  if (model === undefined || filter !== undefined || topK === 0) return undefined;
+  const trained = searcher.openedModel(model);
+  const found = searchWarm({ searcher, snapshot, trained, matches: undefined }, vector, options);
+  const items = found && openedItems(found.rows, include, options);
+  return items && withDistances(searcher, items, found, include);
+}
+
 /** The matches of each vector, layout (queries, dimension), over one snapshot. */
-export function query(
+export async function query(
   searcher: Searcher,
   snapshot: Snapshot,
   vectors: Float32Array,
@@ -47,6 +63,8 @@ export function query(
   options: CheckedQuery,
 ): Promise<Match[][]> {
   const count = vectors.length / dimension;
+  const warm = count === 1 ? queryWarm(searcher, snapshot, vectors, options) : undefined;
+  if (warm !== undefined) return [warm];
   const each = Array.from({ length: count }, (_, i) => vectors.subarray(i * dimension, (i + 1) * dimension));
   const search = (scope: SearchScope) => searchAll(scope, each, options);
   return searchMatches(searcher, snapshot, options, search, () => each.map(() => []));
@@ -154,15 +172,24 @@ async function searchByLists(
   }
 }
 
-async function toMatches(
-  { searcher }: SearchScope,
-  { candidates, rows }: Found,
-  options: CheckedQuery,
-): Promise<Match[]> {
+async function toMatches({ searcher }: SearchScope, found: Found, options: CheckedQuery): Promise<Match[]> {
   const { include } = options;
-  const { metric } = searcher.config;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
-  const items = await readItems(rows, fields, options);
-  if (!include.has("distance")) return items;
-  return items.map((item, i) => Object.assign(item, { distance: distanceOf(metric, candidates[i].score) }));
+  return withDistances(searcher, await readItems(found.rows, fields, options), found, include);
+}
+
+/** The items of what was found, with their distances if these are included. */
+function withDistances(
+  { config }: Searcher,
+  items: StoredItem[],
+  { candidates }: Found,
+  include: ReadonlySet<MatchField>,
+): Match[] {
+  const matches: Writable<Match>[] = items;
+  if (include.has("distance")) {
+    for (const [i, match] of matches.entries()) {
+      match.distance = distanceOf(config.metric, candidates[i].score);
+    }
+  }
+  return matches;
 }

@@ -9,7 +9,7 @@ import {
 } from "../segment/row.js";
 import { blockOfRow, type RowBlock } from "../segment/footer.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { ItemField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
+import type { ItemField, MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
@@ -24,6 +24,9 @@ const rowsTogether = 1024;
 const bytesTogether = 16 * 1024 * 1024;
 /** Items with contents or metadata that are decoded between two looks at the clock. */
 const largeTogether = 4;
+/** What is decoded without a look at the clock: rows, and bytes. */
+const decodedRowsMax = 256;
+const decodedBytesMax = 256 * 1024;
 /** What an item takes in memory besides its fields. */
 const itemBytes = 128;
 
@@ -42,6 +45,20 @@ export async function readItems(
   const items: StoredItem[] = [];
   while (items.length < refs.length) await readSome(items, refs, include, results);
   return items;
+}
+
+/** As `readItems`, if all of it is in memory and so little that decoding it takes no time worth a turn of the event loop. */
+export function openedItems(
+  refs: readonly RowRef[],
+  include: ReadonlySet<MatchField>,
+  { reserveBytes, rawMetadata = false }: CheckedResults,
+): StoredItem[] | undefined {
+  if (reserveBytes !== undefined || needsVectors(include) || refs.length > decodedRowsMax) return undefined;
+  const rows = openedRows(refs, include);
+  if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
+    return undefined;
+  }
+  return rows.map((row) => toItem(row, include, rawMetadata));
 }
 
 /**
@@ -70,7 +87,7 @@ export async function readSome(
 ): Promise<void> {
   const start = items.length;
   const rows =
-    openedRows(refs.slice(start, start + rowsTogether), include) ??
+    openedRecords(refs.slice(start, start + rowsTogether), include) ??
     (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
   await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
   const together = include.has("contents") || include.has("metadata") ? largeTogether : undefined;
@@ -103,16 +120,25 @@ function blocksOf(
 }
 
 /** The warm case, which waits for nothing: records alone are needed, and all of them are open. */
-function openedRows(
+function openedRecords(
   refs: readonly RowRef[],
   include: ReadonlySet<ItemField>,
 ): readonly StoredRow[] | undefined {
-  if (include.has("contents") || needsVectors(include)) return undefined;
+  return include.has("contents") || needsVectors(include) ? undefined : openedRows(refs, include);
+}
+
+/** Records and contents, if all of them are open. */
+function openedRows(
+  refs: readonly RowRef[],
+  include: ReadonlySet<MatchField>,
+): readonly StoredRow[] | undefined {
+  const hasContents = include.has("contents");
   const rows: StoredRow[] = [];
   for (const { segment, row } of refs) {
     const record = segment.reader.openedRecord(row);
-    if (record === undefined) return undefined;
-    rows.push({ record });
+    const contents = hasContents ? segment.reader.openedContents(row) : null;
+    if (record === undefined || contents === undefined) return undefined;
+    rows.push({ record, contents });
   }
   return rows;
 }
@@ -142,21 +168,22 @@ async function readRows(
   return rows;
 }
 
-function needsVectors(include: ReadonlySet<ItemField>): boolean {
+function needsVectors(include: ReadonlySet<MatchField>): boolean {
   return include.has("vector") || include.has("decoded");
 }
 
 /** The id is part of the record, which is counted whole if metadata are asked for. */
-function bytesOf({ record, contents, vector }: StoredRow, include: ReadonlySet<ItemField>): number {
+function bytesOf({ record, contents, vector }: StoredRow, include: ReadonlySet<MatchField>): number {
   const recordBytes = include.has("metadata") ? record.length : 0;
   return itemBytes + recordBytes + (contents?.length ?? 0) + (vector?.byteLength ?? 0);
 }
 
-type Writable<T> = { -readonly [F in keyof T]: T[F] };
+/** While it is made. */
+export type Writable<T> = { -readonly [F in keyof T]: T[F] };
 
 function toItem(
   { record, contents, vector }: StoredRow,
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
   rawMetadata: boolean,
 ): StoredItem {
   const item: Writable<StoredItem & RawMetadata> = { id: recordId(record) };

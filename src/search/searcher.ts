@@ -38,6 +38,11 @@ export class Searcher {
     }
   }
 
+  /** A model if it is in kernel memory, not pinned: valid until the next await. */
+  openedModel(model: Model): Trained | undefined {
+    return this.#cache.groupOf(model).peek(loadedModelKey);
+  }
+
   /** Evicts a model that nothing will use again. */
   dropModel(model: Model): void {
     this.#cache.groupOf(model).close();

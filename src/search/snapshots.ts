@@ -48,6 +48,12 @@ export class Snapshots {
     }
   }
 
+  /** The newest snapshot, if it is open and the client allows its staleness: valid until the next await. */
+  opened(): Snapshot | undefined {
+    const manifest = this.#log.recent(this.#maxStalenessMs);
+    return manifest && this.#openedAt(manifest);
+  }
+
   /**
    * The result of `work` on a snapshot that is at most as stale as the client allows. If the objects of the snapshot are
    * deleted before `work` has read them, `work` starts again on a newer snapshot.
@@ -132,9 +138,9 @@ export class Snapshots {
   }
 
   async #at(manifest: Manifest): Promise<Snapshot> {
+    const opened = this.#openedAt(manifest);
+    if (opened !== undefined) return opened;
     const { version } = manifest;
-    const newest = this.#newest;
-    if (newest?.manifest.version === version && this.#isCurrent(newest)) return newest;
     const begun = this.#opening.get(version);
     if (begun !== undefined) {
       const snapshot = await begun;
@@ -147,6 +153,11 @@ export class Snapshots {
     } finally {
       this.#opening.delete(version);
     }
+  }
+
+  #openedAt({ version }: Manifest): Snapshot | undefined {
+    const newest = this.#newest;
+    return newest?.manifest.version === version && this.#isCurrent(newest) ? newest : undefined;
   }
 
   /** Whether nothing of a snapshot has expired since it was opened. */

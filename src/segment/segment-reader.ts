@@ -132,8 +132,12 @@ export class SegmentReader {
 
   /** The record of a row if it is open already. */
   openedRecord(row: number): Uint8Array | undefined {
-    const block = blockOfRow(this.footer.records, row);
-    return this.cache.peek(block)?.entry(row - block.firstRow) ?? undefined;
+    return this.#openedEntry(this.footer.records, row) ?? undefined;
+  }
+
+  /** The contents of a row if they are open already; null if it has none. */
+  openedContents(row: number): Uint8Array | null | undefined {
+    return this.#openedEntry(this.footer.contents, row);
   }
 
   /** Contents of these rows, or null for those that have none. */
@@ -217,6 +221,11 @@ export class SegmentReader {
         throw error;
       }
     };
+  }
+
+  #openedEntry(blocks: readonly PageBlock[], row: number): Uint8Array | null | undefined {
+    const block = blockOfRow(blocks, row);
+    return this.cache.peek(block)?.entry(row - block.firstRow);
   }
 
   async #entries(blocks: readonly PageBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
