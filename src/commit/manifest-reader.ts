@@ -69,7 +69,7 @@ export class ManifestReader {
       if (ahead > aheadMax) return this.locate(base);
       const at = instant(this.#clock);
       const from = sealed.manifest.version + 1;
-      for (const next of await this.#readFrom(from, ahead)) {
+      for (const next of ahead === 1 ? [await this.read(from)] : await this.#readFrom(from, ahead)) {
         if (next !== null && isSuccessor(next, sealed)) {
           sealed = next;
           continue;
@@ -147,7 +147,6 @@ export class ManifestReader {
   }
 
   async #readFrom(version: number, count: number): Promise<(SealedManifest | null)[]> {
-    if (count === 1) return [await this.read(version)];
     return Promise.all(Array.from({ length: count }, (_, i) => this.read(version + i)));
   }
 

@@ -6,7 +6,9 @@ import { type Image, isImageUrl } from "../embedding/image.js";
 import type { Models } from "../embedding/models.js";
 import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
+import { isComplete } from "../search/open-list-blocks.js";
 import { type CheckedQuery, query, queryWarm } from "../search/query.js";
+import type { Snapshot } from "../search/snapshot.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
 import { type QuerySubject, topKMax } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
@@ -29,27 +31,22 @@ export function answerWarm(
   subject: QuerySubject,
   options: CheckedQuery,
 ): Match[] | undefined {
-  const snapshot = "vector" in subject ? index.snapshots.opened() : undefined;
-  const dimension = snapshot && dimensionOf(index, snapshot.manifest);
-  if (snapshot === undefined || dimension === undefined || !("vector" in subject)) return undefined;
-  const packed = new Float32Array(dimension);
-  copyVector(subject.vector, packed, index.config.metric, "queryVector");
-  return queryWarm(index.searcher, snapshot, packed, options);
+  if (!("vector" in subject)) return undefined;
+  const snapshot = index.snapshots.opened();
+  const packed = snapshot && pack(index, snapshot, subject.vector, "queryVector");
+  return packed && queryWarm(index.searcher, snapshot, packed, options);
 }
 
 /** One list for a vector, a text or an image, a list of lists for several vectors. */
-export async function answerQuery(
+export function answerQuery(
   index: OpenIndex,
   texts: Texts,
   subject: QuerySubject,
   options: CheckedQuery,
 ): Promise<Match[] | Match[][]> {
-  if ("vectors" in subject) {
-    return search(index, subject.vectors, (i) => `queryVectors[${i}]`, options);
-  }
-  const vector = "vector" in subject ? subject.vector : await embedQuery(index, texts, subject.contents);
-  const [matches] = await search(index, [vector], () => "queryVector", options);
-  return matches;
+  if ("vectors" in subject) return searchEach(index, subject.vectors, options);
+  if ("vector" in subject) return search(index, subject.vector, options);
+  return embedQuery(index, texts, subject.contents).then((vector) => search(index, vector, options));
 }
 
 /** As `answerQuery` for a text, ordered by the scores of a reranker; items whose contents are no text are left out. */
@@ -63,7 +60,7 @@ export async function answerRanked(
   const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
   const include = new Set([...options.include, "contents" as const]);
   const vector = await embedQuery(index, texts, contents);
-  const [nearest] = await search(index, [vector], () => "queryVector", { ...options, topK, include });
+  const nearest = await search(index, vector, { ...options, topK, include });
   const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
   const passages = candidates.map((match) => match.contents ?? "");
   const best = await rankBest(reranker, contents, passages, {
@@ -95,27 +92,43 @@ export async function embedQuery(
   throw invalid(`${where}: expected ${reason}`);
 }
 
-async function search(
+/** The nearest items of one vector. */
+function search(index: OpenIndex, vector: Vector, options: CheckedQuery): Promise<Match[]> {
+  return index.snapshots.read((snapshot) => {
+    const packed = pack(index, snapshot, vector, "queryVector");
+    if (packed === undefined) return [];
+    const warm = queryWarm(index.searcher, snapshot, packed, options);
+    return warm ?? searchPacked(index, snapshot, [packed], options).then(([matches]) => matches);
+  });
+}
+
+/** The nearest items of each of these vectors. */
+function searchEach(index: OpenIndex, vectors: readonly Vector[], options: CheckedQuery): Promise<Match[][]> {
+  return index.snapshots.read((snapshot) => {
+    const packed = vectors.map((vector, i) => pack(index, snapshot, vector, `queryVectors[${i}]`));
+    return isComplete(packed) ? searchPacked(index, snapshot, packed, options) : vectors.map(() => []);
+  });
+}
+
+async function searchPacked(
   index: OpenIndex,
-  vectors: readonly Vector[],
-  where: (i: number) => string,
+  snapshot: Snapshot,
+  vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Match[][]> {
-  return index.snapshots.read(async (snapshot) => {
-    const dimension = dimensionOf(index, snapshot.manifest);
-    const { metric } = index.config;
-    if (dimension === undefined) {
-      // No vector has been stored yet, so any dimension may ask and nothing is near.
-      return vectors.map((vector, i) => {
-        copyVector(vector, new Float32Array(vector.length), metric, where(i));
-        return [];
-      });
-    }
-    const packed = new Float32Array(vectors.length * dimension);
-    vectors.forEach((vector, i) => {
-      copyVector(vector, packed.subarray(i * dimension, (i + 1) * dimension), metric, where(i));
-    });
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    return query(index.searcher, snapshot, packed, dimension, options);
-  });
+  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+  return query(index.searcher, snapshot, vectors, options);
+}
+
+/** A vector in float32. Undefined if no vector has been stored yet: then any dimension may ask, and nothing is near. */
+function pack(
+  index: OpenIndex,
+  { manifest }: Snapshot,
+  vector: Vector,
+  where: string,
+): Float32Array | undefined {
+  const dimension = dimensionOf(index, manifest);
+  const packed = new Float32Array(dimension ?? vector.length);
+  copyVector(vector, packed, index.config.metric, where);
+  return dimension === undefined ? undefined : packed;
 }

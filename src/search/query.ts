@@ -54,20 +54,15 @@ export function queryWarm(
   return items && withDistances(searcher, items, found, include);
 }
 
-/** The matches of each vector, layout (queries, dimension), over one snapshot. */
-export async function query(
+/** The matches of each vector, over one snapshot. */
+export function query(
   searcher: Searcher,
   snapshot: Snapshot,
-  vectors: Float32Array,
-  dimension: number,
+  vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Match[][]> {
-  const count = vectors.length / dimension;
-  const warm = count === 1 ? queryWarm(searcher, snapshot, vectors, options) : undefined;
-  if (warm !== undefined) return [warm];
-  const each = Array.from({ length: count }, (_, i) => vectors.subarray(i * dimension, (i + 1) * dimension));
-  const search = (scope: SearchScope) => searchAll(scope, each, options);
-  return searchMatches(searcher, snapshot, options, search, () => each.map(() => []));
+  const search = (scope: SearchScope) => searchAll(scope, vectors, options);
+  return searchMatches(searcher, snapshot, options, search, () => vectors.map(() => []));
 }
 
 /** The nearest rows of one vector. */
@@ -187,8 +182,8 @@ function withDistances(
 ): Match[] {
   const matches: Writable<Match>[] = items;
   if (include.has("distance")) {
-    for (const [i, match] of matches.entries()) {
-      match.distance = distanceOf(config.metric, candidates[i].score);
+    for (let i = 0; i < matches.length; i++) {
+      matches[i].distance = distanceOf(config.metric, candidates[i].score);
     }
   }
   return matches;

@@ -40,6 +40,8 @@ export class Snapshots {
     const { known } = this.#log;
     if (known !== undefined && this.#newest === undefined) this.#at(known).catch(() => undefined);
     const manifest = await this.#log.newest(maxStalenessMs);
+    const opened = this.#openedAt(manifest);
+    if (opened !== undefined) return opened;
     try {
       return await this.#at(manifest);
     } catch (error) {
@@ -58,7 +60,7 @@ export class Snapshots {
    * The result of `work` on a snapshot that is at most as stale as the client allows. If the objects of the snapshot are
    * deleted before `work` has read them, `work` starts again on a newer snapshot.
    */
-  read<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  read<T>(work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
     return this.#readAt(this.#maxStalenessMs, work);
   }
 
@@ -101,7 +103,7 @@ export class Snapshots {
     return names;
   }
 
-  async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
     let snapshot = await this.newest(maxStalenessMs);
     for (;;) {
       snapshot.uses++;
@@ -138,8 +140,6 @@ export class Snapshots {
   }
 
   async #at(manifest: Manifest): Promise<Snapshot> {
-    const opened = this.#openedAt(manifest);
-    if (opened !== undefined) return opened;
     const { version } = manifest;
     const begun = this.#opening.get(version);
     if (begun !== undefined) {

@@ -67,7 +67,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   return {
     read(key, range, { signal } = {}) {
       const extraMs = (range?.length ?? 0) / bytesPerMs;
-      return run(`read ${key}`, extraMs, signal, async (attempt) => store.read(key, range, attempt));
+      return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
     create(key, bytes, { signal } = {}) {
@@ -155,11 +155,23 @@ function limited<T>(
       giveUp(error);
     }, timeoutMs);
     signal?.addEventListener("abort", onAbort);
-    operation(attempt).then(
+    begin(operation, attempt).then(
       (value) => settle(resolve, value),
       (error: unknown) => settle(reject, error),
     );
   });
+}
+
+/** A driver may throw at once in place of returning a promise that rejects. */
+function begin<T>(
+  operation: (attempt: OperationOptions) => Promise<T>,
+  attempt: OperationOptions,
+): Promise<T> {
+  try {
+    return operation(attempt);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function isUnavailable(error: unknown): boolean {

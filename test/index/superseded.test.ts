@@ -42,10 +42,8 @@ async function answers({ inner }: Opened, snapshot: Snapshot): Promise<unknown[]
   const all: unknown[] = [];
   for (const options of asked) {
     for (const count of [1, 5]) {
-      const vectors = Float32Array.from(rows.slice(0, count).flatMap((row) => [...row]));
-      all.push(
-        await query(inner.searcher, snapshot, vectors, d, { ...options, include, rawMetadata: false }),
-      );
+      const vectors = rows.slice(0, count).map((row) => Float32Array.from(row));
+      all.push(await query(inner.searcher, snapshot, vectors, { ...options, include, rawMetadata: false }));
     }
   }
   all.push(await snapshot.count());

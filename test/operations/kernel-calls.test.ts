@@ -1,5 +1,6 @@
 /** How many kernel calls each query takes once what it reads is in memory: what makes it fast, and would not show otherwise. */
 
+import { createHook } from "node:async_hooks";
 import { afterEach, expect, test } from "vitest";
 import { kernelCalls } from "./count-kernels.js";
 import { type Client, createClient, generateKey, type IndexConfigInput } from "../../src/core.js";
@@ -19,8 +20,12 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-async function newIndex(indexConfig: IndexConfigInput) {
-  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+async function newIndex(indexConfig: IndexConfigInput, options: { readonly maxStalenessMs?: number } = {}) {
+  const client = createClient({
+    indexLocation: { location: "memory" },
+    automaticTraining: false,
+    ...options,
+  });
   clients.push(client);
   const index = await client.createIndex({ indexName: "a", indexKey: generateKey(), indexConfig });
   await index.upsert(items);
@@ -33,8 +38,11 @@ async function scans(work: () => Promise<unknown>): Promise<Record<string, numbe
   return Object.fromEntries(counts.filter(([name]) => !preparing.includes(name)));
 }
 
-async function warmIndex(indexConfig: IndexConfigInput = { type: "ivfflat" }) {
-  const index = await newIndex(indexConfig);
+async function warmIndex(
+  indexConfig: IndexConfigInput = { type: "ivfflat" },
+  options?: { readonly maxStalenessMs: number },
+) {
+  const index = await newIndex(indexConfig, options);
   await index.train({ nLists });
   await index.query({ ...asked, nProbes: nLists });
   await index.query(asked);
@@ -54,6 +62,25 @@ test("a warm query is one call, however many lists it probes", async () => {
   }
   const total = Object.values(await kernelCalls(() => index.query(asked)));
   expect(total.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4);
+});
+
+test("a warm query that may be stale makes the promise that it returns, and no other", async () => {
+  const index = await warmIndex({ type: "ivfflat" }, { maxStalenessMs: 3_600_000 });
+  const include = ["distance", "metadata", "contents"] as const;
+  for (const request of [asked, { ...asked, nProbes: 0 }, { ...asked, include }]) {
+    const expected = await index.query(request);
+    let promises = 0;
+    const hook = createHook({
+      init(_id, type) {
+        if (type === "PROMISE") promises++;
+      },
+    });
+    hook.enable();
+    const answer = index.query(request);
+    hook.disable();
+    expect(promises).toBe(1);
+    expect(await answer).toEqual(expected);
+  }
 });
 
 test("among all lists it is one call to order them and one to scan them", async () => {
