@@ -112,6 +112,7 @@ export const methodOptions = {
   }),
   listWraps: optionNames<CallOptions>("wraps.list", { signal }),
   revokeWrap: optionNames<CallOptions>("wraps.revoke", { signal }),
+  prefetch: optionNames<CallOptions>("prefetch", { signal }),
   anchor: optionNames<CallOptions>("anchor", { signal }),
   describe: optionNames<CallOptions>("describe", { signal }),
 };

@@ -244,6 +244,12 @@ export interface VectorIndex {
    */
   compact(options?: CallOptions): Promise<void>;
   /**
+   * Reads what queries need into memory: the model, codes, ids and metadata, as far as the cache has room (`cacheBytesMax`). Resolves to
+   * whether all of it is there; then queries wait for storage once, to see whether anything was written. Columns that filters need
+   * are read by the first filter. Embedded indexes only: `not_supported` over HTTP.
+   */
+  prefetch(options?: CallOptions): Promise<boolean>;
+  /**
    * Changes the owner's key, and the data keys of everything that is written from then on: a small record and a commit, whatever
    * the size of the index. The old key opens nothing any more, and processes that opened the index with it get `wrong_index_key`
    * (after `maxStalenessMs` at most); this object and holders of other wraps continue. An attacker who kept both the old key and an old

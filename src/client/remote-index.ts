@@ -95,8 +95,7 @@ export class RemoteIndex implements VectorIndex {
    */
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     checkOptions(options, methodOptions.upsert);
-    const { signal } = options;
-    return this.#connection.calls.change(signal, () =>
+    return this.#connection.calls.change(options.signal, () =>
       sendItems(this.#connection, this.#address, items, options),
     );
   }
@@ -247,11 +246,11 @@ export class RemoteIndex implements VectorIndex {
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
-    const { limit = Infinity, after } = options;
+    const { limit = Infinity } = options;
     const ids: string[] = [];
-    for (;;) {
+    for (let { after } = options; ; after = ids.at(-1)) {
       const wanted = Math.min(limit - ids.length, idsPerPage);
-      const page = await list({ ...options, limit: wanted, after: ids.at(-1) ?? after });
+      const page = await list({ ...options, limit: wanted, after });
       for (const id of page) ids.push(id);
       if (page.length < wanted || ids.length === limit) return ids;
     }
@@ -310,6 +309,11 @@ export class RemoteIndex implements VectorIndex {
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
     await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
     this.#address = next;
+  }
+
+  async prefetch(options: CallOptions = {}): Promise<boolean> {
+    checkOptions(options, methodOptions.prefetch);
+    throw embeddedOnly("prefetch");
   }
 
   async reencrypt(options: CallOptions = {}): Promise<void> {

@@ -8,6 +8,7 @@ import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import { isComplete } from "../search/open-list-blocks.js";
 import { type CheckedQuery, query, queryWarm } from "../search/query.js";
+import { reservedAfter } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
 import { type QuerySubject, topKMax } from "./check-request.js";
@@ -94,19 +95,25 @@ export async function embedQuery(
 
 /** The nearest items of one vector. */
 function search(index: OpenIndex, vector: Vector, options: CheckedQuery): Promise<Match[]> {
-  return index.snapshots.read((snapshot) => {
+  return index.snapshots.readAhead((snapshot, confirm) => {
     const packed = pack(index, snapshot, vector, "queryVector");
     if (packed === undefined) return [];
     const warm = queryWarm(index.searcher, snapshot, packed, options);
-    return warm ?? searchPacked(index, snapshot, [packed], options).then(([matches]) => matches);
+    return (
+      warm ??
+      searchPacked(index, snapshot, [packed], reservedAfter(confirm, options)).then(([matches]) => matches)
+    );
   });
 }
 
 /** The nearest items of each of these vectors. */
 function searchEach(index: OpenIndex, vectors: readonly Vector[], options: CheckedQuery): Promise<Match[][]> {
-  return index.snapshots.read((snapshot) => {
+  return index.snapshots.readAhead((snapshot, confirm) => {
     const packed = vectors.map((vector, i) => pack(index, snapshot, vector, `queryVectors[${i}]`));
-    return isComplete(packed) ? searchPacked(index, snapshot, packed, options) : vectors.map(() => []);
+    const confirmedOptions = reservedAfter(confirm, options);
+    return isComplete(packed)
+      ? searchPacked(index, snapshot, packed, confirmedOptions)
+      : vectors.map(() => []);
   });
 }
 

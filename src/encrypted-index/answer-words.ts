@@ -6,7 +6,7 @@ import { distanceOf } from "../engine/metric.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { type CheckedQuery, nearest } from "../search/query.js";
-import { readItems } from "../search/read-items.js";
+import { readItems, reservedAfter } from "../search/read-items.js";
 import { type FoundByText, type RankedRows, searchText } from "../search/search-text.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { fuse, type Fusion } from "../text/fusion.js";
@@ -115,7 +115,7 @@ export async function answerWords(
   const query = parseTextQuery(text, words.analyzer);
   const vector =
     meaning && ("vector" in meaning ? meaning.vector : await embedQuery(index, texts, meaning.contents));
-  return index.snapshots.read(async (snapshot) => {
+  return index.snapshots.readAhead(async (snapshot, confirm) => {
     if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
     const byWords = (topK: number) =>
       searchText(snapshot, { ...options, query, parameters: words.definition, topK });
@@ -123,7 +123,7 @@ export async function answerWords(
       vector === undefined
         ? onlyWords(await byWords(options.topK))
         : await byBoth(index, snapshot, { vector, byWords, checked });
-    return toMatches(words, query, ranked, checked);
+    return toMatches(words, query, ranked, { ...checked, options: reservedAfter(confirm, options) });
   });
 }
 
@@ -143,8 +143,10 @@ async function byBoth(
   { vector, byWords, checked: { fusion, options } }: BothSides,
 ): Promise<Ranked[]> {
   const topK = options.topK === 0 ? 0 : Math.max(candidatesMin, options.topK);
-  const nearby = await searchByVector(index, snapshot, vector, { ...options, topK });
-  const words = await byWords(topK);
+  const [nearby, words] = await Promise.all([
+    searchByVector(index, snapshot, vector, { ...options, topK }),
+    byWords(topK),
+  ]);
   const vectors = only(nearby, words.allows);
   const firsts = new Map<RowRef["segment"], number>();
   let count = 0;

@@ -13,6 +13,7 @@ import { checkOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
 import { checkDeleteFilter, checkSelection, checkUpdateSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
+import { prefetch } from "../search/prefetch.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -294,6 +295,11 @@ export class EncryptedIndex implements VectorIndex {
     });
   }
 
+  async prefetch(options: CallOptions = {}): Promise<boolean> {
+    checkOptions(options, methodOptions.prefetch);
+    return this.#calls.look(options.signal, () => prefetch(this.#index, options.signal));
+  }
+
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.rotateKey);
     const source = parseKeySource(newKey);
@@ -338,7 +344,6 @@ export class EncryptedIndex implements VectorIndex {
 
   /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */
   #collectIfDue(): void {
-    const index = this.#index;
-    if (index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(index, signal));
+    if (this.#index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(this.#index, signal));
   }
 }

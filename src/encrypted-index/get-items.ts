@@ -1,6 +1,6 @@
 /** Reads items by their ids. */
 
-import { readItems } from "../search/read-items.js";
+import { readItems, reservedAfter } from "../search/read-items.js";
 import type { StoredItem } from "../vector-index.js";
 import type { CheckedFields } from "./check-request.js";
 import { fingerprintsOf } from "./fingerprints.js";
@@ -15,11 +15,11 @@ export async function getItems(
 ): Promise<StoredItem[]> {
   const distinct = new Set(ids);
   const fingerprints = await fingerprintsOf(index, distinct);
-  return index.snapshots.read(async (snapshot) => {
+  return index.snapshots.readAhead(async (snapshot, confirm) => {
     const include = keptFields(index, snapshot, fields);
     const refs = await snapshot.find(fingerprints);
     const refOf = new Map(Array.from(distinct, (id, i) => [id, refs[i]]));
     const found = ids.map((id) => refOf.get(id) ?? null).filter((ref) => ref !== null);
-    return readItems(found, include, fields.results);
+    return readItems(found, include, reservedAfter(confirm, fields.results));
   });
 }

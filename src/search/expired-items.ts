@@ -79,10 +79,10 @@ export async function tombstoneSegment(
   const store = createMemoryStore();
   await store.create(name, bytes, {});
   const header = bytes.subarray(0, headerBytes);
-  const location = { context, header, length: bytes.length, blocks, footerLength };
+  const sizes = { length: bytes.length, rows: 0, deleted: deleted.length, blocks, footerLength };
+  const location = { context, header, ...sizes };
   const reader = await SegmentReader.open(keys.data, location, async () => codec, store, cache);
   const sequence = nextSequence(manifest);
-  const sizes = { length: bytes.length, rows: 0, deleted: deleted.length, blocks, footerLength };
   const ref = { name, header: Buffer.from(header).toString("base64"), sequence, ...sizes };
   return { ref, reader };
 }

@@ -134,10 +134,10 @@ export class OpenObjects {
   /** `modelRef`: the model of the segment's rows, if they have one that is still there. */
   async #open(ref: SegmentRef, modelRef: ObjectRef | undefined): Promise<SegmentReader> {
     const { indexId, keys, config } = this.#owner;
-    const { name, length, blocks, footerLength } = ref;
+    const { name, length, blocks, footerLength, rows, deleted } = ref;
     const context = { kind: "segment", indexId, name } as const;
     const header = Buffer.from(ref.header, "base64");
-    const location = { context, header, length, blocks, footerLength };
+    const location = { context, header, length, blocks, footerLength, rows, deleted };
     const isGrouped = ref.model !== undefined;
     // Requested now, so that it arrives while the segment's end is read.
     const model = modelRef && this.model(modelRef);

@@ -33,6 +33,19 @@ const itemBytes = 128;
 /** What results may take, and their form. */
 export type CheckedResults = Pick<ResultOptions, "reserveBytes" | "rawMetadata">;
 
+/** The same results, for which nothing is reserved before `confirm` resolves. */
+export function reservedAfter<T extends CheckedResults>(confirm: () => Promise<void>, results: T): T {
+  const { reserveBytes } = results;
+  if (reserveBytes === undefined) return results;
+  return {
+    ...results,
+    async reserveBytes(bytes: number) {
+      await confirm();
+      await reserveBytes(bytes);
+    },
+  };
+}
+
 /**
  * The items at these refs, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
  * some of them are decoded; what it throws ends the reading.

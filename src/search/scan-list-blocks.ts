@@ -8,7 +8,7 @@ import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */
-const heldBytesMax = 32 * 1024 * 1024;
+const heldBytesMax = 64 * 1024 * 1024;
 
 /** Blocks that are scanned one after the other. */
 export interface ScanPhase {

@@ -8,6 +8,11 @@ import { SealdexError } from "../errors.js";
 import type { OpenObjects } from "./open-objects.js";
 import type { Snapshot } from "./snapshot.js";
 
+/** What may be asked of a snapshot that is the newest. */
+const confirmed = async () => undefined;
+/** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
+const outdated = new Error("a newer snapshot has taken the place of this one");
+
 /** A snapshot of the caller's own. Call `release` when done. */
 export interface HeldSnapshot {
   readonly snapshot: Snapshot;
@@ -23,6 +28,8 @@ export class Snapshots {
   #newest: Snapshot | undefined;
   /** Older ones that were in use when a newer one took their place, and those that callers hold. */
   readonly #used = new Set<Snapshot>();
+  /** Whether the last work of `readAhead` was begun on a snapshot that was not the newest. */
+  #wasOutdated = false;
   /** The newest manifest whose models were asked for. */
   #named: Manifest | undefined;
 
@@ -62,6 +69,38 @@ export class Snapshots {
    */
   read<T>(work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
     return this.#readAt(this.#maxStalenessMs, work);
+  }
+
+  /**
+   * As `read`, for work that may be the first to need something of storage: it begins on the snapshot known here, while storage is
+   * asked for a newer one, and starts again if there is one. What must not happen twice awaits `confirm`, which rejects then.
+   */
+  async readAhead<T>(work: (snapshot: Snapshot, confirm: () => Promise<void>) => Promise<T> | T): Promise<T> {
+    const again = (snapshot: Snapshot) => work(snapshot, confirmed);
+    const known = this.#openedAsKnown();
+    // If others write between any two calls, every second one begins in vain, and no more.
+    if (known === undefined || this.#wasOutdated) {
+      this.#wasOutdated = false;
+      return this.read(again);
+    }
+    const checking = this.newest(this.#maxStalenessMs);
+    const begun = this.#begin(known, (snapshot) =>
+      work(snapshot, async () => {
+        if ((await checking) !== snapshot) throw outdated;
+      }),
+    );
+    // Awaited below, unless it was in vain.
+    if (begun instanceof Promise) begun.catch(() => undefined);
+    const newest = await checking;
+    this.#wasOutdated = newest !== known;
+    if (newest !== known) return this.#readFrom(newest, again);
+    if (!(begun instanceof Promise)) return begun;
+    try {
+      return await begun;
+    } catch (error) {
+      if (!(await this.wasSuperseded(known.manifest, error))) throw error;
+    }
+    return this.#readFrom(await this.newest(), again);
   }
 
   /** As `read`, on a snapshot that has every change acknowledged before this call. */
@@ -104,8 +143,11 @@ export class Snapshots {
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
-    let snapshot = await this.newest(maxStalenessMs);
-    for (;;) {
+    return this.#readFrom(await this.newest(maxStalenessMs), work);
+  }
+
+  async #readFrom<T>(first: Snapshot, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
+    for (let snapshot = first; ; snapshot = await this.newest()) {
       snapshot.uses++;
       try {
         return await work(snapshot);
@@ -114,8 +156,20 @@ export class Snapshots {
       } finally {
         snapshot.uses--;
       }
-      snapshot = await this.newest();
     }
+  }
+
+  /** The result of `work`, or what it waits for, which counts as a use of the snapshot. Throws nothing. */
+  #begin<T>(snapshot: Snapshot, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> | T {
+    let result: Promise<T> | T;
+    try {
+      result = work(snapshot);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (!(result instanceof Promise)) return result;
+    snapshot.uses++;
+    return result.finally(() => snapshot.uses--);
   }
 
   /** Whether `error` can be explained by objects of this version that the newest one no longer names, and so were deleted. */
@@ -153,6 +207,12 @@ export class Snapshots {
     } finally {
       this.#opening.delete(version);
     }
+  }
+
+  /** The snapshot of the known manifest, if it is open. */
+  #openedAsKnown(): Snapshot | undefined {
+    const { known } = this.#log;
+    return known && this.#openedAt(known);
   }
 
   #openedAt({ version }: Manifest): Snapshot | undefined {

@@ -4,10 +4,12 @@ import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Block } from "./footer.js";
 
-/** Neighbouring blocks are read in one request of at most this many bytes. */
+/** Blocks that lie near one another are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
+/** What may lie between them: from any storage, a request takes longer than so many bytes more. */
+const gapBytesMax = 64 * 1024;
 /** Blocks opened at a time to take rows from them, in bytes as stored. */
-const heldBytesMax = 16 * 1024 * 1024;
+const heldBytesMax = 64 * 1024 * 1024;
 
 /** Throws `missing_object` or `corrupt` if the range is incomplete. */
 export async function readRange(
@@ -22,17 +24,32 @@ export async function readRange(
   return bytes;
 }
 
-/** The blocks from the first on that lie side by side and fit in one request. */
+/**
+ * The blocks from the first on that are read in one request. At most as many bytes are read in vain as are wanted.
+ */
 export function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
   let end = 1;
+  let wanted = blocks[0].length;
   while (end < blocks.length) {
     const { offset, length } = blocks[end];
     const before = blocks[end - 1];
-    if (before.offset + before.length !== offset) break;
-    if (offset + length - blocks[0].offset > requestBytesMax) break;
+    const span = offset + length - blocks[0].offset;
+    wanted += length;
+    if (offset - (before.offset + before.length) > gapBytesMax) break;
+    if (span > requestBytesMax || span > 2 * wanted) break;
     end++;
   }
   return blocks.slice(0, end);
+}
+
+/** Blocks as they are requested, whatever their order. */
+export function requestsOf(blocks: readonly Block[]): (readonly Block[])[] {
+  const ascending = distinct(blocks);
+  const requests: (readonly Block[])[] = [];
+  for (let done = 0; done < ascending.length; done += requests[requests.length - 1].length) {
+    requests.push(leading(ascending.slice(done)));
+  }
+  return requests;
 }
 
 /** Each block once, in the order in which they lie in the object. */

@@ -3,8 +3,10 @@
 import { ObjectOpener, type ObjectContext, type ParentKeys } from "../crypto/sealed-object.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { type CacheGroup, type CachedValue, namedKey } from "./cache-group.js";
-import { leading, readRange } from "./block-requests.js";
+import { readRange, requestsOf } from "./block-requests.js";
 import type { Block } from "./footer.js";
+import { entryWords } from "./id-table.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { IndexCache } from "./index-cache.js";
 
 /** What must be known of a segment before any of it is read; kept sealed in the manifest. */
@@ -15,11 +17,15 @@ export interface SegmentLocation {
   readonly length: number;
   readonly blocks: number;
   readonly footerLength: number;
+  readonly rows: number;
+  /** Number of tombstones. */
+  readonly deleted: number;
 }
 
 /**
  * How much of a segment's end is read when it is opened: the footer and what lies before it, which is all of a short
- * segment, and of others ids and columns as far as they fit. A second request would take longer than the bytes.
+ * segment, and of others ids and columns as far as they fit. A second request would take longer than the bytes. Where not even the id
+ * table fits, the footer is enough.
  */
 const tailBytes = 256 * 1024;
 
@@ -51,9 +57,11 @@ export class BlockSource {
     store: BlobStore,
     cache: IndexCache,
   ): Promise<{ source: BlockSource; last: Uint8Array }> {
-    const { context, header, length, blocks, footerLength } = location;
+    const { context, header, length, blocks, footerLength, rows, deleted } = location;
     const opener = new ObjectOpener(keys, context, header);
-    const start = Math.max(0, length - Math.max(tailBytes, footerLength));
+    const idTableBytes = 4 * entryWords * (rows + deleted);
+    const isWorthMore = footerLength + idTableBytes <= tailBytes;
+    const start = Math.max(0, length - (isWorthMore ? tailBytes : footerLength));
     const sealed = await readRange(store, context.name, start, length - start);
     const last = opener.open(blocks - 1, sealed.subarray(sealed.length - footerLength));
     const source = new BlockSource(location, opener, store, cache);
@@ -61,22 +69,21 @@ export class BlockSource {
     return { source, last };
   }
 
-  /** Plaintexts of blocks given in ascending order; neighbours share a request. */
+  /** Plaintexts of blocks, in their order; those that lie near one another share a request. */
   async read(blocks: readonly Block[]): Promise<Uint8Array[]> {
-    const requests: (readonly Block[])[] = [];
-    for (let done = 0; done < blocks.length; done += requests[requests.length - 1].length) {
-      requests.push(leading(blocks.slice(done)));
-    }
-    const read = requests.map(async (request) => {
+    const opened = new Map<Block, Uint8Array>();
+    const read = requestsOf(blocks).map(async (request) => {
       const start = request[0].offset;
       const last = request[request.length - 1];
       const bytes = await this.#range(start, last.offset + last.length);
-      return request.map((block) => {
+      for (const block of request) {
         const from = block.offset - start;
-        return this.#opener.open(block.number, bytes.subarray(from, from + block.length));
-      });
+        opened.set(block, this.#opener.open(block.number, bytes.subarray(from, from + block.length)));
+      }
+      await yieldIfDue();
     });
-    return (await Promise.all(read)).flat();
+    await Promise.all(read);
+    return blocks.map((block) => opened.get(block) as Uint8Array);
   }
 
   /** Bytes from `start` to `end` of the object as stored. */

@@ -5,6 +5,7 @@
 import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { Codec } from "../engine/codec.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
@@ -214,7 +215,10 @@ export class SegmentReader {
       const plaintexts = await this.#source.read(missing);
       const opened: T[] = [];
       try {
-        for (const [i, plaintext] of plaintexts.entries()) opened.push(open(missing[i], plaintext));
+        for (const [i, plaintext] of plaintexts.entries()) {
+          opened.push(open(missing[i], plaintext));
+          await yieldIfDue();
+        }
         return opened;
       } catch (error) {
         for (const value of opened) value.free?.();

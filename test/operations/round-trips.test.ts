@@ -1,12 +1,12 @@
 /** How often each call waits for storage: round trips that follow one another, whatever runs at the same time. */
 
 import { describe, expect, test } from "vitest";
+import { createWaveStore, type Taken } from "../../bench/cold/wave-store.mjs";
 import { type Client, createClient, generateKey, type Item, type VectorIndex } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
-import { createWaveStore } from "./wave-store.js";
 
 const options = { indexName: "counted", indexKey: generateKey() };
 const d = 32;
@@ -39,13 +39,13 @@ async function open(store: BlobStore) {
 }
 
 /** Fails with the operations in sight. */
-async function expectDepth(
+async function expectWaits(
   most: number,
-  measure: (work: () => Promise<unknown>) => Promise<{ depth: number; operations: string[] }>,
+  measure: (work: () => Promise<unknown>) => Promise<Taken>,
   work: () => Promise<unknown>,
 ) {
-  const { depth, operations } = await measure(work);
-  expect(depth, operations.join("\n")).toBeLessThanOrEqual(most);
+  const { waits, operations } = await measure(work);
+  expect(waits, operations.join("\n")).toBeLessThanOrEqual(most);
 }
 
 const queryVector = rowsOf(clustered(1, d, 10, 5), d)[0];
@@ -67,7 +67,7 @@ describe.each([
     await fill(store, large, trained);
     for (const query of [plain, everything]) {
       const { load, measure } = await open(store);
-      await expectDepth(large ? 6 : 5, measure, async () => (await load()).query(query));
+      await expectWaits(large ? 6 : 5, measure, async () => (await load()).query(query));
     }
   });
 
@@ -77,15 +77,15 @@ describe.each([
     const { load, measure } = await open(store);
     const index = await load();
     await index.query({ ...everything, nProbes: 10, topK: 10_000 });
-    await expectDepth(1, measure, () => index.query(plain));
-    await expectDepth(1, measure, () => index.query(everything));
-    await expectDepth(1, measure, () =>
+    await expectWaits(1, measure, () => index.query(plain));
+    await expectWaits(1, measure, () => index.query(everything));
+    await expectWaits(1, measure, () =>
       index.query({ queryVectors: [queryVector, queryVector], nProbes: 3 }),
     );
     const { load: again, measure: measured } = await open(store);
     const other = await again();
     await other.query({ ...plain, include: [], topK: 1 });
-    await expectDepth(2, measured, () => other.query({ ...plain, topK: 100 }));
+    await expectWaits(2, measured, () => other.query({ ...plain, topK: 100 }));
   });
 
   test("stores an upsert in two, where no compaction is due", async () => {
@@ -96,7 +96,7 @@ describe.each([
     for (let i = 0; i < 3; i++) {
       const one = items(1, 100_000 + i);
       // The first reads the model, which is kept.
-      await expectDepth(trained && i === 0 ? 3 : 2, measure, () => index.upsert(one));
+      await expectWaits(trained && i === 0 ? 3 : 2, measure, () => index.upsert(one));
     }
   });
 
@@ -105,13 +105,13 @@ describe.each([
     await fill(store, large, trained);
     const { load, measure } = await open(store);
     const index = await load();
-    await expectDepth(2, measure, () => index.describe());
-    // The newest manifest, ids, rows.
-    await expectDepth(3, measure, () => index.get(["0", "20", "40", "60", "absent"]));
-    await expectDepth(3, measure, () => index.count());
-    await expectDepth(1, measure, () => index.count());
+    await expectWaits(2, measure, () => index.describe());
+    // Ids and the newest manifest, rows.
+    await expectWaits(2, measure, () => index.get(["0", "20", "40", "60", "absent"]));
+    await expectWaits(3, measure, () => index.count());
+    await expectWaits(1, measure, () => index.count());
     // The newest manifest, ids, the segment of tombstones, the manifest.
-    await expectDepth(4, measure, () => index.delete({ ids: ["7", "21", "absent"] }));
+    await expectWaits(4, measure, () => index.delete({ ids: ["7", "21", "absent"] }));
   });
 });
 
@@ -135,9 +135,9 @@ test("segments of one large upsert are stored at the same time", async () => {
 
 test("an index is created in three: the name is free, the first manifest, the record", async () => {
   const { client, measure } = await open(createMemoryStore());
-  await expectDepth(3, measure, () => client.createIndex(options));
-  await expectDepth(3, measure, () => client.loadIndex(options));
-  await expectDepth(1, measure, () => client.listIndexes());
+  await expectWaits(3, measure, () => client.createIndex(options));
+  await expectWaits(3, measure, () => client.loadIndex(options));
+  await expectWaits(1, measure, () => client.listIndexes());
 });
 
 test("a small index takes few requests and bytes: there may be one for each of many customers", async () => {
@@ -154,8 +154,8 @@ test("a small index takes few requests and bytes: there may be one for each of m
   expect(stored.reduce((sum, blob) => sum + (blob?.length ?? 0), 0)).toBeLessThan(20_000);
   const query = { queryVector: small[0].vector, topK: 3 };
   const other = await open(memory);
-  const { depth, operations } = await other.measure(async () => (await other.load()).query(query));
+  const { waits, operations } = await other.measure(async () => (await other.load()).query(query));
   expect(operations.length, operations.join("\n")).toBeLessThanOrEqual(6);
-  expect(depth, operations.join("\n")).toBeLessThanOrEqual(4);
-  await expectDepth(1, measure, () => index.query(query));
+  expect(waits, operations.join("\n")).toBeLessThanOrEqual(4);
+  await expectWaits(1, measure, () => index.query(query));
 });

@@ -228,6 +228,12 @@ const cases: Record<string, Case> = {
     valid: [{ signal }],
     call: (options, _client, index) => index.rotateKey(generateKey(), options),
   },
+  prefetch: {
+    takes: methodOptions.prefetch,
+    valid: [{ signal }],
+    call: (options: object, client, index) =>
+      embeddedOnly(["signal"], options, client, index.prefetch(options)),
+  },
   reencrypt: {
     takes: methodOptions.reencrypt,
     valid: [{ signal }],
@@ -324,6 +330,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     "compact",
     "describe",
     "rotateKey",
+    "prefetch",
     "reencrypt",
     "wraps.list",
     "wraps.revoke",

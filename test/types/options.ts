@@ -83,6 +83,9 @@ export async function indexes(index: VectorIndex): Promise<void> {
   await index.rotateKey(generateKey(), { signal });
   // @ts-expect-error a signal is all that it takes
   await index.rotateKey(generateKey(), { keep: true });
+  (await index.prefetch({ signal })) satisfies boolean;
+  // @ts-expect-error a signal is all that it takes
+  await index.prefetch({ bytes: 1 });
   await index.reencrypt({ signal });
   // @ts-expect-error a signal is all that it takes
   await index.reencrypt({ force: true });
