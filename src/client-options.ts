@@ -115,6 +115,12 @@ export interface EmbeddedClientOptions {
    * processes end earlier with `not_found`; other reads start again. 0 if no other process reads.
    */
   readonly retentionMs?: number;
+  /**
+   * Whether storage is kept from seeing which items are looked for: each segment of an index is then read as a whole when the
+   * index is opened, or when somebody has written, and its ciphertext is kept in memory. It counts as part of `cacheBytesMax`; an
+   * index with more stored bytes is `too_large`. Default false.
+   */
+  readonly oblivious?: boolean;
   /** How embedding models are found by name. */
   readonly models?: ModelOptions;
 }

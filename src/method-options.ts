@@ -154,6 +154,7 @@ export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createC
   storageTimeoutMs: true,
   automaticTraining: true,
   retentionMs: true,
+  oblivious: true,
   models: true,
 });
 

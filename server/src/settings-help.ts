@@ -62,6 +62,11 @@ export const variables: readonly Variable[] = [
     "How long what training and compaction replaced is kept for readers in other processes, and for cursors, at most 900000. 0: an index takes no more than its live size, if this process alone reads it.",
   ),
   variable(
+    "SEALDEX_OBLIVIOUS",
+    "`off`",
+    "`on`: indexes are read as a whole and kept in memory as ciphertext, so that the storage does not see which items are looked for. An index larger than a quarter of the memory, at most 2 GiB, is answered 413.",
+  ),
+  variable(
     "SEALDEX_STORAGE_TIMEOUT_MS",
     "15000",
     "How long a read or write of storage may take, with its retries, in milliseconds. A request that needs it longer is answered 503. Large ones have a second more for each MiB.",

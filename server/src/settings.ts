@@ -36,6 +36,7 @@ export interface Settings {
   readonly maxStalenessMs: number;
   /** How long what was replaced is kept for readers in other processes, in milliseconds. */
   readonly retentionMs: number;
+  readonly oblivious: boolean;
   readonly storageTimeoutMs: number;
   readonly models: ModelOptions;
   /** Those that are set; the others have their defaults. */
@@ -64,7 +65,7 @@ export function readSettings(environment: Environment): Settings {
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
   const { SEALDEX_MAX_STALENESS_MS, SEALDEX_STORAGE_TIMEOUT_MS, SEALDEX_PROCESSES } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
-  const { SEALDEX_DASHBOARD, SEALDEX_RETENTION_MS } = environment;
+  const { SEALDEX_DASHBOARD, SEALDEX_RETENTION_MS, SEALDEX_OBLIVIOUS } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -92,6 +93,7 @@ export function readSettings(environment: Environment): Settings {
     retentionMs: parseMilliseconds(SEALDEX_RETENTION_MS || `${retentionMsMax}`, "SEALDEX_RETENTION_MS", {
       max: retentionMsMax,
     }),
+    oblivious: parseSwitch(SEALDEX_OBLIVIOUS || "off", "SEALDEX_OBLIVIOUS"),
     storageTimeoutMs: parseMilliseconds(SEALDEX_STORAGE_TIMEOUT_MS || "15000", "SEALDEX_STORAGE_TIMEOUT_MS", {
       min: storageTimeoutMsMin,
     }),

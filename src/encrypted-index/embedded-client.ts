@@ -76,6 +76,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #cache: BlockCache;
   readonly #maxStalenessMs: number;
   readonly #retentionMs: number;
+  readonly #oblivious: boolean;
   readonly #clock: Clock;
   readonly #background = new Background();
   readonly #training: AutomaticTraining;
@@ -93,14 +94,15 @@ export class EmbeddedClient implements EmbeddedClientType {
       storageTimeoutMs = storageTimeoutMsDefault,
       automaticTraining = true,
       retentionMs = historyMs,
+      oblivious = false,
       models,
     } = options;
     checkInteger(cacheBytesMax, 0, Number.MAX_SAFE_INTEGER, "cacheBytesMax");
     checkInteger(storageTimeoutMs, 1, storageTimeoutMsMax, "storageTimeoutMs");
     checkInteger(maxStalenessMs, 0, Number.MAX_SAFE_INTEGER, "maxStalenessMs");
     checkInteger(retentionMs, 0, historyMs, "retentionMs");
-    if (typeof automaticTraining !== "boolean") {
-      throw invalid(`automaticTraining: expected a boolean, got ${typeName(automaticTraining)}`);
+    for (const [name, value] of Object.entries({ automaticTraining, oblivious })) {
+      if (typeof value !== "boolean") throw invalid(`${name}: expected a boolean, got ${typeName(value)}`);
     }
     this.#indexStore = openLocation(indexLocation, storageTimeoutMs);
     this.#configStore =
@@ -115,6 +117,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#cache = new BlockCache(cacheBytesMax);
     this.#maxStalenessMs = maxStalenessMs;
     this.#retentionMs = retentionMs;
+    this.#oblivious = oblivious;
     this.#clock = clock;
     this.#training = new AutomaticTraining(automaticTraining, clock);
     this.#releaseThreads = useKernelThreads();
@@ -282,6 +285,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       clock: this.#clock,
       maxStalenessMs: this.#maxStalenessMs,
       retentionMs: this.#retentionMs,
+      oblivious: this.#oblivious,
       background: this.#background,
     };
     return openIndex(indexName, record, this.stores, resources, anchor);

@@ -67,6 +67,8 @@ export interface ClientStores {
 export interface ClientResources extends Retention {
   readonly cache: BlockCache;
   readonly maxStalenessMs: number;
+  /** See `EmbeddedClientOptions`. */
+  readonly oblivious: boolean;
 }
 
 export function openIndex(
@@ -76,7 +78,7 @@ export function openIndex(
   resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
-  const { cache, clock, maxStalenessMs } = resources;
+  const { cache, clock, maxStalenessMs, oblivious } = resources;
   const { indexId, keys, definition } = record;
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
@@ -87,7 +89,7 @@ export function openIndex(
   const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);
   const log = new ManifestLog(configStore, identity, clock, history, onDropped);
   const indexCache = new IndexCache(cache);
-  const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache);
+  const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache, oblivious);
   const snapshots = new Snapshots(log, objects, clock, maxStalenessMs);
   const dropped = new DroppedObjects(indexStore, () => snapshots.namesInUse(), resources);
   return {

@@ -167,7 +167,7 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
     return { baseUrl, apiKey, timeoutMs, maxRetries };
   }
   const { indexLocation, configLocation, anchorLocation, cacheBytesMax, maxStalenessMs } = args;
-  const { storageTimeoutMs, automaticTraining, retentionMs } = args;
+  const { storageTimeoutMs, automaticTraining, retentionMs, oblivious } = args;
   return {
     indexLocation,
     configLocation,
@@ -177,6 +177,7 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
     storageTimeoutMs,
     automaticTraining,
     retentionMs,
+    oblivious,
   };
 }
 

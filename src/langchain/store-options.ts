@@ -97,6 +97,7 @@ const embedded = {
   anchorLocation: true,
   automaticTraining: true,
   retentionMs: true,
+  oblivious: true,
   apiKey: true,
 } as const;
 const http = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;

@@ -7,6 +7,7 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { memoize } from "../memoize.js";
 import type { IndexCache } from "../segment/index-cache.js";
+import { readRange } from "../segment/block-requests.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -28,11 +29,14 @@ export class OpenObjects {
   readonly #readers = new Map<string, SharedReader>();
   readonly #usedBy = new WeakMap<Snapshot, readonly SharedReader[]>();
   readonly #models = new Map<string, Promise<Model>>();
+  readonly #oblivious: boolean;
 
-  constructor(owner: ObjectOwner, store: BlobStore, cache: IndexCache) {
+  /** `oblivious`: segments are read as a whole, and their ciphertext is kept while they are open. */
+  constructor(owner: ObjectOwner, store: BlobStore, cache: IndexCache, oblivious: boolean) {
     this.#owner = owner;
     this.#store = store;
     this.#cache = cache;
+    this.#oblivious = oblivious;
   }
 
   /**
@@ -40,6 +44,7 @@ export class OpenObjects {
    * snapshot has taken its place.
    */
   async open(manifest: Manifest, now: number): Promise<Snapshot> {
+    if (this.#oblivious) this.#checkRoom(manifest);
     const models = new Map(modelRefs(manifest).map((ref) => [ref.name, ref]));
     const model = manifest.model && this.model(manifest.model);
     model?.catch(() => undefined);
@@ -143,6 +148,28 @@ export class OpenObjects {
     const model = modelRef && this.model(modelRef);
     model?.catch(() => undefined);
     const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
-    return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);
+    if (!this.#oblivious) return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);
+    const bytes = await readRange(this.#store, name, 0, length);
+    const reader = await SegmentReader.open(keys.data, location, codec, inMemory(bytes), this.#cache);
+    reader.cache.hold(length);
+    return reader;
   }
+
+  #checkRoom({ segments }: Manifest): void {
+    const bytes = segments.reduce((sum, { length }) => sum + length, 0);
+    if (bytes <= this.#cache.bytesMax) return;
+    const limit = this.#cache.bytesMax;
+    throw new SealdexError(
+      "too_large",
+      `oblivious: expected an index of at most cacheBytesMax, ${limit}, stored bytes, got ${bytes}`,
+    );
+  }
+}
+
+/** An object that was read as a whole, as the store of its ranges. */
+function inMemory(bytes: Uint8Array): Pick<BlobStore, "read"> {
+  return {
+    read: async (_, { offset, length } = { offset: 0, length: bytes.length }) =>
+      bytes.slice(offset, offset + length),
+  };
 }

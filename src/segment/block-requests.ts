@@ -13,7 +13,7 @@ const heldBytesMax = 64 * 1024 * 1024;
 
 /** Throws `missing_object` or `corrupt` if the range is incomplete. */
 export async function readRange(
-  store: BlobStore,
+  store: Pick<BlobStore, "read">,
   name: string,
   offset: number,
   length: number,

@@ -41,9 +41,14 @@ export class BlockSource {
   readonly cache: CacheGroup;
   readonly #location: SegmentLocation;
   readonly #opener: ObjectOpener;
-  readonly #store: BlobStore;
+  readonly #store: Pick<BlobStore, "read">;
 
-  private constructor(location: SegmentLocation, opener: ObjectOpener, store: BlobStore, cache: IndexCache) {
+  private constructor(
+    location: SegmentLocation,
+    opener: ObjectOpener,
+    store: Pick<BlobStore, "read">,
+    cache: IndexCache,
+  ) {
     this.#location = location;
     this.#opener = opener;
     this.#store = store;
@@ -54,7 +59,7 @@ export class BlockSource {
   static async open(
     keys: ParentKeys,
     location: SegmentLocation,
-    store: BlobStore,
+    store: Pick<BlobStore, "read">,
     cache: IndexCache,
   ): Promise<{ source: BlockSource; last: Uint8Array }> {
     const { context, header, length, blocks, footerLength, rows, deleted } = location;

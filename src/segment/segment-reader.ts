@@ -46,7 +46,7 @@ export class SegmentReader {
     keys: ParentKeys,
     location: SegmentLocation,
     codecOf: (dimension: number) => Promise<Codec>,
-    store: BlobStore,
+    store: Pick<BlobStore, "read">,
     cache: IndexCache,
   ): Promise<SegmentReader> {
     const { source, last } = await BlockSource.open(keys, location, store, cache);

@@ -436,6 +436,7 @@ test("createClient refuses an option that it does not take", () => {
     "indexLocation",
     "maxStalenessMs",
     "models",
+    "oblivious",
     "retentionMs",
     "storageTimeoutMs",
   ]);

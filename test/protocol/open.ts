@@ -48,7 +48,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
     "simulated",
     record,
     { indexStore: store, configStore: store },
-    { cache, clock, maxStalenessMs, retentionMs: historyMs, background },
+    { cache, clock, maxStalenessMs, retentionMs: historyMs, oblivious: false, background },
   );
   return {
     inner,
