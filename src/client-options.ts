@@ -2,7 +2,7 @@
 
 import type { EmbeddingInput } from "./embedding/embedder.js";
 import type { ModelOptions } from "./embedding/model-options.js";
-import type { IndexType, Metric } from "./engine/config.js";
+import type { Metric, Precision } from "./engine/config.js";
 import type { KeyProvider } from "./keys/key-provider.js";
 import type { CallOptions } from "./result-options.js";
 import type { BlobStore } from "./storage/blob-store.js";
@@ -22,9 +22,22 @@ interface ListsConfig {
   readonly nLists?: number;
 }
 
-/** An index of vectors, or of codes of about one bit per dimension. */
+/** An index of vectors. */
+export interface FlatIndexConfig extends ListsConfig {
+  readonly type: "ivfflat";
+  /**
+   * How vectors are stored. `float16` and `int8` numbers have a scale per vector: a vector is rounded once, when it is stored, and
+   * every result is of the rounded one. Default `float32`, which keeps vectors bit for bit.
+   */
+  readonly precision?: Precision;
+  readonly pqDim?: never;
+  readonly pqBits?: never;
+}
+
+/** An index of codes of about one bit per dimension. */
 export interface PlainIndexConfig extends ListsConfig {
-  readonly type: Exclude<IndexType, "ivfpq">;
+  readonly type: "ivf";
+  readonly precision?: never;
   readonly pqDim?: never;
   readonly pqBits?: never;
 }
@@ -32,13 +45,14 @@ export interface PlainIndexConfig extends ListsConfig {
 /** An index of product-quantized codes, `pqDim` × `pqBits` bits each. */
 export interface PqIndexConfig extends ListsConfig {
   readonly type: "ivfpq";
+  readonly precision?: never;
   /** A divisor of the dimension. Default 8. */
   readonly pqDim?: number;
   /** 1 to 16. Default 8. */
   readonly pqBits?: number;
 }
 
-export type IndexConfigInput = PlainIndexConfig | PqIndexConfig;
+export type IndexConfigInput = FlatIndexConfig | PlainIndexConfig | PqIndexConfig;
 
 export interface CreateIndexOptions extends CallOptions {
   /** 1 to 128 bytes of UTF-8 without control characters. Not secret. */

@@ -54,6 +54,7 @@ export type {
   DefaultInclude,
   EmbeddedClient,
   EmbeddedClientOptions,
+  FlatIndexConfig,
   Fusion,
   GetOptions,
   Highlight,

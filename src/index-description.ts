@@ -1,6 +1,6 @@
 /** What an index is, and how it is doing. */
 
-import type { IndexType, Metric } from "./engine/config.js";
+import type { IndexType, Metric, Precision } from "./engine/config.js";
 
 export interface IndexDescription {
   readonly indexName: string;
@@ -10,6 +10,8 @@ export interface IndexDescription {
   readonly dimension?: number;
   /** Inverted lists that exist now: 1 until trained. */
   readonly nLists: number;
+  /** Of the stored vectors of `ivfflat`. */
+  readonly precision?: Precision;
   readonly pqDim?: number;
   readonly pqBits?: number;
   readonly trained: boolean;

@@ -47,6 +47,7 @@ export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
   type: true,
   dimension: true,
   nLists: true,
+  precision: true,
   pqDim: true,
   pqBits: true,
 });

@@ -7,7 +7,7 @@
  * `encode` throws `invalid_request`. Nothing of Node.js is used.
  */
 
-import { dimensionMax, type IndexType, type Metric } from "./engine/config.js";
+import { dimensionMax, type IndexType, type Metric, type Precision } from "./engine/config.js";
 import { invalid } from "./check-input.js";
 import { checkSelection } from "./selection.js";
 import { type AddressBody, decodeAddress, encodeAddress, type Maybe } from "./wire/address.js";
@@ -109,6 +109,7 @@ interface IndexConfigBody {
   readonly type: IndexType | "ivfsq";
   readonly dimension?: Maybe<number>;
   readonly n_lists?: Maybe<number>;
+  readonly precision?: Maybe<Precision>;
   readonly pq_dim?: Maybe<number>;
   readonly pq_bits?: Maybe<number>;
 }
@@ -144,12 +145,14 @@ export function decodeCreateIndex(body: CreateIndexBody): CreateIndexOptions {
 }
 
 /** Over HTTP, `pq_dim` and `pq_bits` of `ivfpq` have no default; the library's is 8. */
-function encodeConfig({ type, dimension, nLists, pqDim, pqBits }: IndexConfigInput): IndexConfigBody {
+function encodeConfig(config: IndexConfigInput): IndexConfigBody {
+  const { type, dimension, nLists, precision, pqDim, pqBits } = config;
   const pqDefault = type === "ivfpq" ? 8 : undefined;
   return {
     type,
     dimension: within(dimension, [1, dimensionMax], "indexConfig.dimension"),
     n_lists: integer(nLists, "indexConfig.nLists"),
+    precision,
     pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
     pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
   };
@@ -162,7 +165,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
     throw invalid(`dimension: expected that of index_config, ${index_config.dimension}, got ${dimension}`);
   }
   if (!index_config) return given === undefined ? undefined : { type: "ivfflat", dimension: given };
-  const { type, n_lists, pq_dim, pq_bits } = index_config;
+  const { type, n_lists, precision, pq_dim, pq_bits } = index_config;
   for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
     if (type === "ivfpq" && typeof value !== "number") {
       throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
@@ -172,6 +175,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
     type: type === "ivfsq" ? "ivfflat" : type,
     dimension: given,
     nLists: n_lists ?? undefined,
+    precision: precision ?? undefined,
     pqDim: pq_dim ?? undefined,
     pqBits: pq_bits ?? undefined,
   } as IndexConfigInput;

@@ -53,6 +53,10 @@ const indexConfig = closed({
   type: oneOf("ivfflat", "ivf", "ivfpq", "ivfsq"),
   dimension,
   n_lists: optional(Type.Integer(), "Inverted lists that training aims at. Default 1024."),
+  precision: optional(
+    oneOf("float32", "float16", "int8"),
+    "Of the vectors that `ivfflat` stores: below `float32` they are rounded when they are stored. Default: `float32`.",
+  ),
   pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
   sq_bits: optional(

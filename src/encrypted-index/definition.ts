@@ -1,7 +1,7 @@
 /** What callers say of a new index, checked, with every default filled in. */
 
 import type { KnownModel } from "../embedding/index-embedder.js";
-import { dimensionMax, type IndexConfig, indexTypes, metrics } from "../engine/config.js";
+import { dimensionMax, type IndexConfig, indexTypes, metrics, precisions } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { invalid } from "../check-input.js";
 import { indexConfigOptions } from "../method-options.js";
@@ -23,7 +23,18 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
   checkOneOf(metric, metrics, "metric");
   checkInteger(nLists, 1, nListsMax, "indexConfig.nLists");
   const dimension = chooseDimension(indexConfig.dimension, known);
-  const config: IndexConfig = { type, metric, nLists, ...(dimension !== undefined && { dimension }) };
+  const { precision = "float32" } = indexConfig;
+  checkOneOf(precision, precisions, "indexConfig.precision");
+  if (type !== "ivfflat" && indexConfig.precision !== undefined) {
+    throw invalid(`indexConfig.precision: expected none, since only ivfflat has it, got a value for ${type}`);
+  }
+  const config: IndexConfig = {
+    type,
+    metric,
+    nLists,
+    ...(dimension !== undefined && { dimension }),
+    ...(precision !== "float32" && { precision }),
+  };
   const model = known !== undefined && { model: known.identity };
   if (type !== "ivfpq") {
     for (const name of ["pqDim", "pqBits"] as const) {

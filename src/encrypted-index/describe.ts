@@ -24,6 +24,7 @@ export async function describe(
     metric: config.metric,
     ...(dimension !== undefined && { dimension }),
     nLists: model === undefined ? 1 : listCount(model),
+    ...(config.type === "ivfflat" && { precision: config.precision ?? "float32" }),
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),

@@ -28,7 +28,7 @@ export async function move(
 ): Promise<MovedRows> {
   const { segment, block, kept } = live;
   const { codec: stored, footer } = segment.reader;
-  if (codec.kind === "vectors" || quantizer === undefined) {
+  if (codec.kind !== "codes" || quantizer === undefined) {
     return vectorRows(liveVectors(live), footer.dimension);
   }
   const { rowBytes, rowCost } = codec;

@@ -4,7 +4,9 @@ import { fingerprint, type LastingKeys } from "../crypto/keys.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { isImage } from "../embedding/image.js";
 import { SealdexError } from "../errors.js";
-import { type Metric, normMax } from "../engine/config.js";
+import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
+import { roundVectors } from "../engine/scalar.js";
+import { rowsOfPiece } from "../engine/work.js";
 import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
 import { JsonText } from "../json-text.js";
 import { itemFields } from "../method-options.js";
@@ -35,8 +37,7 @@ export interface CheckedItem {
 }
 
 /** What items are packed for. */
-export interface Packing {
-  readonly metric: Metric;
+export interface Packing extends Pick<IndexConfig, "metric" | "precision"> {
   /** The index's; undefined to take the first vector's. */
   readonly dimension: number | undefined;
   readonly embedder: Embedder | undefined;
@@ -81,7 +82,7 @@ export async function checkItems(
  */
 export async function packItems(
   items: readonly CheckedItem[],
-  { metric, dimension, embedder }: Packing,
+  { metric, precision, dimension, embedder }: Packing,
 ): Promise<PackedItems> {
   const texts = items.filter(({ vector }) => vector === undefined).map(({ text }) => text);
   const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
@@ -94,6 +95,14 @@ export async function packItems(
     copyVector(all[at], to, metric, `items[${items[at].position}].vector`);
   };
   await forEachYielding(all.length, copy, 8);
+  if (precision !== undefined) {
+    const rowsTogether = rowsOfPiece(4 * size);
+    const round = (piece: number) => {
+      const start = piece * rowsTogether * size;
+      roundVectors(vectors.subarray(start, start + rowsTogether * size), precision, size);
+    };
+    await forEachYielding(Math.ceil(all.length / rowsTogether), round, 1);
+  }
   return { rows: items.map(({ row }) => row), vectors, dimension: size };
 }
 

@@ -3,7 +3,8 @@
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Manifest } from "../commit/manifest.js";
 import type { Embedder } from "../embedding/embedder.js";
-import type { Metric } from "../engine/config.js";
+import type { IndexConfig } from "../engine/config.js";
+import { roundVectors } from "../engine/scalar.js";
 import type { CompiledFilter } from "../filter.js";
 import { forEachItem } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
@@ -46,7 +47,7 @@ export async function upsertAsOf(
     const now = skipUnchanged ? await changedItems(index, snapshot, items) : items;
     if (packed === undefined || now.length !== changed.length || now.some((item, i) => item !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
-      packed = await packItems(now, { metric: index.config.metric, dimension, embedder });
+      packed = await packItems(now, { ...index.config, dimension, embedder });
       changed = now;
     }
     const matches = (await matching?.in(snapshot)) ?? [];
@@ -112,7 +113,7 @@ async function changedItems(
   const refsOfKnown = known.map(({ ref }) => ref);
   await forEachItem(refsOfKnown, include, (stored, i) => {
     const { item } = known[i];
-    if (isEqual(item, stored, index.config.metric)) unchanged.add(item);
+    if (isEqual(item, stored, index.config)) unchanged.add(item);
   });
   return items.filter((item) => !unchanged.has(item));
 }
@@ -121,7 +122,7 @@ async function changedItems(
 function isEqual(
   { row, vector, position }: CheckedItem,
   stored: StoredItem & RawMetadata,
-  metric: Metric,
+  { metric, precision }: IndexConfig,
 ): boolean {
   const contents = row.contents === null ? undefined : decodeContents(row.contents);
   if (stored.expiresAt?.getTime() !== recordExpiry(row.record)) return false;
@@ -131,6 +132,7 @@ function isEqual(
   if (kept === undefined) return false;
   const own = new Float32Array(kept.length);
   copyVector(vector, own, metric, `items[${position}].vector`);
+  if (precision !== undefined) roundVectors(own, precision, own.length);
   return own.every((component, i) => Object.is(component, kept[i]));
 }
 

@@ -16,7 +16,7 @@ export async function upsertItems(
   const isConditional = deleteFilter !== undefined || skipUnchanged;
   const dimension = dimensionOf(index, await index.log.knownOrNewest());
   const pack = (checked: readonly CheckedItem[]) =>
-    packItems(checked, { metric: index.config.metric, dimension, embedder });
+    packItems(checked, { ...index.config, dimension, embedder });
   const checking = checkItems(items, index.keys, embedder).then(async (checked) => ({
     checked,
     packed: isConditional ? undefined : await pack(checked),

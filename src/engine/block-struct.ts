@@ -14,11 +14,15 @@ export interface BlockStruct {
   readonly codes?: number;
   /** 1: float32 arithmetic suffices for a first look at its rows. */
   readonly fitsFloat32?: number;
+  /** Of scalar codes (see assembly/scalar.ts). */
+  readonly precision?: number;
+  readonly scales?: number;
 }
 
 /** Writes a struct to `at`. */
 export function writeBlockStruct(at: number, block: BlockStruct): void {
   const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = 0 } = block;
+  const { precision = 0, scales = 0 } = block;
   const fields = {
     n,
     fingerprints,
@@ -28,6 +32,8 @@ export function writeBlockStruct(at: number, block: BlockStruct): void {
     codes,
     fitsFloat32,
     lastUse: 0,
+    precision,
+    scales,
   };
   writeWords(at, blockLayout, fields);
 }

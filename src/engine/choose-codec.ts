@@ -1,6 +1,6 @@
 /** The codec and the scanner of an index's rows. */
 
-import type { Codec } from "./codec.js";
+import type { Codec, PruningCodes } from "./codec.js";
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { codedCodec } from "./coded.js";
 import { codedScanner } from "./coded-scanner.js";
@@ -9,6 +9,7 @@ import { flatCodec } from "./flat.js";
 import type { ModelQuantizer } from "./model-quantizer.js";
 import { isCodedModel, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
+import { scalarCodec } from "./scalar.js";
 import { flatScanner, type Scanner } from "./scanner.js";
 
 /** A model in kernel memory. Valid while it is pinned. */
@@ -24,7 +25,7 @@ export function codecToWrite(config: IndexConfig, dimension: number, trained: Tr
   if (trained !== undefined && isCodedModel(trained.model)) {
     return codedCodec(config, trained.model, trained.rowQuantizer);
   }
-  return flatCodec(config.metric, dimension, trained?.quantizer ?? "none");
+  return preciseCodec(config, dimension, trained?.quantizer ?? "none");
 }
 
 /** The codec of stored rows, `grouped` by the lists of a model or not. Only codes without vectors need their `model`. */
@@ -35,7 +36,13 @@ export function codecToRead(
   model: Model | undefined,
 ): Codec {
   if (model !== undefined && isCodedModel(model)) return codedCodec(config, model, undefined);
-  return flatCodec(config.metric, dimension, grouped ? "stored" : "none");
+  return preciseCodec(config, dimension, grouped ? "stored" : "none");
+}
+
+function preciseCodec({ metric, precision }: IndexConfig, dimension: number, pruning: PruningCodes): Codec {
+  return precision === undefined
+    ? flatCodec(metric, dimension, pruning)
+    : scalarCodec({ metric, precision, dimension }, pruning);
 }
 
 /** A scanner for one query, `vector`, prepared as `query`. */

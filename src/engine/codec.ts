@@ -24,6 +24,11 @@ export interface LoadedVectors extends LoadedBlock {
   readonly kind: "vectors";
 }
 
+/** Vectors of fewer bits, which decode to float32. */
+export interface LoadedScalarCodes extends LoadedBlock {
+  readonly kind: "scalar";
+}
+
 export interface LoadedRowCodes extends LoadedBlock {
   readonly kind: "codes";
   readonly model: CodedModel;
@@ -35,7 +40,7 @@ export interface LoadedRowCodes extends LoadedBlock {
   readonly noCentroid: readonly number[];
 }
 
-export type LoadedCodes = LoadedVectors | LoadedRowCodes;
+export type LoadedCodes = LoadedVectors | LoadedScalarCodes | LoadedRowCodes;
 
 interface BlockCodec {
   /** Bytes of the codes of n rows. */
@@ -44,9 +49,8 @@ interface BlockCodec {
   load(codes: Uint8Array, n: number, fingerprints: number): LoadedCodes;
 }
 
-/** Vectors stored bit for bit, and RaBitQ codes of them. */
-export interface VectorCodec extends BlockCodec {
-  readonly kind: "vectors";
+/** Vectors that are stored bit for bit if they have the codec's precision, and RaBitQ codes of them. */
+interface PreciseCodec extends BlockCodec {
   /**
    * Codes of the rows of one block, all of `list`, in pieces to be concatenated. `vectors` has layout (n, dimension) and may
    * be one of the pieces.
@@ -54,6 +58,16 @@ export interface VectorCodec extends BlockCodec {
   encode(vectors: Float32Array, list: number): Work<readonly Uint8Array[]>;
   /** The vectors of a block of n rows, layout (n, dimension), perhaps a view of `codes`. */
   decode(codes: Uint8Array, n: number): Float32Array;
+}
+
+/** Vectors of float32. */
+export interface VectorCodec extends PreciseCodec {
+  readonly kind: "vectors";
+}
+
+/** Vectors of float16 or int8. Those to encode were rounded before (see scalar.ts). */
+export interface ScalarCodec extends PreciseCodec {
+  readonly kind: "scalar";
 }
 
 /** Codes without vectors. They can move between blocks as they are. */
@@ -77,7 +91,7 @@ export interface RowCodec extends BlockCodec {
 }
 
 /** How vectors become codes, and back. */
-export type Codec = VectorCodec | RowCodec;
+export type Codec = VectorCodec | ScalarCodec | RowCodec;
 
 /**
  * The RaBitQ codes stored with vectors: none, if rows are not grouped by lists; else they are read (`"stored"`), or written

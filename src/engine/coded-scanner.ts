@@ -82,7 +82,7 @@ export function codedScanner(
 
   return {
     scan(jobs, heap) {
-      const vectors = jobs.filter(({ codes }) => codes.kind === "vectors");
+      const vectors = jobs.filter(({ codes }) => codes.kind !== "codes");
       if (vectors.length > 0) flat.scan(vectors, heap);
       const at = writeJobs(jobs);
       jobs.forEach(({ codes, distance }, i) => {

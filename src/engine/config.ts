@@ -6,6 +6,13 @@ export type Metric = (typeof metrics)[number];
 export const indexTypes = ["ivfflat", "ivf", "ivfpq"] as const;
 export type IndexType = (typeof indexTypes)[number];
 
+/** How `ivfflat` stores a vector's components; the default is the first. */
+export const precisions = ["float32", "float16", "int8"] as const;
+export type Precision = (typeof precisions)[number];
+
+/** Precisions below float32: numbers of 16 or 8 bits, times a scale per vector. */
+export type ScalarPrecision = Exclude<Precision, "float32">;
+
 /** Largest accepted dimension: a block of vectors stays within a few megabytes. */
 export const dimensionMax = 8192;
 
@@ -23,6 +30,8 @@ export interface IndexConfig {
   readonly dimension?: number;
   /** The number of inverted lists that training aims at; fewer if there is not enough data. */
   readonly nLists: number;
+  /** Of the stored vectors (`ivfflat` only); undefined: float32. */
+  readonly precision?: ScalarPrecision;
   /** Sub-vectors of a product-quantized vector (`ivfpq` only). */
   readonly pqDim?: number;
   /** Bits of each sub-vector's code, 1 to 16 (`ivfpq` only). */

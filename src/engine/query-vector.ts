@@ -29,8 +29,8 @@ export class QueryVector {
     const { length } = vector;
     this.dimension = length;
     const rotated = rotation?.rotated ?? 0;
-    // Two structs; the vector, in list space, rotated; the table, 16 bytes per four components.
-    this.address = allocate(2 * structBytes + 8 * length + 8 * rotated + 48);
+    // Two structs; the vector, in list space, rotated; the table, 16 bytes per four components; room for scalar codes.
+    this.address = allocate(2 * structBytes + 12 * length + 8 * rotated + 80);
     this.listAddress = this.address + structBytes;
     const at = this.address + 2 * structBytes;
     const point = nextMultipleOf16(at + 4 * length);
@@ -41,6 +41,7 @@ export class QueryVector {
     words[(this.address + queryLayout.vector) >>> 2] = at;
     words[(this.address + queryLayout.dimension) >>> 2] = length;
     words[(this.address + queryLayout.cosine) >>> 2] = metric === "cosine" ? 1 : 0;
+    words[(this.address + queryLayout.scalarVector) >>> 2] = nextMultipleOf16(rotatedAt + 8 * rotated);
     kernels().measureQuery(this.address);
     if (rotation === undefined) return;
     words[(this.address + queryLayout.table) >>> 2] = rotatedAt + 4 * rotated;

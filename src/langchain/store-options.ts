@@ -9,6 +9,7 @@ import type {
   Client,
   DeclaredRecall,
   EmbeddedClientOptions,
+  FlatIndexConfig,
   HttpClientOptions,
   IndexKey,
   PlainIndexConfig,
@@ -17,15 +18,16 @@ import type {
 } from "../vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
-/** Of a new index. `ivfflat` is the default. */
+/** Of a new index. `ivfflat` is the default. Only it has a `precision`, which is checked when the store is created. */
 type IndexKind =
   | {
-      readonly indexType?: PlainIndexConfig["type"];
-      readonly indexConfigParams?: Pick<PlainIndexConfig, "nLists" | "pqDim" | "pqBits">;
+      readonly indexType?: FlatIndexConfig["type"] | PlainIndexConfig["type"];
+      readonly indexConfigParams?: Pick<FlatIndexConfig, "nLists" | "precision" | "pqDim" | "pqBits">;
     }
   | {
       readonly indexType: PqIndexConfig["type"];
-      readonly indexConfigParams?: Pick<PqIndexConfig, "nLists" | "pqDim" | "pqBits">;
+      readonly indexConfigParams?: Pick<PqIndexConfig, "nLists" | "pqDim" | "pqBits"> &
+        Pick<FlatIndexConfig, "precision">;
     };
 
 interface StoreFields {
@@ -108,6 +110,7 @@ const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", { ...o
 
 const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
   nLists: true,
+  precision: true,
   pqDim: true,
   pqBits: true,
 });
@@ -118,6 +121,9 @@ export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
   const { indexType = "ivfflat", indexConfigParams: params } = args;
   if (params === undefined) return;
   checkOptions(params, indexConfigParams);
+  if (indexType !== "ivfflat" && params.precision !== undefined) {
+    throw invalid("indexConfigParams: expected precision only if indexType is ivfflat");
+  }
   if (indexType !== "ivfpq" && (params.pqDim ?? params.pqBits) !== undefined) {
     throw invalid("indexConfigParams: expected pqDim and pqBits only if indexType is ivfpq");
   }

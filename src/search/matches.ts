@@ -84,7 +84,7 @@ async function pinMatches(
     count,
     share: count / segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0),
     isSelective: segments.every(({ reader }) => isSelective(count, reader.footer.dimension)),
-    canPrefilter: segments.every(({ reader }) => reader.codec.kind === "vectors"),
+    canPrefilter: segments.every(({ reader }) => reader.codec.kind !== "codes"),
     selected: Array.from(rows, ([segment, matching]) => ({ segment, matching })).flatMap((each) =>
       each.matching.count > 0 ? [{ ...each, newerSegments: newerThan(each.segment) }] : [],
     ),

@@ -3,8 +3,8 @@
  * them all, which is exact and cheaper than looking for them list by list. Kept in the cache of opened blocks.
  */
 
-import { codecToRead } from "../engine/choose-codec.js";
 import type { LoadedCodes } from "../engine/codec.js";
+import { flatCodec } from "../engine/flat.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../engine/kernels/memory.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import { groupsOf } from "../segment/block-requests.js";
@@ -101,7 +101,7 @@ function load(
   fingerprints: Uint32Array,
   dimension: number,
 ): PrefilteredRows {
-  const codec = codecToRead(config, dimension, false, undefined);
+  const codec = flatCodec(config.metric, dimension, "none");
   const before = allocatedBytes();
   const fingerprintsAt = allocate(fingerprints.byteLength);
   wordsAt(fingerprintsAt, fingerprints.length).set(fingerprints);

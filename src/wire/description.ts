@@ -1,6 +1,6 @@
 /** What an index is, on the wire. */
 
-import type { IndexType, Metric } from "../engine/config.js";
+import type { IndexType, Metric, Precision } from "../engine/config.js";
 import type { IndexDescription, MemoryUse, RecallCurve } from "../vector-index.js";
 import { foreign } from "./results.js";
 
@@ -22,6 +22,7 @@ export interface DescriptionBody {
     /** 0 until the first vector decides it. */
     readonly dimension: number;
     readonly n_lists: number;
+    readonly precision?: Precision;
     readonly pq_dim?: number;
     readonly pq_bits?: number;
     readonly recall_curves?: RecallCurveBody[];
@@ -85,6 +86,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     metric,
     dimension = 0,
     nLists,
+    precision,
     pqDim,
     pqBits,
     trained,
@@ -111,6 +113,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       metric,
       dimension,
       n_lists: nLists,
+      precision,
       pq_dim: pqDim,
       pq_bits: pqBits,
       recall_curves: recallCurves?.map(encodeCurve),
@@ -140,7 +143,7 @@ export function decodeDescription(json: unknown): IndexDescription {
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =
     index_config;
-  const { embedding_model, memory, training_failure, recall_curves } = index_config;
+  const { embedding_model, memory, training_failure, recall_curves, precision } = index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -148,6 +151,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     metric,
     ...(dimension > 0 && { dimension }),
     nLists: n_lists,
+    ...(precision !== undefined && { precision }),
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
     trained: is_trained === true,
     ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),

@@ -40,7 +40,9 @@ function decode(stored: Golden["blobs"]): Map<string, Uint8Array> {
 
 test("there is an index of each type of each version of the format", () => {
   expect(files.toSorted()).toEqual(
-    ["expiring", "ivf", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map((type) => join("1", `${type}.json`)),
+    ["expiring", "ivf", "ivfflat-float16", "ivfflat-int8", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map(
+      (type) => join("1", `${type}.json`),
+    ),
   );
 });
 

@@ -14,6 +14,8 @@ const readerKey = "ff".repeat(32);
 
 const types = {
   ivfflat: { type: "ivfflat" },
+  "ivfflat-float16": { type: "ivfflat", precision: "float16" },
+  "ivfflat-int8": { type: "ivfflat", precision: "int8" },
   ivf: { type: "ivf" },
   "ivfpq-4": { type: "ivfpq", pqDim: 4, pqBits: 4 },
   "ivfpq-8": { type: "ivfpq", pqDim: 4, pqBits: 8 },

@@ -220,9 +220,11 @@ function readSegment(
   const rows: { fingerprint: string; vector: readonly number[] | undefined }[] = [];
   for (const block of codes) {
     const plaintext = next(block);
+    const codesOfRows = plaintext.subarray(16 * block.rows);
     for (let i = 0; i < block.rows; i++) {
-      const from = 16 * block.rows + 4 * dimension * i;
-      const vector = keepsVectors ? [...floats(plaintext.subarray(from, from + 4 * dimension))] : undefined;
+      const vector = keepsVectors
+        ? vectorOf(codesOfRows, { row: i, n: block.rows }, dimension, definition.config.precision)
+        : undefined;
       rows.push({ fingerprint: hex(plaintext.subarray(16 * i, 16 * i + 16)), vector });
     }
   }
@@ -499,6 +501,33 @@ function words(bytes: Uint8Array): () => number {
 function floats(bytes: Uint8Array): Float32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return Float32Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+}
+
+/** The vector of a row of a block of n rows. */
+function vectorOf(
+  codes: Uint8Array,
+  { row, n }: { readonly row: number; readonly n: number },
+  dimension: number,
+  precision: unknown,
+): readonly number[] {
+  if (precision === undefined)
+    return [...floats(codes.subarray(4 * dimension * row, 4 * dimension * (row + 1)))];
+  const [scale] = floats(codes.subarray(4 * row, 4 * row + 4));
+  const view = new DataView(codes.buffer, codes.byteOffset + 4 * n, codes.length - 4 * n);
+  return times(dimension, (i) => {
+    const component = row * dimension + i;
+    return (
+      scale * (precision === "int8" ? view.getInt8(component) : float16(view.getUint16(2 * component, true)))
+    );
+  });
+}
+
+/** The value of an IEEE 754 binary16. */
+function float16(bits: number): number {
+  const exponent = (bits >> 10) & 31;
+  const fraction = (bits & 1023) / 1024;
+  const magnitude = exponent === 0 ? fraction * 2 ** -14 : (1 + fraction) * 2 ** (exponent - 15);
+  return bits >> 15 ? -magnitude : magnitude;
 }
 
 function times<T>(count: number, make: (i: number) => T): T[] {

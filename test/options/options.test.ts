@@ -276,7 +276,10 @@ const cases: Record<string, Case> = {
   },
   indexConfig: {
     takes: indexConfigOptions,
-    valid: [{ type: "ivfpq", dimension: 16, nLists: 4, pqDim: 4, pqBits: 4 }],
+    valid: [
+      { type: "ivfpq", dimension: 16, nLists: 4, pqDim: 4, pqBits: 4 },
+      { type: "ivfflat", precision: "int8" },
+    ],
     call: (indexConfig: object, client) =>
       client.createIndex({ ...address(), indexConfig: { type: "ivfflat", ...indexConfig } }),
   },

@@ -28,6 +28,7 @@ export const describeIndex = post(
           type: indexType,
           index_type: indexType,
           ...shape,
+          precision: Type.Optional(Type.String({ description: "Of the vectors that `ivfflat` stores." })),
           pq_dim: Type.Optional(Type.Integer()),
           pq_bits: Type.Optional(Type.Integer()),
           recall_curves: Type.Optional(

@@ -23,5 +23,6 @@ export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
+export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
 export { probeLists, searchLists } from "./search-lists";

@@ -1,5 +1,5 @@
 /**
- * The scan of `ivfflat`: vectors in float32, and RaBitQ codes if rows are grouped by the query's quantizer.
+ * The scan of `ivfflat`: vectors in float32 or scalar codes, and RaBitQ codes if rows are grouped by the query's quantizer.
  *
  * Rows pass up to three tests, each more expensive than the one before: the lower bound of the RaBitQ estimate; the score in
  * float32, with a margin that covers its rounding; the score in float64, which is the one reported.
@@ -10,7 +10,8 @@ import { sumRow } from "./distance-float64";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { estimateRabitq } from "./rabitq";
-import { acceptedFour, isAccepted, Job, jobAt, offerRow, Query } from "./search";
+import { scoreScalarRows } from "./scan-scalar";
+import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
 /** If more rows than this are wanted, choosing the most promising ones costs more than it saves. */
 const promisingMax: u32 = 128;
@@ -140,6 +141,10 @@ function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
 
 /** Scores the listed rows and offers them. */
 function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
+  if (job.block.precision) {
+    scoreScalarRows(query, job, heap, rows, count);
+    return;
+  }
   if (!query.fitsFloat32 || !job.block.fitsFloat32) {
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
@@ -198,8 +203,7 @@ function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
   let score: f64;
   if (query.cosine) {
     const scale = query.norm * load<f64>(job.block.norms + (<usize>row << 3));
-    // A zero vector has no direction and counts as orthogonal to everything.
-    score = scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - sumRow(query.vector, vector, query.dimension, false) / scale));
+    score = clampCosine(scale, sumRow(query.vector, vector, query.dimension, false));
   } else score = sumRow(query.vector, vector, query.dimension, true);
   offerRow(query, job, heap, row, score);
 }

@@ -32,6 +32,13 @@ export class Query {
   epsilon: f32;
   /** 1: rows are ranked and not reported, so scores in float32 suffice if the query and the rows fit float32. */
   rankOnly: u32;
+  /** The precision for which `scalarVector` is prepared; 0: none yet. */
+  scalarPrecision: u32;
+  /** Room for the dimension and 4 more float32: the query as `prepareScalar` makes it. */
+  scalarVector: usize;
+  /** What products with scalar codes count in, and their error relative to the product of the norms. */
+  scalarStep: f64;
+  scalarSlack: f64;
 }
 
 /** A block of rows in memory. Addresses may be 0: the block has no such data. */
@@ -40,7 +47,7 @@ export class Block {
   n: u32;
   /** Layout (n, 4) words: tie keys, which are looked up in id tables. */
   fingerprints: usize;
-  /** float32 of layout (n, dimension). Codes without vectors have neither this nor the rest. */
+  /** float32 or scalar codes, layout (n, dimension). Codes without vectors have neither this nor the rest. */
   vectors: usize;
   /** n float64. */
   norms: usize;
@@ -51,6 +58,9 @@ export class Block {
   fitsFloat32: u32;
   /** The `now` of the latest `searchLists` that scanned it; 0: none did. */
   lastUse: u32;
+  /** Of scalar codes, their precision (see scalar.ts) and scales, n float32; 0: the vectors are float32. */
+  precision: u32;
+  scales: usize;
 }
 
 /** A block to scan. */
@@ -75,6 +85,13 @@ export class Job {
 export class IdTable {
   entries: usize;
   count: u32;
+}
+
+/** 1 - cos of a product and the product of the norms, `scale`. */
+@inline
+export function clampCosine(scale: f64, product: f64): f64 {
+  // A zero vector has no direction and counts as orthogonal to everything.
+  return scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - product / scale));
 }
 
 @inline

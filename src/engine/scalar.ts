@@ -1,0 +1,131 @@
+/**
+ * Codes of an `ivfflat` whose precision is below float32: each vector is float16 or int8 numbers times a scale of its own (see
+ * assembly/scalar.ts). If rows are grouped by a model's lists, RaBitQ codes follow, by which most rows are pruned.
+ *
+ * Vectors are rounded once, when they enter the index; from then on they move bit for bit, and all that is computed of them is
+ * computed of what they decode to.
+ */
+
+import { writeBlockStruct } from "./block-struct.js";
+import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
+import type { Metric, ScalarPrecision } from "./config.js";
+import { kernels } from "./kernels/kernels.js";
+import { blockLayout } from "./kernels/kernels.wasm.js";
+import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
+import { toListSpace } from "./metric.js";
+import { encodeList, rabitqBytes } from "./rabitq.js";
+
+/** As the kernels number them. */
+const kernelPrecision = { float16: 1, int8: 2 } as const;
+const componentBytes = { float16: 2, int8: 1 } as const;
+/** Kernels read up to this many bytes beyond codes. */
+const slackBytes = 16;
+
+interface Shape {
+  readonly precision: ScalarPrecision;
+  readonly dimension: number;
+}
+
+export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning: PruningCodes): ScalarCodec {
+  const { metric, dimension } = shape;
+  const rowBytes = rowBytesOf(shape);
+  return {
+    kind: "scalar",
+    codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
+    *encode(vectors, list) {
+      const codes = encode(vectors, shape);
+      if (typeof pruning === "string") return [codes];
+      return [codes, yield* encodeList(toListSpace(metric, vectors, dimension), pruning, list)];
+    },
+    decode: (codes, n) => decode(codes, n, shape),
+    load: (codes, n, fingerprints) => load(codes, n, shape, fingerprints),
+  };
+}
+
+/** Rounds vectors, layout (n, dimension), in place, to what they decode to once they are stored. */
+export function roundVectors(vectors: Float32Array, precision: ScalarPrecision, dimension: number): void {
+  const shape = { precision, dimension };
+  vectors.set(decode(encode(vectors, shape), vectors.length / dimension, shape));
+}
+
+/** Bytes of a row: its scale and its codes. */
+function rowBytesOf({ precision, dimension }: Shape): number {
+  return 4 + componentBytes[precision] * dimension;
+}
+
+/** n scales, float32, then the codes, layout (n, dimension). */
+function encode(vectors: Float32Array, shape: Shape): Uint8Array {
+  const { precision, dimension } = shape;
+  const n = vectors.length / dimension;
+  const bytes = n * rowBytesOf(shape);
+  const at = allocate(vectors.byteLength + bytes);
+  const scales = at + vectors.byteLength;
+  floatsAt(at, vectors.length).set(vectors);
+  kernels().encodeScalar(at, n, dimension, kernelPrecision[precision], scales + 4 * n, scales);
+  const codes = bytesAt(scales, bytes).slice();
+  free(at);
+  return codes;
+}
+
+function decode(codes: Uint8Array, n: number, shape: Shape): Float32Array {
+  const bytes = n * rowBytesOf(shape);
+  const at = allocate(bytes + slackBytes);
+  bytesAt(at, bytes).set(codes.subarray(0, bytes));
+  const vectors = decodeAt(at + 4 * n, at, n, shape);
+  free(at);
+  return vectors;
+}
+
+/** The vectors of n rows whose codes and scales are at these addresses. */
+function decodeAt(codes: number, scales: number, n: number, { precision, dimension }: Shape): Float32Array {
+  const at = allocate(4 * n * dimension);
+  kernels().decodeScalar(codes, scales, n, dimension, kernelPrecision[precision], at);
+  const vectors = floatsAt(at, n * dimension).slice();
+  free(at);
+  return vectors;
+}
+
+function load(codes: Uint8Array, n: number, shape: Shape, fingerprints: number): LoadedScalarCodes {
+  const { precision, dimension } = shape;
+  const rowBytes = componentBytes[precision] * dimension;
+  const exactBytes = n * (4 + rowBytes);
+  const rabitqLength = codes.byteLength - exactBytes;
+  const vectorBytes = Math.ceil((n * rowBytes + slackBytes) / 8) * 8;
+  const bytes = vectorBytes + 8 * n + blockLayout.bytes + rabitqLength + 4 * n;
+  const vectors = allocate(bytes);
+  const norms = vectors + vectorBytes;
+  const block = norms + 8 * n;
+  const factors = block + blockLayout.bytes;
+  const scales = factors + rabitqLength;
+  bytesAt(scales, 4 * n).set(codes.subarray(0, 4 * n));
+  bytesAt(vectors, n * rowBytes).set(codes.subarray(4 * n, exactBytes));
+  bytesAt(factors, rabitqLength).set(codes.subarray(exactBytes));
+  const decoded = allocate(4 * n * dimension);
+  kernels().decodeScalar(vectors, scales, n, dimension, kernelPrecision[precision], decoded);
+  kernels().normsFloat64(decoded, n, dimension, norms);
+  free(decoded);
+  writeBlockStruct(block, {
+    n,
+    fingerprints,
+    vectors,
+    norms,
+    fitsFloat32: kernels().fitsFloat32(norms, n),
+    ...(rabitqLength > 0 && { factors, codes: factors + 12 * Math.ceil(n / 32) * 32 }),
+    precision: kernelPrecision[precision],
+    scales,
+  });
+  return {
+    kind: "scalar",
+    n,
+    bytes,
+    address: block,
+    gather(rows) {
+      const gathered = new Float32Array(rows.length * dimension);
+      rows.forEach((row, i) =>
+        gathered.set(decodeAt(vectors + row * rowBytes, scales + 4 * row, 1, shape), i * dimension),
+      );
+      return gathered;
+    },
+    free: () => free(vectors),
+  };
+}
