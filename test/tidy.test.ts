@@ -136,7 +136,7 @@ const table: Record<string, string> = {
   "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
-    "engine/ crypto/ threads/yield-to-event-loop.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
+    "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ keys/ storage/blob-store.ts errors.ts node:crypto",
   "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,

@@ -8,7 +8,7 @@ import { headerBytes, sealObject } from "../crypto/sealed-object.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { Encoding } from "../segment/row-source.js";
-import type { TermsOf } from "../segment/gather-terms.js";
+import type { RowTexts } from "../segment/gather-terms.js";
 import { type Batch, writeSegment } from "../segment/segment-writer.js";
 import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -19,14 +19,14 @@ export class ObjectWriter {
   readonly #record: OpenedRecord;
   readonly #store: BlobStore;
   readonly #log: ManifestLog;
-  readonly #termsOf: TermsOf | undefined;
+  readonly #texts: RowTexts | undefined;
 
-  /** `log`: its newest version is the birth of new objects. `termsOf`: if the index holds words. */
-  constructor(record: OpenedRecord, store: BlobStore, log: ManifestLog, termsOf?: TermsOf) {
+  /** `log`: its newest version is the birth of new objects. `texts`: if the index holds words. */
+  constructor(record: OpenedRecord, store: BlobStore, log: ManifestLog, texts?: RowTexts) {
     this.#record = record;
     this.#store = store;
     this.#log = log;
-    this.#termsOf = termsOf;
+    this.#texts = texts;
   }
 
   /** Seals and stores a batch as one segment. */
@@ -39,7 +39,7 @@ export class ObjectWriter {
     const { indexId, keys } = this.#record;
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const context = { kind: "segment", indexId, name } as const;
-    const writing = writeSegment(keys.data, context, batch, encoding, this.#termsOf);
+    const writing = writeSegment(keys.data, context, batch, encoding, this.#texts);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),

@@ -23,7 +23,7 @@ import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
-import { termsOfRows } from "./row-texts.js";
+import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
 export interface OpenIndex {
@@ -104,7 +104,7 @@ export function openIndex(
     access: new IndexAccess(recordAccess, log),
     record: recordAccess,
     store: indexStore,
-    writer: new ObjectWriter(record, indexStore, log, words && termsOfRows(words.definition, words.analyzer)),
+    writer: new ObjectWriter(record, indexStore, log, words && rowTexts(words.definition, words.analyzer)),
     snapshots,
     dropped,
     searcher: new Searcher(config, indexCache),

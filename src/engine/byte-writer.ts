@@ -18,6 +18,11 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
+  byte(value: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = value;
+  }
+
   add(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);

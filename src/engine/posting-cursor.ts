@@ -1,6 +1,6 @@
 /** Walks the postings of one term by ascending row, without decoding the blocks that it skips. */
 
-import { ByteReader } from "./byte-reader.js";
+import type { BitReader } from "./bit-reader.js";
 import { blockRowsMax, chunkBytes, type PostingList } from "./postings.js";
 
 /** The row of a cursor that has no more. */
@@ -17,13 +17,12 @@ export class PostingCursor {
   frequencyMax = 0;
   lengthMin = 0;
   readonly list: PostingList;
-  readonly #chunks: readonly Uint8Array[];
+  readonly #chunks: readonly BitReader[];
   #chunk = 0;
-  /** In the current chunk: where the block's rows begin, their positions, and what follows the block. */
+  #reader: BitReader;
+  /** In the current chunk: where the block begins, and what follows it. */
   #at: number;
-  #positionsAt = 0;
   #next: number;
-  #bytes: Uint8Array;
   /** The last row of the block before. */
   #before = -1;
   #count = 0;
@@ -31,14 +30,18 @@ export class PostingCursor {
   #i = 0;
   readonly #rows = new Uint32Array(blockRowsMax);
   readonly #frequencies = new Uint32Array(blockRowsMax);
-  /** Whether a posting of the block has more than one occurrence. */
-  readonly #isMultiple = new Uint8Array(blockRowsMax);
+  /** Whether each row of the block has the term once. */
+  #isSingle = false;
+  /** The bit of what follows the frequencies. */
+  #positionsAt = 0;
+  /** The positions of the block if they are decoded, and where those of each row end. */
+  #positions: BlockPositions | undefined;
 
   /** `chunks`: of the stream, from the one with the list's start on. */
-  constructor(list: PostingList, chunks: readonly Uint8Array[]) {
+  constructor(list: PostingList, chunks: readonly BitReader[]) {
     this.list = list;
     this.#chunks = chunks;
-    this.#bytes = chunks[0];
+    this.#reader = chunks[0];
     this.#at = list.start % chunkBytes;
     this.#next = this.#at;
     this.#left = list.rows;
@@ -68,62 +71,50 @@ export class PostingCursor {
 
   #readHead(): void {
     // No row follows itself: a zero fills the rest of a chunk.
-    if (this.#next >= this.#bytes.length || this.#bytes[this.#next] === 0) {
-      this.#bytes = this.#chunks[++this.#chunk];
+    if (this.#next >= this.#reader.plaintext.length || this.#reader.plaintext[this.#next] === 0) {
+      this.#reader = this.#chunks[++this.#chunk];
       this.#next = 0;
     }
-    const reader = new ByteReader(this.#bytes, this.#next);
-    this.lastRow = this.#before + reader.varint();
-    this.#count = reader.varint();
-    this.frequencyMax = reader.varint();
-    this.lengthMin = reader.varint();
-    const rowBytes = reader.varint();
-    const positionBytes = reader.varint();
-    this.#at = reader.at;
-    this.#positionsAt = this.#at + rowBytes;
-    this.#next = this.#positionsAt + positionBytes;
+    this.lastRow = this.#before + this.#varint();
+    this.#count = this.#varint();
+    this.frequencyMax = this.#varint();
+    this.lengthMin = this.#varint();
+    const bytes = this.#varint();
+    this.#at = this.#next;
+    this.#next += bytes;
+  }
+
+  #varint(): number {
+    const { plaintext } = this.#reader;
+    let byte = plaintext[this.#next++];
+    let value = byte & 0x7f;
+    for (let shift = 7; byte >= 0x80; shift += 7) {
+      byte = plaintext[this.#next++];
+      value |= (byte & 0x7f) << shift;
+    }
+    return value >>> 0;
   }
 
   /** Decodes the current block, and goes to its first row. */
   decode(): void {
-    const bytes = this.#bytes;
+    const reader = this.#reader;
+    const rows = this.#rows;
     const count = this.#count;
-    let at = this.#at;
+    const start = 8 * this.#at;
     let row = this.#before;
-    for (let i = 0; i < count; i++) {
-      let value = bytes[at++];
-      if (value >= 0x80) {
-        value &= 0x7f;
-        for (let shift = 7; ; shift += 7) {
-          const byte = bytes[at++];
-          value |= (byte & 0x7f) << shift;
-          if (byte < 0x80) break;
-        }
-      }
-      row += value >>> 1;
-      this.#rows[i] = row;
-      if ((value & 1) === 1) {
-        this.#frequencies[i] = 1;
-        this.#isMultiple[i] = 0;
-        continue;
-      }
-      this.#isMultiple[i] = 1;
-      let frequency = bytes[at++];
-      if (frequency >= 0x80) {
-        frequency &= 0x7f;
-        for (let shift = 7; ; shift += 7) {
-          const byte = bytes[at++];
-          frequency |= (byte & 0x7f) << shift;
-          if (byte < 0x80) break;
-        }
-      }
-      this.#frequencies[i] = frequency;
+    this.#positions = undefined;
+    this.#isSingle = reader.bit(start) === 1;
+    this.#positionsAt = reader.vector(start + 1, count, rows);
+    for (let i = 0; i < count; i++) rows[i] = row += rows[i] + 1;
+    if (this.#isSingle) this.#frequencies.fill(1, 0, count);
+    else {
+      this.#positionsAt = reader.vector(this.#positionsAt, count, this.#frequencies);
+      for (let i = 0; i < count; i++) this.#frequencies[i]++;
     }
-    this.#positionsAt = at;
     this.lastRow = row;
     this.isUndecoded = false;
     this.#i = 0;
-    this.row = this.#rows[0];
+    this.row = rows[0];
     this.frequency = this.#frequencies[0];
   }
 
@@ -146,11 +137,33 @@ export class PostingCursor {
   }
 
   /** Positions of the term in the current row, as many as are kept. */
-  positions(): number[] {
-    const reader = new ByteReader(this.#bytes, this.#positionsAt);
-    const countOf = (i: number) => (this.#isMultiple[i] === 1 ? reader.varint() : 1);
-    for (let i = 0; i < this.#i; i++) for (let left = countOf(i); left > 0; left--) reader.varint();
-    let position = 0;
-    return Array.from({ length: countOf(this.#i) }, () => (position += reader.varint()));
+  positions(): Uint32Array {
+    const { values, ends } = (this.#positions ??= this.#decodePositions());
+    return values.subarray(this.#i === 0 ? 0 : ends[this.#i - 1], ends[this.#i]);
   }
+
+  #decodePositions(): BlockPositions {
+    const count = this.#count;
+    const ends = new Uint32Array(count).fill(1);
+    let at = this.#positionsAt;
+    if (!this.#isSingle) {
+      at = this.#reader.vector(at, count, ends);
+      for (let i = 0; i < count; i++) ends[i] = this.#frequencies[i] - ends[i];
+    }
+    let end = 0;
+    for (let i = 0; i < count; i++) ends[i] = end += ends[i];
+    const values = new Uint32Array(end);
+    this.#reader.vector(at, end, values);
+    if (this.#isSingle) return { values, ends };
+    for (let i = 0, k = 0; i < count; i++) {
+      for (let position = 0; k < ends[i]; k++) values[k] = position += values[k];
+    }
+    return { values, ends };
+  }
+}
+
+/** Those of row i of a block are `values[ends[i - 1] .. ends[i])`. */
+interface BlockPositions {
+  readonly values: Uint32Array;
+  readonly ends: Uint32Array;
 }

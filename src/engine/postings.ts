@@ -5,25 +5,18 @@
  * bounds the scores of its rows. A block lies within one chunk.
  */
 
+import { BitWriter } from "./bit-writer.js";
 import { ByteWriter } from "./byte-writer.js";
 
 /** Sealed, with the four bytes that end its padding, a chunk is not padded further. */
 export const chunkBytes = 32 * 1024 - 4;
 export const blockRowsMax = 128;
-/** A block is closed once it is as long as this. */
-const blockBytesMax = 8 * 1024;
 /** Positions of one term in one row that are kept, the first ones. */
 const positionsMax = 255;
-
-/** Postings of several terms: those of one term are side by side, by ascending row. */
-export interface PostingTable {
-  readonly rows: Uint32Array;
-  readonly frequencies: Uint32Array;
-  /** Posting i has `positions[positionStarts[i] .. positionEnds[i])`. */
-  readonly positionStarts: Uint32Array;
-  readonly positionEnds: Uint32Array;
-  readonly positions: Uint32Array;
-}
+/** A block is closed once it has as many positions. */
+const blockPositionsMax = 4096;
+/** With those of its last row. */
+const blockPositionsEnd = blockPositionsMax + positionsMax;
 
 /** Where the postings of a term are, and what bounds their scores. */
 export interface PostingList {
@@ -39,38 +32,81 @@ export interface PostingList {
   readonly lengthMin: number;
 }
 
-/** A block as it is encoded. */
-interface Encoded {
-  /** The posting after its last one. */
-  readonly end: number;
-  readonly rows: number;
-  readonly lastRow: number;
-  readonly frequencyMax: number;
-  readonly lengthMin: number;
-}
-
+/** Written list by list: the rows of one, each with its occurrences, and the list's end. */
 export class PostingStream {
   readonly #chunks: Uint8Array[] = [];
   #chunk = new Uint8Array(chunkBytes);
   #used = 0;
-  readonly #head = new ByteWriter();
-  readonly #rows = new ByteWriter();
-  readonly #positions = new ByteWriter();
 
-  /** Adds the postings `from` to `end` of a table, those of one term. `lengths`: of all rows. */
-  add(table: PostingTable, lengths: Uint32Array, from: number, end: number): PostingList {
-    let block = this.#encode(table, lengths, from, end, -1);
-    const hasHeads = block.end < end;
-    let { frequencyMax, lengthMin } = block;
-    const start = this.#place(hasHeads, block, -1);
-    while (block.end < end) {
-      const { lastRow } = block;
-      block = this.#encode(table, lengths, block.end, end, lastRow);
-      this.#place(hasHeads, block, lastRow);
-      frequencyMax = Math.max(frequencyMax, block.frequencyMax);
-      lengthMin = Math.min(lengthMin, block.lengthMin);
-    }
-    return { rows: end - from, start, end: this.#length, hasHeads, frequencyMax, lengthMin };
+  /** Of the present list. */
+  #rows = 0;
+  #start = 0;
+  #hasHeads = false;
+  #frequencyMax = 0;
+  #lengthMin = 0xffffffff;
+
+  /** Of its present block, which is not written yet. */
+  #count = 0;
+  #lastRow = -1;
+  /** The last row of the block before. */
+  #before = -1;
+  #blockLengthMin = 0xffffffff;
+  #positionCount = 0;
+  #lastPosition = 0;
+  readonly #gaps = new Uint32Array(blockRowsMax);
+  readonly #frequencies = new Uint32Array(blockRowsMax);
+  /** How many positions each row has. */
+  readonly #counts = new Uint32Array(blockRowsMax);
+  readonly #positions = new Uint32Array(blockPositionsEnd);
+  readonly #scratch = new Uint32Array(blockRowsMax);
+  readonly #head = new ByteWriter();
+  readonly #bits = new BitWriter();
+
+  /** Adds a row to the list, after those before. `length`: of its text. */
+  addRow(row: number, length: number): void {
+    if (this.#count === blockRowsMax || this.#positionCount >= blockPositionsMax) this.#closeBlock(true);
+    this.#gaps[this.#count] = row - this.#lastRow - 1;
+    this.#frequencies[this.#count] = 0;
+    this.#counts[this.#count] = 0;
+    this.#count++;
+    this.#lastRow = row;
+    this.#lastPosition = 0;
+    if (length < this.#blockLengthMin) this.#blockLengthMin = length;
+  }
+
+  /** An occurrence in the last row, which counts as `weight` ones. Positions ascend. */
+  addOccurrence(weight: number, position: number): void {
+    const i = this.#count - 1;
+    this.#frequencies[i] += weight;
+    if (this.#counts[i] === positionsMax) return;
+    this.#counts[i]++;
+    this.#positions[this.#positionCount++] = position - this.#lastPosition;
+    this.#lastPosition = position;
+  }
+
+  /** Occurrences in the last row whose positions nobody asks for. */
+  addFrequency(frequency: number): void {
+    this.#frequencies[this.#count - 1] += frequency;
+  }
+
+  /** Ends the list, which has a row. */
+  endList(): PostingList {
+    this.#closeBlock(this.#hasHeads);
+    const list = {
+      rows: this.#rows,
+      start: this.#start,
+      end: this.#length,
+      hasHeads: this.#hasHeads,
+      frequencyMax: this.#frequencyMax,
+      lengthMin: this.#lengthMin,
+    };
+    this.#rows = 0;
+    this.#hasHeads = false;
+    this.#frequencyMax = 0;
+    this.#lengthMin = 0xffffffff;
+    this.#lastRow = -1;
+    this.#before = -1;
+    return list;
   }
 
   /** The chunks. The last one is as long as what it holds. */
@@ -83,67 +119,57 @@ export class PostingStream {
     return this.#chunks.length * chunkBytes + this.#used;
   }
 
-  /** A posting is varint 2 (row - the row before) + 1 if the term is there once, else varint 2 (…), varint frequency. */
-  #encode(table: PostingTable, lengths: Uint32Array, from: number, end: number, before: number): Encoded {
-    this.#rows.clear();
-    this.#positions.clear();
-    let lastRow = before;
+  #closeBlock(hasHead: boolean): void {
+    const count = this.#count;
     let frequencyMax = 0;
-    let lengthMin = 0xffffffff;
-    let at = from;
-    for (; at < end && at - from < blockRowsMax; at++) {
-      const row = table.rows[at];
-      const frequency = table.frequencies[at];
-      const first = table.positionStarts[at];
-      const count = Math.min(positionsMax, table.positionEnds[at] - first);
-      const isSingle = frequency === 1 && count === 1;
-      this.#rows.varint(2 * (row - lastRow) + (isSingle ? 1 : 0));
-      if (!isSingle) {
-        this.#rows.varint(frequency);
-        this.#positions.varint(count);
-      }
-      for (let i = 0, position = 0; i < count; i++) {
-        this.#positions.varint(table.positions[first + i] - position);
-        position = table.positions[first + i];
-      }
-      lastRow = row;
-      if (frequency > frequencyMax) frequencyMax = frequency;
-      if (lengths[row] < lengthMin) lengthMin = lengths[row];
-      if (this.#rows.length + this.#positions.length >= blockBytesMax) {
-        at++;
-        break;
-      }
+    for (let i = 0; i < count; i++) frequencyMax = Math.max(frequencyMax, this.#frequencies[i]);
+    this.#encode(frequencyMax === 1 && this.#positionCount === count);
+    this.#head.clear();
+    if (hasHead) {
+      this.#head.varint(this.#lastRow - this.#before);
+      for (const value of [count, frequencyMax, this.#blockLengthMin, this.#bits.length])
+        this.#head.varint(value);
     }
-    return { end: at, rows: at - from, lastRow, frequencyMax, lengthMin };
+    const start = this.#place();
+    if (this.#rows === 0) this.#start = start;
+    this.#hasHeads = hasHead;
+    this.#rows += count;
+    this.#frequencyMax = Math.max(this.#frequencyMax, frequencyMax);
+    this.#lengthMin = Math.min(this.#lengthMin, this.#blockLengthMin);
+    this.#before = this.#lastRow;
+    this.#count = 0;
+    this.#positionCount = 0;
+    this.#blockLengthMin = 0xffffffff;
+  }
+
+  /** `isSingle`: whether each row has the term once. */
+  #encode(isSingle: boolean): void {
+    const bits = this.#bits;
+    const count = this.#count;
+    bits.clear();
+    bits.put(isSingle ? 1 : 0, 1);
+    bits.putVector(this.#gaps, count);
+    if (!isSingle) {
+      for (let i = 0; i < count; i++) this.#scratch[i] = this.#frequencies[i] - 1;
+      bits.putVector(this.#scratch, count);
+      for (let i = 0; i < count; i++) this.#scratch[i] = this.#frequencies[i] - this.#counts[i];
+      bits.putVector(this.#scratch, count);
+    }
+    bits.putVector(this.#positions, this.#positionCount);
   }
 
   /** Adds the encoded block, and returns where it begins. */
-  #place(hasHead: boolean, { rows, lastRow, frequencyMax, lengthMin }: Encoded, before: number): number {
-    const head = this.#head;
-    head.clear();
-    if (hasHead) {
-      for (const value of [
-        lastRow - before,
-        rows,
-        frequencyMax,
-        lengthMin,
-        this.#rows.length,
-        this.#positions.length,
-      ]) {
-        head.varint(value);
-      }
-    }
-    const bytes = head.length + this.#rows.length + this.#positions.length;
+  #place(): number {
+    const bytes = this.#head.length + this.#bits.length;
     if (this.#used + bytes > chunkBytes) {
       this.#chunks.push(this.#chunk);
       this.#chunk = new Uint8Array(chunkBytes);
       this.#used = 0;
     }
     const start = this.#length;
-    for (const part of [head, this.#rows, this.#positions]) {
-      this.#chunk.set(part.view(), this.#used);
-      this.#used += part.length;
-    }
+    this.#chunk.set(this.#head.view(), this.#used);
+    this.#chunk.set(this.#bits.view(), this.#used + this.#head.length);
+    this.#used += bytes;
     return start;
   }
 }

@@ -1,5 +1,6 @@
 /** A prefix of a query as one term, whose occurrences are those of all terms that begin so. */
 
+import { BitReader } from "../engine/bit-reader.js";
 import { PostingCursor } from "../engine/posting-cursor.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
 import { hasRow } from "../segment/row-bits.js";
@@ -17,7 +18,7 @@ export interface MergedPrefix {
 /** A list in a stream of its own. */
 interface MergedList {
   readonly list: PostingList;
-  readonly chunks: readonly Uint8Array[];
+  readonly chunks: readonly BitReader[];
 }
 
 /** `terms`: with their postings in the segments of `texts`. */
@@ -71,15 +72,11 @@ function rowsWithAny(frequencies: Uint32Array): Uint32Array {
 
 /** As postings are stored, without positions. */
 function encode(rows: Uint32Array, ofRows: Uint32Array, lengths: Uint32Array): MergedList {
-  const none = new Uint32Array(rows.length);
-  const table = {
-    rows,
-    frequencies: rows.map((row) => ofRows[row]),
-    positionStarts: none,
-    positionEnds: none,
-    positions: none,
-  };
   const stream = new PostingStream();
-  const list = stream.add(table, lengths, 0, rows.length);
-  return { list, chunks: stream.finish() };
+  for (const row of rows) {
+    stream.addRow(row, lengths[row]);
+    stream.addFrequency(ofRows[row]);
+  }
+  const list = stream.endList();
+  return { list, chunks: stream.finish().map((chunk) => new BitReader(chunk)) };
 }

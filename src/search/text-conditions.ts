@@ -85,7 +85,7 @@ function commonRow(cursors: readonly PostingCursor[], from: number): number {
 /** Whether the terms are at their offsets from some position in the present row. */
 function isPhrase(cursors: readonly PostingCursor[], offsets: readonly number[]): boolean {
   const [first, ...others] = cursors.map(
-    (cursor, i) => new Set(cursor.positions().map((position) => position - offsets[i])),
+    (cursor, i) => new Set(Array.from(cursor.positions(), (position) => position - offsets[i])),
   );
   return [...first].some((start) => others.every((starts) => starts.has(start)));
 }

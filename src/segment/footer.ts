@@ -12,7 +12,7 @@ import type { ColumnPage } from "./column-page.js";
 import type { ExpiryPage } from "./expiries.js";
 import type { Page } from "./page.js";
 import type { PostingChunk } from "./opened-blocks.js";
-import type { TermPage } from "./term-dictionary.js";
+import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
 
 /** A sealed block within the object. */

@@ -1,5 +1,6 @@
 /** What blocks of a segment are once they are opened. */
 
+import { BitReader } from "../engine/bit-reader.js";
 import { lastUseOf } from "../engine/block-struct.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
@@ -75,14 +76,4 @@ export class IdPage implements CachedValue {
 }
 
 /** A chunk of the postings, in the heap. */
-export class PostingChunk implements CachedValue {
-  readonly bytes: number;
-  readonly plaintext: Uint8Array;
-
-  /** Keeps `plaintext`. */
-  constructor(plaintext: Uint8Array) {
-    // Bytes of a Uint8Array are read faster than those of a Buffer.
-    this.plaintext = new Uint8Array(plaintext.buffer, plaintext.byteOffset, plaintext.length);
-    this.bytes = plaintext.buffer.byteLength;
-  }
-}
+export class PostingChunk extends BitReader implements CachedValue {}

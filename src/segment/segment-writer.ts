@@ -15,7 +15,7 @@ import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
-import type { TermsOf } from "./gather-terms.js";
+import type { RowTexts } from "./gather-terms.js";
 import { encodeTermIndex } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
@@ -57,13 +57,13 @@ const rowsEncodedBytes = 4 * 1024 * 1024;
 const pagesTogether = 4;
 const partsTogether = 16;
 
-/** Seals a segment. Yields between pieces of work of a few milliseconds. `termsOf`: if the index holds words. */
+/** Seals a segment. Yields between pieces of work of a few milliseconds. `texts`: if the index holds words. */
 export function* writeSegment(
   keys: ParentKeys,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-  termsOf?: TermsOf,
+  texts?: RowTexts,
 ): Work<SealedSegment> {
   const parts = new SealedParts(keys, context);
 
@@ -109,7 +109,7 @@ export function* writeSegment(
   );
 
   yield;
-  const terms = termsOf && (yield* sealTerms(rows, termsOf, parts));
+  const terms = texts && (yield* sealTerms(rows, texts, parts));
 
   yield;
   const idsInOrder = yield* sortedIdsOf(rows);
@@ -192,10 +192,10 @@ function* sealPages(
 
 function* sealTerms(
   rows: readonly Row[],
-  termsOf: TermsOf,
+  rowTexts: RowTexts,
   sealing: SealedParts,
 ): Work<FooterDraft["terms"]> {
-  const encoded = yield* encodeTermIndex(rows, termsOf);
+  const encoded = yield* encodeTermIndex(rows, rowTexts);
   if (encoded === undefined) return undefined;
   const { texts, length, lengthBytes } = encoded;
   const lengths = encoded.lengths.map(({ plaintext, firstRow, rows: count }) => ({

@@ -2,7 +2,7 @@
 
 import type { Work } from "../engine/work.js";
 import { recordId, type Row } from "./row.js";
-import { sortedTexts } from "./sorted-texts.js";
+import { sortedInPieces } from "./sorted-in-pieces.js";
 
 /** Ids in one piece of work. */
 const together = 4096;
@@ -23,7 +23,7 @@ export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
     fingerprints.set(recordId(record), fingerprint);
     if (i % together === together - 1) yield;
   }
-  const ids = yield* sortedTexts([...fingerprints.keys()]);
+  const ids = yield* sortedInPieces([...fingerprints.keys()], (a, b) => (a < b ? -1 : 1));
   let bytes = 0;
   for (const [i, id] of ids.entries()) {
     bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");

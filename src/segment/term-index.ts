@@ -1,8 +1,8 @@
 /** What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. FORMAT.md §4. */
 
-import { PostingStream } from "../engine/postings.js";
+import { type PostingList, PostingStream } from "../engine/postings.js";
 import type { Work } from "../engine/work.js";
-import { gatherTerms, type GatheredTerms, type TermsOf } from "./gather-terms.js";
+import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
 import type { TextSums } from "./footer.js";
 import type { Row } from "./row.js";
 import { type EncodedTerms, encodeTerms } from "./term-dictionary.js";
@@ -21,19 +21,30 @@ export interface EncodedLengths {
 
 /** Rows of a block of lengths. */
 const rowsOfLengths = 2 ** 16;
-/** Lists between two pauses. */
-const listsTogether = 1024;
+/** Occurrences that are encoded between two pauses. */
+const occurrencesTogether = 2 ** 14;
 
 /** Undefined if no row has a term. */
-export function* encodeTermIndex(rows: readonly Row[], termsOf: TermsOf): Work<EncodedTermIndex | undefined> {
-  const gathered = yield* gatherTerms(rows, termsOf);
+export function* encodeTermIndex(rows: readonly Row[], texts: RowTexts): Work<EncodedTermIndex | undefined> {
+  const gathered = yield* gatherTerms(rows, texts);
   if (gathered.terms.length === 0) return undefined;
   yield;
   const stream = new PostingStream();
-  const lists = [];
-  for (const [i, end] of gathered.ends.entries()) {
-    lists.push(stream.add(gathered, gathered.lengths, i === 0 ? 0 : gathered.ends[i - 1], end));
-    if (i % listsTogether === listsTogether - 1) yield;
+  const lists: PostingList[] = [];
+  let start = 0;
+  let sincePause = 0;
+  for (const end of gathered.ends) {
+    for (let from = start; from < end;) {
+      const next = Math.min(end, from + occurrencesTogether);
+      addOccurrences(stream, gathered, start, from, next);
+      sincePause += next - from;
+      from = next;
+      if (sincePause < occurrencesTogether) continue;
+      sincePause = 0;
+      yield;
+    }
+    lists.push(stream.endList());
+    start = end;
   }
   const dictionary = yield* encodeTerms(gathered.terms, lists);
   return {
@@ -41,6 +52,22 @@ export function* encodeTermIndex(rows: readonly Row[], termsOf: TermsOf): Work<E
     postings: stream.finish(),
     dictionary,
   };
+}
+
+/** Adds occurrences `from` to `end` to the present list of the stream, which begins with occurrence `start`. */
+function addOccurrences(
+  stream: PostingStream,
+  { pairs, lengths }: GatheredTerms,
+  start: number,
+  from: number,
+  end: number,
+): void {
+  for (let i = from; i < end; i++) {
+    const row = pairs[2 * i] >>> 4;
+    const isFirst = i === start || pairs[2 * i - 2] >>> 4 !== row;
+    if (isFirst) stream.addRow(row, lengths[row]);
+    stream.addOccurrence((pairs[2 * i] & 15) + 1, pairs[2 * i + 1]);
+  }
 }
 
 /** Blocks of the lengths of some rows, then the first word of the fingerprint of each. */

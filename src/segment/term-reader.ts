@@ -6,7 +6,7 @@ import { type CachedValue, namedKey } from "./cache-group.js";
 import type { PostingBlock, TermBlock } from "./footer.js";
 import { PostingChunk } from "./opened-blocks.js";
 import type { SegmentReader } from "./segment-reader.js";
-import { TermPage } from "./term-dictionary.js";
+import { TermPage } from "./term-page.js";
 
 /** Of all rows of a segment. */
 export interface TextRows extends CachedValue {
@@ -66,8 +66,7 @@ export async function findPrefix(
   const found: Uint8Array[] = [];
   for (let at = Math.max(0, lastUpTo(dictionary, prefix)); at < dictionary.length; at++) {
     const [page] = await loadPages(reader, [dictionary[at]]);
-    for (let i = page.placeOf(prefix); i < page.count; i++) {
-      const term = page.term(i);
+    for (const term of page.termsFrom(prefix)) {
       const beginsSo = Buffer.compare(term.subarray(0, prefix.length), prefix) === 0;
       if (!beginsSo || found.length === limit) return found;
       found.push(term);
@@ -78,11 +77,11 @@ export async function findPrefix(
 
 /** Walks the postings of a list whose chunks are open; undefined if they are not. */
 export function openedCursor(reader: SegmentReader, list: PostingList): PostingCursor | undefined {
-  const chunks: Uint8Array[] = [];
+  const chunks: PostingChunk[] = [];
   for (const block of chunksOf(reader, list)) {
     const chunk = reader.cache.peek(block);
     if (chunk === undefined) return undefined;
-    chunks.push(chunk.plaintext);
+    chunks.push(chunk);
   }
   return new PostingCursor(list, chunks);
 }
@@ -90,10 +89,7 @@ export function openedCursor(reader: SegmentReader, list: PostingList): PostingC
 export async function loadCursor(reader: SegmentReader, list: PostingList): Promise<PostingCursor> {
   const blocks = chunksOf(reader, list);
   const chunks = await reader.load(blocks, (_, plaintext) => new PostingChunk(plaintext));
-  return new PostingCursor(
-    list,
-    chunks.map(({ plaintext }) => plaintext),
-  );
+  return new PostingCursor(list, chunks);
 }
 
 function loadPages(reader: SegmentReader, blocks: readonly TermBlock[]): Promise<TermPage[]> {

@@ -7,9 +7,9 @@
  * characters are a term, and the last one of each row of them.
  */
 
-import { Rules } from "./rules.js";
 import { Scan } from "./scan.js";
 import type { AnalyzerDefinition } from "./text-options.js";
+import { Vocabulary } from "./vocabulary.js";
 
 /** The occurrences of terms in a text. A term is a non-empty string of at most 64 UTF-16 code units. */
 export interface Occurrences {
@@ -34,6 +34,8 @@ export interface LocatedOccurrences extends Occurrences {
 
 /** What was found of a text so far. */
 export interface Scanning extends LocatedOccurrences {
+  /** Of each occurrence, the number of its term in the vocabulary. */
+  readonly numbers: readonly number[];
   /** Scans about so many more code units. Returns whether the text has ended. */
   advance(units: number): boolean;
 }
@@ -43,20 +45,30 @@ export interface Analyzer {
   analyze(text: string): Occurrences;
   /** As `analyze`, for highlights. */
   locate(text: string): LocatedOccurrences;
-  /** Begins either of both, for texts that are scanned in pieces. */
-  begin(text: string, locates: boolean): Scanning;
+  /** The terms that it has seen, by number. Hold it for as long as numbers have to stay what they are. */
+  readonly vocabulary: Vocabulary;
+  /** Begins either of both, for texts that are scanned in pieces. `vocabulary`: one of this analyzer's. */
+  begin(text: string, locates: boolean, vocabulary?: Vocabulary): Scanning;
 }
 
 export function createAnalyzer(definition: AnalyzerDefinition): Analyzer {
-  const rules = new Rules(definition);
+  let current = new Vocabulary(definition);
+  const vocabularyOf = () => {
+    if (current.isFull) current = new Vocabulary(definition);
+    return current;
+  };
   return {
-    analyze: (text) => scanned(new Scan(text, rules, false)),
-    locate: (text) => scanned(new Scan(text, rules, true)),
-    begin: (text, locates) => new Scan(text, rules, locates),
+    analyze: (text) => scanned(new Scan(text, vocabularyOf(), false)),
+    locate: (text) => scanned(new Scan(text, vocabularyOf(), true)),
+    get vocabulary() {
+      return vocabularyOf();
+    },
+    begin: (text, locates, vocabulary = vocabularyOf()) => new Scan(text, vocabulary, locates),
   };
 }
 
-function scanned(scan: Scan): Scan {
+function scanned(scan: Scan): LocatedOccurrences {
   scan.advance(Infinity);
-  return scan;
+  const { terms, positions, starts, ends, length } = scan;
+  return { terms, positions, starts, ends, length };
 }

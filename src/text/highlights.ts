@@ -27,13 +27,14 @@ export function* highlights(
   const prefixes = query.prefixes.map(({ prefix }) => prefix);
   const isWanted = (term: string) => wanted.has(term) || prefixes.some((prefix) => term.startsWith(prefix));
 
-  const found = analyzer.begin(text, true);
-  const { terms, starts, ends } = found;
+  const { vocabulary } = analyzer;
+  const found = analyzer.begin(text, true, vocabulary);
+  const { numbers, starts, ends } = found;
   const pieces: { start: number; end: number }[] = [];
   for (let i = 0, isEnd = false; !isEnd;) {
     isEnd = found.advance(unitsTogether);
-    for (; i < terms.length; i++) {
-      if (!isWanted(terms[i])) continue;
+    for (; i < numbers.length; i++) {
+      if (!isWanted(vocabulary.term(numbers[i]))) continue;
       const last = pieces.at(-1);
       if (last !== undefined && starts[i] < last.end) last.end = Math.max(last.end, ends[i]);
       else if (pieces.length === highlightsMax) return pieces;

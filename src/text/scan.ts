@@ -14,23 +14,27 @@ import {
   underscore,
   unspaced,
 } from "./character-class.js";
-import type { Rules } from "./rules.js";
-import type { Run } from "./split-run.js";
+import { noTerm, type Run } from "./split-run.js";
 import { termLengthMax } from "./stem.js";
+import { notPlain, type Vocabulary } from "./vocabulary.js";
+import { wordLengthMax } from "./word-table.js";
 
 /** Joiners in a row that still join: `://`. */
 const joinersMax = 3;
+const space = 0x20;
+const plus = 0x2b;
+const numberSign = 0x23;
 const asciiClasses = Uint8Array.from({ length: 0x80 }, (_, code) => classOf(code));
 
-/** What it found is in its properties, which are those of `LocatedOccurrences`. */
+/** What it found is in its properties, which are those of `Scanning`. */
 export class Scan {
-  readonly terms: string[] = [];
+  readonly numbers: number[] = [];
   readonly positions: number[] = [];
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   length = 0;
   readonly #text: string;
-  readonly #rules: Rules;
+  readonly #vocabulary: Vocabulary;
   readonly #locates: boolean;
   #at = 0;
   #position = 0;
@@ -39,10 +43,14 @@ export class Scan {
   #joined = -1;
 
   /** `locates`: whether `starts` and `ends` are filled. */
-  constructor(text: string, rules: Rules, locates: boolean) {
+  constructor(text: string, vocabulary: Vocabulary, locates: boolean) {
     this.#text = text;
-    this.#rules = rules;
+    this.#vocabulary = vocabulary;
     this.#locates = locates;
+  }
+
+  get terms(): string[] {
+    return this.numbers.map((number) => this.#vocabulary.term(number));
   }
 
   /** Scans about so many more code units. Returns whether the text has ended. */
@@ -51,6 +59,7 @@ export class Scan {
     while (this.#at < until) {
       const at = this.#at;
       const kind = this.#classAt(at);
+      if (isLetter(kind) && this.#plainWord(at)) continue;
       if (startsRun(kind)) this.#at = this.#compound(at, until);
       else if (kind === unspaced) this.#at = this.#row(at, until);
       else this.#at += this.#widthAt(at);
@@ -58,11 +67,46 @@ export class Scan {
     return this.#at === this.#text.length;
   }
 
+  /** A word of a few ASCII letters with no joiner after it, as most are. Returns whether there is one that is plain. */
+  #plainWord(start: number): boolean {
+    const text = this.#text;
+    const limit = Math.min(text.length, start + wordLengthMax);
+    let [a, b, c] = [0, 0, 0];
+    let at = start;
+    for (; at < limit; at++) {
+      const unit = text.charCodeAt(at);
+      if (!isAsciiLetter(unit)) break;
+      if (at < start + 4) a = (a << 8) | unit;
+      else if (at < start + 8) b = (b << 8) | unit;
+      else c = (c << 8) | unit;
+    }
+    if (at === start || !this.#endsWord(at)) return false;
+    const { words } = this.#vocabulary;
+    const number = words.get(a, b, c) ?? this.#vocabulary.addWord(text.slice(start, at), a, b, c);
+    if (number === notPlain) return false;
+    this.#addWord(number, start, at);
+    this.#at = at;
+    return true;
+  }
+
+  /** Whether what follows letters surely neither belongs to their run nor joins it with another. */
+  #endsWord(at: number): boolean {
+    if (at === this.#text.length) return true;
+    const unit = this.#text.charCodeAt(at);
+    if (unit >= 0x80) return false;
+    const kind = asciiClasses[unit];
+    if (kind === separator || kind === comma) return true;
+    // Of a sentence, as `word. `; `C++` and `F#` are names.
+    if (kind !== joiner || unit === plus || unit === numberSign) return false;
+    const next = at + 1 < this.#text.length ? this.#text.charCodeAt(at + 1) : space;
+    return next < 0x80 && asciiClasses[next] === separator;
+  }
+
   /** A run, or several with joiners between them. Returns its end, or the next run of a long one that goes on past `until`. */
   #compound(start: number, until: number): number {
     let end = this.#runEnd(start);
     let next = this.#nextRun(end);
-    const first = this.#rules.runOf(this.#text, start, end, this.#hash);
+    const first = this.#vocabulary.runOf(this.#text, start, end, this.#hash);
     if (next === end && this.#suffixAt(end) === 0) {
       this.#addRun(first, start);
       return end;
@@ -78,7 +122,7 @@ export class Scan {
       isPlain &&= this.#isPlainJoiner(end, next);
       runStarts.push(next);
       end = this.#runEnd(next);
-      const run = this.#rules.runOf(this.#text, next, end, this.#hash);
+      const run = this.#vocabulary.runOf(this.#text, next, end, this.#hash);
       isPlain &&= run.parts?.isIdentifier !== true;
       runs.push(run);
       next = this.#nextRun(end);
@@ -87,24 +131,20 @@ export class Scan {
     const suffix = goesOn ? 0 : this.#suffixAt(end);
     end += suffix;
     if (isTerm && (!isPlain || suffix > 0) && end - start <= termLengthMax) {
-      this.#add(this.#rules.wholeOf(this.#text.slice(start, end)), start, end);
+      this.#add(this.#vocabulary.wholeOf(this.#text.slice(start, end)), start, end);
     }
     for (const [i, run] of runs.entries()) this.#addRun(run, runStarts[i]);
     if (goesOn) this.#joined = next;
     return goesOn ? next : end;
   }
 
-  #addRun({ text, term, parts }: Run, start: number): void {
+  #addRun({ text, number, parts }: Run, start: number): void {
     if (parts === undefined) {
-      if (term !== "") {
-        this.#add(term, start, start + text.length);
-        this.length++;
-      }
-      this.#position++;
+      this.#addWord(number, start, start + text.length);
       return;
     }
-    for (let i = 0; i < parts.terms.length; i++) {
-      this.terms.push(parts.terms[i]);
+    for (let i = 0; i < parts.numbers.length; i++) {
+      this.numbers.push(parts.numbers[i]);
       this.positions.push(this.#position + parts.offsets[i]);
       if (this.#locates) {
         this.starts.push(start + parts.starts[i]);
@@ -115,6 +155,14 @@ export class Scan {
     this.length += parts.length;
   }
 
+  #addWord(number: number, start: number, end: number): void {
+    if (number !== noTerm) {
+      this.#add(number, start, end);
+      this.length++;
+    }
+    this.#position++;
+  }
+
   /** Adjacent characters of a script without spaces, each with its marks: each two, and the last one. Past `until`, those that are left. */
   #row(start: number, until: number): number {
     let first = start;
@@ -122,7 +170,7 @@ export class Scan {
     for (;;) {
       const hasNext = second < this.#text.length && this.#classAt(second) === unspaced;
       const end = hasNext ? this.#characterEnd(second) : second;
-      this.#add(this.#rules.wholeOf(this.#text.slice(first, end)), first, end);
+      this.#add(this.#vocabulary.wholeOf(this.#text.slice(first, end)), first, end);
       this.#position++;
       this.length++;
       if (!hasNext || second >= until) return second;
@@ -131,8 +179,8 @@ export class Scan {
     }
   }
 
-  #add(term: string, start: number, end: number): void {
-    this.terms.push(term);
+  #add(number: number, start: number, end: number): void {
+    this.numbers.push(number);
     this.positions.push(this.#position);
     if (this.#locates) {
       this.starts.push(start);
@@ -203,6 +251,11 @@ export class Scan {
     if ((this.#text.charCodeAt(at) & 0xfc00) !== 0xd800) return 1;
     return (this.#text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
   }
+}
+
+function isAsciiLetter(unit: number): boolean {
+  const small = unit | 0x20;
+  return small >= 0x61 && small <= 0x7a;
 }
 
 function startsRun(kind: number): boolean {

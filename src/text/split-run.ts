@@ -14,18 +14,22 @@ import {
   mark,
   underscore,
 } from "./character-class.js";
-import { type Stemmer, termLengthMax } from "./stem.js";
+import { termLengthMax } from "./stem.js";
 
 /** A plain word, or parts. Small, since a run is looked up for every word of every text. */
 export interface Run {
   readonly text: string;
-  /** The term of a plain word; `""` of a stop word and of what has parts. */
-  readonly term: string;
+  /** The number of a plain word's term; `noTerm` of a stop word and of what has parts. */
+  readonly number: number;
   readonly parts: RunParts | undefined;
 }
 
+/** In place of the number of a term. */
+export const noTerm = -1;
+
 export interface RunParts {
-  readonly terms: readonly string[];
+  /** Of the terms. */
+  readonly numbers: readonly number[];
   /** Of each term, from the run's first part. */
   readonly offsets: readonly number[];
   /** Of each term, in code units from the beginning of the run. */
@@ -39,23 +43,23 @@ export interface RunParts {
   readonly isIdentifier: boolean;
 }
 
-/** `splitsElisions`: whether `l'eau` is two words, as in French and Italian. */
-export function splitRun(text: string, stem: Stemmer, splitsElisions: boolean): Run {
+/** `numberOf`: of a word's term. `splitsElisions`: whether `l'eau` is two words, as in French and Italian. */
+export function splitRun(text: string, numberOf: (word: string) => number, splitsElisions: boolean): Run {
   const cuts = partStarts(text, splitsElisions);
-  const termOf = (start: number, end: number) => stem(text.slice(start, end).replaceAll(",", ""));
+  const termOf = (start: number, end: number) => numberOf(text.slice(start, end).replaceAll(",", ""));
   const first = cuts[0].start;
   const last = cuts[cuts.length - 1].end;
   const isPlain = cuts.length === 1 && first === 0 && last === text.length && !/\p{N}/u.test(text);
-  if (isPlain) return { text, term: termOf(0, text.length), parts: undefined };
+  if (isPlain) return { text, number: termOf(0, text.length), parts: undefined };
 
-  const terms: string[] = [];
+  const numbers: number[] = [];
   const offsets: number[] = [];
   const starts: number[] = [];
   const ends: number[] = [];
   const add = (offset: number, start: number, end: number) => {
-    const term = termOf(start, end);
-    if (term === "") return;
-    terms.push(term);
+    const number = termOf(start, end);
+    if (number === noTerm) return;
+    numbers.push(number);
     offsets.push(offset);
     starts.push(start);
     ends.push(end);
@@ -63,18 +67,18 @@ export function splitRun(text: string, stem: Stemmer, splitsElisions: boolean): 
   const isElision = splitsElisions && /['\u2019]/.test(text);
   // Without the underscores around it, so that `_id` is found as `id`.
   if (cuts.length > 1 && !isElision && last - first <= termLengthMax) add(0, first, last);
-  const wholes = terms.length;
+  const wholes = numbers.length;
   for (const [i, { start, end }] of cuts.entries()) add(i, start, end);
   const parts = {
-    terms,
+    numbers,
     offsets,
     starts,
     ends,
     width: cuts.length,
-    length: terms.length - wholes,
+    length: numbers.length - wholes,
     isIdentifier: !isElision,
   };
-  return { text, term: "", parts };
+  return { text, number: noTerm, parts };
 }
 
 interface Part {

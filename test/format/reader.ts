@@ -334,13 +334,20 @@ function readWords(
     const [terms, firstStart] = [page.next(), page.next()];
     page.next(); // the end of the last list
     let start = firstStart;
+    let before: Uint8Array = new Uint8Array();
     times(terms, (i) => {
-      const term = utf8.decode(page.take(page.next()));
+      const [both] = page.take(1);
+      const [shared, own] = both === 0 ? page.take(2) : [both >> 4, both & 15];
+      if (i % 16 === 0 && shared > 0) throw new Error("words: a sixteenth term is not whole");
+      before = concat(before.subarray(0, shared), page.take(own));
+      const term = utf8.decode(before);
       if (i === 0 && term !== firstTerm) throw new Error("words: a page begins with another term");
       const rows = page.next();
       start += page.next();
-      const [frequencyMax, lengthMin] = [page.next(), page.next()];
-      const list = readPostings(stream, start, Math.floor(rows / 2), rows % 2 === 1);
+      const frequencyMax = rows % 2 === 1 ? page.next() : 1;
+      const lengthMin = page.next();
+      const hasHeads = Math.floor(rows / 2) % 2 === 1;
+      const list = readPostings(stream, start, Math.floor(rows / 4), hasHeads);
       for (const [row, frequency] of list) termsOf[row].set(term, frequency);
       const bounds = [
         Math.max(...list.map(([, each]) => each)),
@@ -358,22 +365,54 @@ function readPostings(stream: Uint8Array, start: number, count: number, hasHeads
   const read = varints(stream, start);
   for (let row = -1; found.length < count;) {
     let rows = count;
+    let lastRow: number | undefined;
+    let end: number | undefined;
     if (hasHeads) {
       if (read.at() % 32764 === 0 || stream[read.at()] === 0) read.goTo(Math.ceil(read.at() / 32764) * 32764);
-      read.next(); // last row
+      lastRow = row + read.next();
       rows = read.next();
-      times(4, () => read.next());
+      read.next(); // greatest frequency
+      read.next(); // least length
+      const bytes = read.next();
+      end = read.at() + bytes;
     }
-    const counted: boolean[] = [];
-    times(rows, () => {
-      const value = read.next();
-      row += Math.floor(value / 2);
-      counted.push(value % 2 === 0);
-      found.push([row, value % 2 === 1 ? 1 : read.next()]);
-    });
-    for (const isCounted of counted) times(isCounted ? read.next() : 1, () => read.next());
+    const bits = bitsOf(stream, 8 * read.at());
+    const isSingle = bits.take(1) === 1;
+    const gaps = bits.vector(rows);
+    const frequencies = isSingle ? gaps.map(() => 1) : bits.vector(rows).map((value) => value + 1);
+    const left = isSingle ? gaps.map(() => 0) : bits.vector(rows);
+    const counts = frequencies.map((frequency, i) => frequency - left[i]);
+    bits.vector(counts.reduce((sum, each) => sum + each, 0)); // positions
+    gaps.forEach((gap, i) => found.push([(row += gap + 1), frequencies[i]]));
+    if (counts.some((each) => each < 1 || each > 255)) throw new Error("words: too many positions of a row");
+    if (lastRow !== undefined && row !== lastRow) throw new Error("words: another last row");
+    if (end !== undefined && Math.ceil(bits.at() / 8) !== end)
+      throw new Error("words: another length of a block");
+    if (end !== undefined) read.goTo(end);
   }
   return found;
+}
+
+/** Bits from the lowest one of a byte on. */
+function bitsOf(bytes: Uint8Array, from: number) {
+  let at = from;
+  const take = (count: number) => {
+    let value = 0;
+    for (let i = 0; i < count; i++, at++) value += ((bytes[at >> 3] >> (at & 7)) & 1) * 2 ** i;
+    return value;
+  };
+  const vector = (count: number) => {
+    const lowBits = take(5);
+    const hasHigh = take(1) === 1;
+    const values = times(count, () => take(lowBits));
+    if (!hasHigh) return values;
+    return values.map((low) => {
+      let high = 0;
+      while (take(1) === 0) high++;
+      return high * 2 ** lowBits + low;
+    });
+  };
+  return { at: () => at, take, vector };
 }
 
 function varints(bytes: Uint8Array, from: number) {

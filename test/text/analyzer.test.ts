@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { finish } from "../engine/finish.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
-import { documentTerms } from "../../src/text/document-terms.js";
+import { documentTerms, type FieldText, type TermSink } from "../../src/text/document-terms.js";
 import { type AnalyzerDefinition, languages } from "../../src/text/text-options.js";
 
 const plain: AnalyzerDefinition = { version: 1, language: "none", stemming: true, stopWords: true };
@@ -175,43 +175,72 @@ test.each([
   expect(terms.reduce((sum, term) => sum + term.length, 0)).toBeLessThanOrEqual(3 * text.length);
 });
 
+interface Occurrence {
+  readonly term: string;
+  readonly position: number;
+  readonly weight: number;
+}
+
+function occurrencesIn(fields: readonly FieldText[]) {
+  const analyzer = createAnalyzer(english);
+  const { vocabulary } = analyzer;
+  const occurrences: Occurrence[] = [];
+  const sink: TermSink = {
+    add: (number, position, weight) => {
+      occurrences.push({ term: vocabulary.term(number), position, weight });
+    },
+  };
+  const length = finish(documentTerms(analyzer, vocabulary, fields, sink));
+  return { occurrences, length };
+}
+
 test("the terms of an item are those of its fields, weighted, with a gap between fields", () => {
   const fields = [
     { text: "wings and a wing", weight: 1 },
+    { text: "the", weight: 2 },
     { text: "Wing lift", weight: 3 },
   ];
-  expect(finish(documentTerms(createAnalyzer(english), fields))).toEqual({
-    terms: ["wing", "lift"],
-    frequencies: [5, 3],
-    positions: [0, 3, 103, 104],
-    positionEnds: [3, 4],
+  expect(occurrencesIn(fields)).toEqual({
+    occurrences: [
+      { term: "wing", position: 0, weight: 1 },
+      { term: "wing", position: 3, weight: 1 },
+      { term: "wing", position: 103, weight: 3 },
+      { term: "lift", position: 104, weight: 3 },
+    ],
     length: 8,
   });
 });
 
-test("any fields: as many positions as occurrences, ascending per term, all lengths summed", () => {
+test("any fields: the occurrences of each one by one, at ascending positions, all lengths summed", () => {
   const fields = fc.array(fc.record({ text: texts, weight: fc.integer({ min: 1, max: 16 }) }), {
     maxLength: 4,
   });
   fc.assert(
     fc.property(fields, (input) => {
-      const analyzer = createAnalyzer(english);
-      const found = finish(documentTerms(analyzer, input));
-      const each = input.map(({ text, weight }) => ({ weight, ...analyzer.analyze(text) }));
-      expect(found.length).toBe(each.reduce((sum, { length, weight }) => sum + length * weight, 0));
-      expect(new Set(found.terms).size).toBe(found.terms.length);
-      let start = 0;
-      found.terms.forEach((term, i) => {
-        const own = found.positions.slice(start, found.positionEnds[i]);
-        expect(own).toEqual(own.toSorted((x, y) => x - y));
-        const counts = each.map(({ terms }) => terms.filter((other) => other === term).length);
-        expect(own.length).toBe(counts.reduce((sum, count) => sum + count, 0));
-        expect(found.frequencies[i]).toBe(
-          counts.reduce((sum, count, field) => sum + count * each[field].weight, 0),
-        );
-        start = found.positionEnds[i];
-      });
-      expect(start).toBe(found.positions.length);
+      const { occurrences, length } = occurrencesIn(input);
+      const each = input.map(({ text, weight }) => ({ weight, ...createAnalyzer(english).analyze(text) }));
+      expect(length).toBe(each.reduce((sum, field) => sum + field.length * field.weight, 0));
+      expect(occurrences.map(({ term, weight }) => ({ term, weight }))).toEqual(
+        each.flatMap(({ terms, weight }) => terms.map((term) => ({ term, weight }))),
+      );
+      const positions = occurrences.map(({ position }) => position);
+      expect(positions).toEqual(positions.toSorted((x, y) => x - y));
     }),
   );
+});
+
+test("an analyzer whose vocabulary is full begins another, and who holds the first keeps its numbers", () => {
+  const analyzer = createAnalyzer(plain);
+  const { vocabulary: first } = analyzer;
+  const scan = analyzer.begin("alpha beta", false, first);
+  scan.advance(Infinity);
+  // Words of 56 letters: the memory of a vocabulary is that of less than 200,000.
+  const wordOf = (i: number) =>
+    `${"x".repeat(50)}${[...String(100_000 + i)].map((d) => "abcdefghij"[Number(d)]).join("")}`;
+  analyzer.analyze(Array.from({ length: 100_000 }, (_, i) => wordOf(i)).join(" "));
+  expect(analyzer.vocabulary).toBe(first);
+  analyzer.analyze(Array.from({ length: 100_000 }, (_, i) => wordOf(100_000 + i)).join(" "));
+  expect(analyzer.vocabulary).not.toBe(first);
+  expect(scan.terms).toEqual(["alpha", "beta"]);
+  expect(analyzer.analyze("beta alpha").terms).toEqual(["beta", "alpha"]);
 });

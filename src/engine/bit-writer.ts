@@ -1,0 +1,90 @@
+/** Bits that grow, from the lowest bit of the first byte on. */
+
+const sizeMin = 2 ** 10;
+/** Readers take low parts from 32 bits that begin at a byte. */
+const lowBitsMax = 24;
+const zerosMax = 24;
+
+export class BitWriter {
+  #words = new Uint32Array(sizeMin);
+  #at = 0;
+  /** The last bits, which do not fill a word, and how many they are. */
+  #rest = 0;
+  #used = 0;
+
+  /** Bytes that are needed for what was written. */
+  get length(): number {
+    return 4 * this.#at + ((this.#used + 7) >>> 3);
+  }
+
+  /** `width`: at most 25. `value`: below 2^width. */
+  put(value: number, width: number): void {
+    this.#rest |= value << this.#used;
+    this.#used += width;
+    if (this.#used < 32) return;
+    if (this.#at + 1 === this.#words.length) this.#grow();
+    this.#words[this.#at++] = this.#rest;
+    this.#used -= 32;
+    this.#rest = value >>> (width - this.#used);
+  }
+
+  /**
+   * Integers from 0 to 2^32 - 1 in a Rice code (Rice and Plaunt, 1971): the number of low bits, in 5 bits; in one bit, whether high parts
+   * follow; the low bits of each integer; then the high part of each in unary, as zeros and a one. `BitReader.vector` reads it.
+   */
+  putVector(values: Uint32Array, count: number): void {
+    const { lowBits, hasHigh } = split(values, count);
+    this.put(lowBits + (hasHigh ? 2 ** 5 : 0), 6);
+    const mask = 2 ** lowBits - 1;
+    if (lowBits > 0) for (let i = 0; i < count; i++) this.put(values[i] & mask, lowBits);
+    if (!hasHigh) return;
+    for (let i = 0; i < count; i++) {
+      let zeros = values[i] >>> lowBits;
+      for (; zeros > zerosMax; zeros -= zerosMax) this.put(0, zerosMax);
+      this.put(1 << zeros, zeros + 1);
+    }
+  }
+
+  clear(): void {
+    this.#at = 0;
+    this.#rest = 0;
+    this.#used = 0;
+  }
+
+  /** What was written, valid until more is. The last byte is filled up with zeros. */
+  view(): Uint8Array {
+    this.#words[this.#at] = this.#rest;
+    return new Uint8Array(this.#words.buffer, 0, this.length);
+  }
+
+  #grow(): void {
+    const longer = new Uint32Array(2 * this.#words.length);
+    longer.set(this.#words);
+    this.#words = longer;
+  }
+}
+
+/** The shortest way to write these. */
+function split(values: Uint32Array, count: number): { lowBits: number; hasHigh: boolean } {
+  let max = 0;
+  let sum = 0;
+  for (let i = 0; i < count; i++) {
+    const value = values[i];
+    sum += value;
+    if (value > max) max = value;
+  }
+  const width = 32 - Math.clz32(max);
+  // With high parts, as many low bits as the mean has, less one, or one fewer.
+  const more = Math.max(0, Math.min(lowBitsMax, 31 - Math.clz32(sum / Math.max(1, count))));
+  const fewer = Math.max(0, more - 1);
+  let moreCost = count * (more + 1);
+  let fewerCost = count * (fewer + 1);
+  for (let i = 0; i < count; i++) {
+    moreCost += values[i] >>> more;
+    fewerCost += values[i] >>> fewer;
+  }
+  if (width <= lowBitsMax && count * width <= Math.min(moreCost, fewerCost)) {
+    return { lowBits: width, hasHigh: false };
+  }
+  return { lowBits: fewerCost < moreCost ? fewer : more, hasHigh: true };
+}

@@ -1,0 +1,137 @@
+/** A page of the dictionary of terms, opened: `term-dictionary.ts` says what it has. */
+
+import type { PostingList } from "../engine/postings.js";
+import type { CachedValue } from "./cache-group.js";
+import { termBytesMax, wholeEvery } from "./term-dictionary.js";
+
+export class TermPage implements CachedValue {
+  readonly bytes: number;
+  readonly #page: Uint8Array;
+  readonly #count: number;
+  /** Where the last list ends. */
+  readonly #end: number;
+  /** Of each term that is written whole, where its entry begins in the page, and where its list does. */
+  readonly #entries: Uint16Array;
+  readonly #starts: Uint32Array;
+
+  /** Keeps `page`. */
+  constructor(page: Uint8Array) {
+    this.#page = new Uint8Array(page.buffer, page.byteOffset, page.length);
+    const walk = new TermWalk(this.#page, 0, 0);
+    // An entry takes at least five bytes.
+    this.#count = Math.min(walk.varint(), page.length);
+    walk.start = walk.varint();
+    this.#end = walk.varint();
+    const groups = Math.ceil(this.#count / wholeEvery);
+    this.#entries = new Uint16Array(groups);
+    this.#starts = new Uint32Array(groups);
+    for (let i = 0; i < this.#count; i++) {
+      const entry = walk.at;
+      walk.next();
+      if (i % wholeEvery > 0) continue;
+      this.#entries[i / wholeEvery] = entry;
+      this.#starts[i / wholeEvery] = walk.start;
+    }
+    this.bytes = page.buffer.byteLength + this.#entries.byteLength + this.#starts.byteLength;
+  }
+
+  /** The list of a term, given in UTF-8; undefined if the page does not have it. */
+  find(term: Uint8Array): PostingList | undefined {
+    const { walk, i } = this.#walkTo(term);
+    if (i === this.#count || walk.compare(term) !== 0) return undefined;
+    const { rows, hasHeads, start, frequencyMax, lengthMin } = walk;
+    if (i + 1 < this.#count) walk.next();
+    const end = i + 1 < this.#count ? walk.start : this.#end;
+    return { rows, hasHeads, start, end, frequencyMax, lengthMin };
+  }
+
+  /** The terms from `term` on, given in UTF-8. */
+  *termsFrom(term: Uint8Array): Generator<Uint8Array, void, void> {
+    const { walk, i } = this.#walkTo(term);
+    for (let left = this.#count - i; left > 0; left--) {
+      yield walk.term.slice(0, walk.length);
+      if (left > 1) walk.next();
+    }
+  }
+
+  /** At the first term that is not before `term`, and its number; the number of terms if there is none. */
+  #walkTo(term: Uint8Array): { readonly walk: TermWalk; readonly i: number } {
+    let low = 0;
+    for (let high = this.#entries.length; high - low > 1;) {
+      const middle = (low + high) >>> 1;
+      if (this.#walkFrom(middle).compare(term) <= 0) low = middle;
+      else high = middle;
+    }
+    const walk = this.#walkFrom(low);
+    let i = wholeEvery * low;
+    for (; walk.compare(term) < 0; walk.next()) if (++i === this.#count) break;
+    return { walk, i };
+  }
+
+  /** At the first term of a group. */
+  #walkFrom(group: number): TermWalk {
+    const walk = new TermWalk(this.#page, this.#entries[group], this.#starts[group]);
+    walk.next();
+    walk.start = this.#starts[group];
+    return walk;
+  }
+}
+
+/** Reads entries one after the other. */
+class TermWalk {
+  at: number;
+  readonly term = new Uint8Array(termBytesMax);
+  length = 0;
+  /** Of the term's list, as in `PostingList`. */
+  start: number;
+  rows = 0;
+  hasHeads = false;
+  frequencyMax = 0;
+  lengthMin = 0;
+  readonly #page: Uint8Array;
+
+  constructor(page: Uint8Array, at: number, start: number) {
+    this.#page = page;
+    this.at = at;
+    this.start = start;
+  }
+
+  next(): void {
+    const page = this.#page;
+    const lengths = page[this.at++];
+    let shared = lengths >>> 4;
+    let own = lengths & 15;
+    if (own === 0) {
+      shared = page[this.at++];
+      own = page[this.at++];
+    }
+    this.length = shared + own;
+    for (let i = shared; i < this.length; i++) this.term[i] = page[this.at++];
+    const rows = this.varint();
+    this.rows = rows >>> 2;
+    this.hasHeads = (rows & 2) !== 0;
+    this.start += this.varint();
+    this.frequencyMax = (rows & 1) !== 0 ? this.varint() : 1;
+    this.lengthMin = this.varint();
+  }
+
+  varint(): number {
+    let byte = this.#page[this.at++];
+    let value = byte & 0x7f;
+    for (let shift = 7; byte >= 0x80; shift += 7) {
+      byte = this.#page[this.at++];
+      value |= (byte & 0x7f) << shift;
+    }
+    return value >>> 0;
+  }
+
+  /** Negative if the present term comes before `term`, 0 if they are equal. */
+  compare(term: Uint8Array): number {
+    const common = Math.min(this.length, term.length);
+    for (let k = 0; k < common; k++) {
+      const difference = this.term[k] - term[k];
+      if (difference !== 0) return difference;
+    }
+    return this.length - term.length;
+  }
+}
