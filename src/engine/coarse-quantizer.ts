@@ -25,6 +25,13 @@ export interface Probes {
   readonly distances: readonly number[];
 }
 
+/** Some of the lists. */
+export interface ListSet {
+  /** Bit l: list l is one of them. */
+  readonly bits: Uint32Array;
+  readonly count: number;
+}
+
 /** From this number of lists on, the centroids have RaBitQ codes of their own, relative to their mean. */
 const codedFrom = 64;
 /** If more than this share of the lists is probed, codes are no faster. */
@@ -237,19 +244,18 @@ export class CoarseQuantizer {
 
   /**
    * The `nProbes` nearest lists, or all if there are fewer. A small share of many lists is found by the codes of their centroids,
-   * which sometimes replaces a list by one that is hardly farther; otherwise the order is exact.
+   * which sometimes replaces a list by one that is hardly farther; otherwise the order is exact. `among`: only these lists.
    */
-  probe(query: QueryVector, nProbes: number): Probes {
-    const nearest = new TopK(nProbes);
-    const job = allocate(jobLayout.bytes);
+  probe(query: QueryVector, nProbes: number, among?: ListSet): Probes {
+    const count = Math.min(nProbes, among?.count ?? this.nLists);
+    const nearest = new TopK(count);
+    const words = among?.bits.length ?? 0;
+    const job = allocate(jobLayout.bytes + 4 * words);
+    const bits = words === 0 ? 0 : job + jobLayout.bytes;
+    if (among !== undefined) wordsAt(bits, words).set(among.bits);
     query.reserve(this.nLists);
-    kernels().probeLists(
-      query.listAddress,
-      this.address,
-      this.isCodedFor(nProbes) ? 1 : 0,
-      nearest.heap,
-      job,
-    );
+    const isCoded = this.isCodedFor(count, among?.count);
+    kernels().probeLists(query.listAddress, this.address, isCoded ? 1 : 0, bits, nearest.heap, job);
     free(job);
     const found = nearest.read();
     nearest.free();
@@ -259,9 +265,9 @@ export class CoarseQuantizer {
     };
   }
 
-  /** Whether this number of lists is found by the codes of their centroids. */
-  isCodedFor(nProbes: number): boolean {
-    return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * this.nLists);
+  /** Whether this number of lists, of so many, is found by the codes of their centroids. */
+  isCodedFor(nProbes: number, among: number = this.nLists): boolean {
+    return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * among);
   }
 
   /** The address of a list's rotated centroid. Not for a model whose rows are codes without vectors. */

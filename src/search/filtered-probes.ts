@@ -6,7 +6,7 @@
  * accepts, or of the whole index, has its matches about equally far away in many lists: those are scanned as far as the matches found allow.
  */
 
-import type { CoarseQuantizer, Probes } from "../engine/coarse-quantizer.js";
+import type { CoarseQuantizer, ListSet, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { ScanLimits } from "../engine/recall-curves.js";
 
@@ -29,6 +29,8 @@ export interface MatchingProbing {
   readonly spreads: Float32Array;
   /** The share of matches among the rows around a match. */
   readonly concentration: number;
+  /** The lists that have a match. */
+  readonly matching: ListSet;
   /** What a search of some depth scans, in rows of the index. */
   limitsFor(depth: number): ScanLimits;
   readonly countsOf: CountsOf;
@@ -47,22 +49,17 @@ export interface MatchingProbes {
 export function probeMatching(
   quantizer: CoarseQuantizer,
   query: QueryVector,
-  { lists, topK, spreads, concentration, limitsFor, countsOf }: MatchingProbing,
+  { lists, topK, spreads, concentration, matching, limitsFor, countsOf }: MatchingProbing,
 ): MatchingProbes {
   const nearest = quantizer.probe(query, lists);
   const around = shareOf(nearest, countsOf);
   const isUnlike = nearest.distances[0] ** 2 > unlikeRows * spreads[nearest.lists[0]];
   if (isUnlike || around < amongShare * concentration) {
-    const all = withMatches(quantizer.probe(query, quantizer.nLists), countsOf);
+    const all = quantizer.probe(query, matching.count, matching);
     return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
   }
   const { probes, ratio } = limitsFor(topK / Math.min(around, concentration));
-  let found = withMatches(quantizer.probe(query, Math.ceil(spareShare * probes) + 1), countsOf);
-  if (found.lists.length < probes) found = withMatches(quantizer.probe(query, quantizer.nLists), countsOf);
-  return {
-    probes: { lists: found.lists.slice(0, probes), distances: found.distances.slice(0, probes) },
-    ratio,
-  };
+  return { probes: quantizer.probe(query, probes, matching), ratio };
 }
 
 /** The share of the rows of these lists that match. */
@@ -75,12 +72,6 @@ function shareOf({ lists }: Probes, countsOf: CountsOf): number {
     matching += matches;
   }
   return all === 0 ? 0 : matching / all;
-}
-
-/** Those of the lists that have a match. */
-function withMatches({ lists, distances }: Probes, countsOf: CountsOf): Probes {
-  const has = lists.map((list) => countsOf(list).matches > 0);
-  return { lists: lists.filter((_, i) => has[i]), distances: distances.filter((_, i) => has[i]) };
 }
 
 export interface FilteredProbing {

@@ -1,7 +1,9 @@
 /** What a filter means for a query over one snapshot: which rows of each segment match, and how many of each list. */
 
 import type { CompiledFilter } from "../filter.js";
+import type { ListSet } from "../engine/coarse-quantizer.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
+import { addRow, noRows } from "../segment/row-bits.js";
 import { filterDigest } from "./filter-digest.js";
 import { isSelective } from "./prefiltered-rows.js";
 import { type MatchingRows, pinMatching, unpinMatching } from "./row-filter.js";
@@ -22,8 +24,8 @@ export interface Matches {
   readonly selected: readonly SelectedSegment[];
   /** Filled by `listMatches`. */
   readonly byList: (ListMatches | undefined)[];
-  /** Set by `concentrationOf`. */
-  concentration?: number;
+  /** Set by `distributionOf`. */
+  distribution?: Distribution;
 }
 
 export interface SelectedSegment {
@@ -38,6 +40,14 @@ export interface ListMatches {
   readonly blocks: readonly ListBlock[];
   readonly rows: number;
   readonly matches: number;
+}
+
+/** How matches lie in the lists. */
+export interface Distribution {
+  /** The share of matches among the rows that share a list with a match: the filter's share if matches are spread evenly. */
+  readonly concentration: number;
+  /** The lists that have a match. */
+  readonly matching: ListSet;
 }
 
 /** What a list, and a block with a match, take in `Matches.byList`, in bytes. */
@@ -118,19 +128,28 @@ export function listMatches(snapshot: Snapshot, matches: Matches, list: number):
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
 }
 
-/** The share of matches among the rows that share a list with a match: the filter's share if matches are spread evenly. */
-export function concentrationOf(snapshot: Snapshot, matches: Matches): number {
-  if (matches.concentration !== undefined) return matches.concentration;
+export function distributionOf(snapshot: Snapshot, matches: Matches): Distribution {
+  return (matches.distribution ??= distribution(snapshot, matches));
+}
+
+function distribution(snapshot: Snapshot, matches: Matches): Distribution {
+  const nLists = snapshot.listBlocks.firsts.length - 2;
+  const bits = noRows(nLists);
+  let lists = 0;
   let count = 0;
   let sum = 0;
-  for (let list = 0; list < snapshot.listBlocks.firsts.length - 2; list++) {
+  for (let list = 0; list < nLists; list++) {
     const { rows, matches: own } = listMatches(snapshot, matches, list);
+    if (own > 0) {
+      addRow(bits, list);
+      lists++;
+    }
     count += own;
     // Of the others in the list, as the match itself says nothing.
     if (rows > 1) sum += (own * (own - 1)) / (rows - 1);
   }
-  matches.concentration = Math.max(matches.share, count === 0 ? 0 : sum / count);
-  return matches.concentration;
+  const concentration = Math.max(matches.share, count === 0 ? 0 : sum / count);
+  return { concentration, matching: { bits, count: lists } };
 }
 
 function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): ListMatches {

@@ -7,7 +7,7 @@ import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { limitsFor, type ScanLimits } from "../engine/recall-curves.js";
 import { probeFiltered, probeMatching } from "./filtered-probes.js";
-import { concentrationOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
+import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -138,7 +138,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     lists: scanLimits(model, probing, snapshot.growth).probes,
     topK: probing.topK,
     spreads: model.spreads,
-    concentration: concentrationOf(snapshot, matches),
+    ...distributionOf(snapshot, matches),
     limitsFor: (depth) => limitsSince(model, depth, probing.recall, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });

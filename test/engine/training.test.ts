@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CoarseQuantizer, type Probes } from "../../src/engine/coarse-quantizer.js";
+import { CoarseQuantizer, type ListSet, type Probes } from "../../src/engine/coarse-quantizer.js";
 import { type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreLowerBound, toListSpace } from "../../src/engine/metric.js";
@@ -8,6 +8,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
 import { trainModel } from "../../src/engine/train.js";
+import { addRow, countRows, hasRow, noRows } from "../../src/segment/row-bits.js";
 import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
@@ -46,9 +47,10 @@ function probe(
   query: Float32Array,
   nProbes: number,
   metric: Metric = "euclidean",
+  among?: ListSet,
 ): Probes {
   const asking = new QueryVector(metric, query, quantizer.rotation);
-  const probes = quantizer.probe(asking, nProbes);
+  const probes = quantizer.probe(asking, nProbes, among);
   asking.free();
   return probes;
 }
@@ -69,6 +71,30 @@ test("a few probes of many lists are nearly always the nearest ones", () => {
   }
   quantizer.free();
   expect(missed).toBeLessThanOrEqual(0.02 * 60 * 20);
+});
+
+test("probes among some of the lists are the nearest of those, and no more than there are", () => {
+  const d = 48;
+  const vectors = clustered(3000, d, 300, 4);
+  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 401)));
+  const random = seededRandom(9);
+  let missed = 0;
+  for (const query of rowsOf(clustered(40, d, 300, 4), d)) {
+    const exact = probe(quantizer, query, 401);
+    for (const share of [0, 0.01, 0.1, 0.9, 1]) {
+      const bits = noRows(401);
+      for (let list = 0; list < 401; list++) if (random() < share) addRow(bits, list);
+      const among = { bits, count: countRows(bits, 0, 401) };
+      const nearest = exact.lists.filter((list) => hasRow(bits, list));
+      expect(probe(quantizer, query, 401, "euclidean", among).lists).toEqual(nearest);
+      const few = probe(quantizer, query, 20, "euclidean", among);
+      expect(few.lists.length).toBe(Math.min(20, among.count));
+      expect(few.lists.every((list) => hasRow(bits, list))).toBe(true);
+      missed += nearest.slice(0, 20).filter((list) => !few.lists.includes(list)).length;
+    }
+  }
+  quantizer.free();
+  expect(missed).toBeLessThanOrEqual(0.02 * 40 * 3 * 20);
 });
 
 test("a vector is assigned to the list whose centroid is nearest, and probes come nearest first", () => {

@@ -40,13 +40,20 @@ export class ListBlockTable {
 
 /**
  * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; with `coded` 1, by the codes of
- * their centroids. `job` is scratch for one struct.
+ * their centroids. `among`: bits of the lists that may be found; 0: all. `job` is scratch for one struct.
  */
-export function probeLists(point: Query, quantizer: CoarseQuantizer, coded: u32, probes: Heap, job: Job): void {
+export function probeLists(
+  point: Query,
+  quantizer: CoarseQuantizer,
+  coded: u32,
+  among: usize,
+  probes: Heap,
+  job: Job,
+): void {
   job.number = 0;
   job.block = quantizer.block;
   job.newerSegments = 0;
-  job.accepted = 0;
+  job.accepted = among;
   job.firstBit = 0;
   job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
   scanJob(point, probes, job);
@@ -72,7 +79,7 @@ export function searchLists(
   job: Job,
   now: u32,
 ): u32 {
-  probeLists(point, quantizer, coded, probes, job);
+  probeLists(point, quantizer, coded, 0, probes, job);
   const likely = likelyLists(probes, limit);
   if (!isOpen(table, table.nLists)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
