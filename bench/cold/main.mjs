@@ -103,9 +103,9 @@ async function run(measured, { store: indexLocation, measure }) {
   const client = createClient({ indexLocation, automaticTraining: false });
   const state = { load: (indexName) => client.loadIndex({ indexName, indexKey }) };
   const results = {};
-  for (const [name, work, times = 1] of steps) {
+  for (const [name, work, repeats = 1] of steps) {
     const all = [];
-    for (let i = 0; i < times; i++) all.push(await measured(measure, () => work(state, i)));
+    for (let i = 0; i < repeats; i++) all.push(await measured(measure, () => work(state, i)));
     results[name] = Object.fromEntries(
       Object.keys(all[0]).map((field) => [field, medianOf(all.map((one) => one[field]))]),
     );
