@@ -71,11 +71,19 @@ type ExpiryIf<F> = "metadata" extends F ? Expiry : unknown;
 /** Every item has these; contents may be missing. */
 type Certain = "distance" | "vector" | "decoded" | "metadata";
 
+/** What names an item. */
+interface Name {
+  readonly id: string;
+  /** If it is in one. */
+  readonly namespace?: string;
+}
+
 /** `id` and the named fields; all fields, each perhaps missing, if the list of names is known at run time only. */
 type Included<I extends readonly MatchField[], All extends MatchField> = I extends unknown
   ? number extends I["length"]
-    ? { readonly id: string } & Expiry & Partial<Pick<Fields, All>>
-    : { readonly id: string } & ExpiryIf<I[number]> &
+    ? Name & Expiry & Partial<Pick<Fields, All>>
+    : Name &
+        ExpiryIf<I[number]> &
         Pick<Fields, I[number] & Certain> &
         Partial<Pick<Fields, Exclude<I[number], Certain>>>
   : never;
@@ -101,8 +109,7 @@ interface WordFields {
 }
 
 /** A match by words: `id`, `score`, and the fields that `include` names. */
-export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> = {
-  readonly id: string;
+export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> = Name & {
   /** Larger is better: the BM25 score, or the fused one of a query by words and by meaning. */
   readonly score: number;
 } & ExpiryIf<I[number]> &

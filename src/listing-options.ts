@@ -2,14 +2,15 @@
 
 import type { Filter } from "./filter.js";
 import type { ItemField, StoredItem } from "./items.js";
+import type { NamespaceOption } from "./namespace-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 
-export interface CountOptions extends CallOptions {
+export interface CountOptions extends CallOptions, NamespaceOption {
   /** Only items whose metadata match are counted. */
   readonly filter?: Filter | undefined;
 }
 
-export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata"> {
+export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata">, NamespaceOption {
   /** At most so many. Default: all. */
   readonly limit?: number;
   /** Only ids greater than this one. */
@@ -18,7 +19,7 @@ export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata"> {
   readonly filter?: Filter | undefined;
 }
 
-interface Listing<I extends readonly ItemField[]> {
+interface Listing<I extends readonly ItemField[]> extends NamespaceOption {
   /** Only items whose metadata match are listed. */
   readonly filter?: Filter | undefined;
   /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
@@ -42,7 +43,8 @@ export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]>
 }
 
 /** A query by metadata alone. */
-export interface OrderedQuery<I extends readonly ItemField[] = readonly ItemField[]> extends ResultOptions {
+export interface OrderedQuery<I extends readonly ItemField[] = readonly ItemField[]>
+  extends ResultOptions, NamespaceOption {
   /**
    * Dotted paths of metadata, 1 to 8, the first one first: `{ year: "desc", title: "asc" }`. Numbers come before texts, texts before
    * booleans, descending the other way round. Items without one of these, or with an array on the path, come last either way.

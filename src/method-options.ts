@@ -4,6 +4,7 @@ import { optionNames } from "./option-names.js";
 import type {
   BatchQuery,
   CallOptions,
+  ChangeOptions,
   CountOptions,
   CreateIndexOptions,
   EmbeddedClientOptions,
@@ -30,8 +31,9 @@ import type {
 } from "./vector-index.js";
 
 const signal = true;
-const results = { reserveBytes: true, rawMetadata: true, signal } as const;
-const listing = { filter: true, include: true, after: true } as const;
+const namespace = true;
+const results = { reserveBytes: true, rawMetadata: true, namespace, signal } as const;
+const listing = { filter: true, include: true, after: true, namespace } as const;
 const ordered = {
   orderBy: true,
   cursor: true,
@@ -68,8 +70,13 @@ export const methodOptions = {
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
-  upsert: optionNames<UpsertOptions>("upsert", { deleteFilter: true, skipUnchanged: true, signal }),
-  update: optionNames<CallOptions>("update", { signal }),
+  upsert: optionNames<UpsertOptions>("upsert", {
+    deleteFilter: true,
+    skipUnchanged: true,
+    namespace,
+    signal,
+  }),
+  update: optionNames<ChangeOptions>("update", { namespace, signal }),
   query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery | OrderedQuery>("query", {
     ...ordered,
     queryText: true,
@@ -84,12 +91,13 @@ export const methodOptions = {
   }),
   orderedQuery: optionNames<OrderedQuery>("query with orderBy", ordered),
   get: optionNames<GetOptions>("get", { include: true, ...results }),
-  delete: optionNames<CallOptions>("delete", { signal }),
+  delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
     limit: true,
     after: true,
     filter: true,
     reserveBytes: true,
+    namespace,
     signal,
   }),
   listItems: optionNames<ListItemsOptions>("listItems", {
@@ -99,7 +107,10 @@ export const methodOptions = {
     ...results,
   }),
   items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),
-  count: optionNames<CountOptions>("count", { filter: true, signal }),
+  count: optionNames<CountOptions>("count", { filter: true, namespace, signal }),
+  listNamespaces: optionNames<CallOptions>("namespaces.list", { signal }),
+  erase: optionNames<CallOptions>("erase", { signal }),
+  readReceipt: optionNames<CallOptions>("namespaces.readReceipt", { signal }),
   train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),

@@ -4,7 +4,8 @@
  */
 
 import { checkOptions, optionNames } from "./option-names.js";
-import type { CallOptions, Item, VectorIndex } from "./vector-index.js";
+import { namespaceBatches } from "./transfer/namespace-batches.js";
+import type { CallOptions, Item, NamespaceOption, VectorIndex } from "./vector-index.js";
 
 export interface ReembedOptions extends CallOptions {
   /** Read; not changed. */
@@ -31,8 +32,8 @@ const options = optionNames<ReembedOptions>("reembed", {
 });
 
 /**
- * Stores the contents and metadata of every item of `from` in `to`, which embeds the contents. Items without contents keep
- * their vector. Returns how many it stored. After a failure or an abort the same call continues. Writes to `from` that
+ * Stores the contents and metadata of every item of `from` in `to`, which embeds the contents, in the same namespace and with the same
+ * expiry. Items without contents keep their vector. Returns how many it stored. After a failure or an abort the same call continues. Writes to `from` that
  * come while it runs may be missed: call it again when they have ended, and mind that it does not renew items.
  */
 export async function reembed(request: ReembedOptions): Promise<number> {
@@ -43,17 +44,21 @@ export async function reembed(request: ReembedOptions): Promise<number> {
   let stored = 0;
   for (let start = 0; start < ids.length; start += batchItems) {
     const batch = ids.slice(start, start + batchItems);
-    const known = new Set((await to.get(batch, { include: [], ...call })).map(({ id }) => id));
-    const missing = batch.filter((id) => !known.has(id));
-    const read = await from.get(missing, { include: ["contents", "metadata"], ...call });
-    const bare = read.filter(({ contents }) => contents === undefined).map(({ id }) => id);
+    const known = new Set((await to.get(batch, { include: [], ...call })).map(nameOf));
+    const listed = await from.get(batch, { include: [], ...call });
+    const absent = new Set(listed.filter((item) => !known.has(nameOf(item))).map(({ id }) => id));
+    const read = await from.get([...absent], { include: ["contents", "metadata"], ...call });
+    const missing = read.filter((item) => !known.has(nameOf(item)));
+    const bare = missing.filter(({ contents }) => contents === undefined).map(({ id }) => id);
     const vectors = await vectorsOf(from, bare, call);
-    const items: Item[] = read.map(({ id, contents, metadata }) => {
-      const vector = vectors.get(id);
-      return { id, metadata, ...(contents !== undefined ? { contents } : vector && { vector }) };
-    });
-    await to.upsert(items, call);
-    stored += items.length;
+    for (const { namespace, items: own } of namespaceBatches(missing)) {
+      const items: Item[] = own.map(({ id, contents, metadata, expiresAt }) => {
+        const vector = vectors.get(nameOf({ id, namespace }));
+        return { id, metadata, expiresAt, ...(contents !== undefined ? { contents } : vector && { vector }) };
+      });
+      await to.upsert(items, { ...call, ...(namespace !== undefined && { namespace }) });
+      stored += items.length;
+    }
     onProgress?.({ done: start + batch.length, total: ids.length });
   }
   return stored;
@@ -66,5 +71,9 @@ async function vectorsOf(
 ): Promise<ReadonlyMap<string, Float32Array>> {
   if (ids.length === 0) return new Map();
   const items = await index.get(ids, { include: ["vector"], ...call });
-  return new Map(items.map(({ id, vector }) => [id, vector]));
+  return new Map(items.map((item) => [nameOf(item), item.vector]));
+}
+
+function nameOf({ namespace, id }: NamespaceOption & { readonly id: string }): string {
+  return JSON.stringify([namespace, id]);
 }

@@ -29,9 +29,11 @@ import type {
   OrderedQuery,
 } from "./listing-options.js";
 import type { ProbingOptions } from "./probing.js";
+import type { ErasureReceipt, NamespaceOption, Namespaces } from "./namespace-options.js";
 import type { CallOptions, ResultOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
 import type {
+  ChangeOptions,
   ItemChange,
   UpdateResult,
   UpdateSelection,
@@ -44,6 +46,7 @@ export type { Highlight } from "./text/highlights.js";
 export type { AnalyzerOptions, TextIndexOptions } from "./text/text-options.js";
 export type * from "./client-options.js";
 export type * from "./index-description.js";
+export type * from "./namespace-options.js";
 export type * from "./items.js";
 export type * from "./listing-options.js";
 export type * from "./probing.js";
@@ -53,7 +56,7 @@ export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
-  extends ResultOptions, ProbingOptions {
+  extends ResultOptions, ProbingOptions, NamespaceOption {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /** Only items whose metadata match are considered. */
@@ -127,7 +130,8 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 /** What `query` includes unless told otherwise. */
 export type DefaultInclude = readonly ["distance"];
 
-export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]> extends ResultOptions {
+export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
+  extends ResultOptions, NamespaceOption {
   /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
   readonly include?: I | undefined;
 }
@@ -149,6 +153,7 @@ export interface TrainingProgress {
   readonly total: number;
 }
 
+/** A training learns from the items that are in no namespace, so that what it learned says nothing of what is erased later. */
 export interface TrainOptions extends CallOptions {
   /** Inverted lists, at most one per item. Default: the index's number, as far as the items support it. */
   readonly nLists?: number;
@@ -168,6 +173,8 @@ export interface VectorIndex {
   readonly indexName: string;
   /** The keys that open the index: of its owner, and of people and services that the owner gives access. */
   readonly wraps: Wraps;
+  /** Parts of the index whose items can be erased together, for good; see `erase`. */
+  readonly namespaces: Namespaces;
   /**
    * Stores the items, replacing those with the same id; of equal ids in one call the last wins. Throws
    * `dimension_mismatch` for a vector of another length than the index's, over HTTP `too_large` for a `deleteFilter` with more
@@ -178,7 +185,7 @@ export interface VectorIndex {
    * Changes the metadata of items, in one commit; their vectors and contents stay. Unknown ids are ignored. An item that
    * somebody else replaces or deletes meanwhile stays as that left it, or is changed as it is then: nothing old comes back.
    */
-  update(selection: UpdateSelection, change: ItemChange, options?: CallOptions): Promise<UpdateResult>;
+  update(selection: UpdateSelection, change: ItemChange, options?: ChangeOptions): Promise<UpdateResult>;
   /**
    * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. With `queryText`, the items
    * of greatest score. Throws
@@ -212,7 +219,7 @@ export interface VectorIndex {
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
   /** Deletes by id (unknown ids are fine), by filter, or everything. */
-  delete(selection: Selection, options?: CallOptions): Promise<void>;
+  delete(selection: Selection, options?: ChangeOptions): Promise<void>;
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   /**
@@ -233,6 +240,13 @@ export interface VectorIndex {
   ): AsyncGenerator<StoredItem<I>, void, undefined>;
   /** The number of items, or of those that match. */
   count(options?: CountOptions): Promise<number>;
+  /**
+   * Erases a namespace for good: destroys the random secret without which nobody reads its items, neither from the storage as it is nor
+   * from retained old versions of everything else in it, whoever has the index key. Two small writes, whatever the size of the index. Copies
+   * and backups that hold the secret keep theirs. After `storage_unavailable` repeat the call. What is written into the
+   * namespace afterwards is new.
+   */
+  erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt>;
   /**
    * Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. Throws `not_supported` for
    * `onProgress` over HTTP.

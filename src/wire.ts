@@ -12,6 +12,7 @@ import { invalid } from "./check-input.js";
 import { checkSelection } from "./selection.js";
 import { type AddressBody, decodeAddress, encodeAddress, type Maybe } from "./wire/address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./wire/filters.js";
+import type { NamespaceBody } from "./wire/namespaces.js";
 import { decodeTextIndex, encodeTextIndex, type TextIndexBody } from "./wire/text-index.js";
 import { encodeKey, integer, within } from "./wire/values.js";
 import type {
@@ -65,6 +66,15 @@ export {
   encodeListItems,
 } from "./wire/listing.js";
 export { decodeMetadataQuery, decodeOrderedQuery, encodeOrderedQuery } from "./wire/order.js";
+export {
+  decodeErasure,
+  decodeErasureReceipt,
+  decodeNamespace,
+  encodeErasure,
+  encodeErasureReceipt,
+  encodeNamespace,
+  type NamespaceBody,
+} from "./wire/namespaces.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
 export {
   entryTexts,
@@ -182,7 +192,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
 }
 
 /** Extensions: deletion by filter, and of everything. */
-export interface SelectionBody extends AddressBody, FilterBody {
+export interface SelectionBody extends AddressBody, FilterBody, NamespaceBody {
   readonly ids?: Maybe<readonly string[]>;
   readonly delete_all?: Maybe<boolean>;
 }

@@ -2,11 +2,15 @@
 
 import type { Filter } from "./filter.js";
 import type { MetadataInput } from "./items.js";
+import type { NamespaceOption } from "./namespace-options.js";
 import type { CallOptions } from "./result-options.js";
 
-export interface UpsertOptions extends CallOptions {
+/** Of changes and deletions. */
+export interface ChangeOptions extends CallOptions, NamespaceOption {}
+
+export interface UpsertOptions extends CallOptions, NamespaceOption {
   /**
-   * Items whose metadata match and that are not among the given ones are deleted in the same commit: so all chunks of a
+   * Items of the namespace, or of none, whose metadata match and that are not among the given ones are deleted in the same commit: so all chunks of a
    * document are replaced at once, and no query sees both, or neither, of its versions. A filter that every item matches is
    * refused. Over HTTP, the items must fit into one request: 10,000 and 32 MiB of JSON.
    */

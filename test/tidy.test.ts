@@ -127,18 +127,19 @@ const table: Record<string, string> = {
   "result-options.ts": "",
   "probing.ts": "check-input.ts",
   "index-description.ts": "engine/config.ts",
-  "write-options.ts": "filter.ts items.ts result-options.ts",
+  "namespace-options.ts": "result-options.ts",
+  "write-options.ts": "filter.ts items.ts namespace-options.ts result-options.ts",
   "item-change.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",
-  "listing-options.ts": "filter.ts items.ts result-options.ts",
+  "listing-options.ts": "filter.ts items.ts namespace-options.ts result-options.ts",
   "wraps.ts": "client-options.ts result-options.ts",
   "client-options.ts": `text/text-options.ts result-options.ts keys/key-provider.ts embedding/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts`,
-  "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
+  "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts namespace-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ keys/ storage/blob-store.ts errors.ts node:crypto",
-  "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+  "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
@@ -151,7 +152,7 @@ const table: Record<string, string> = {
   "client/":
     "wire.ts calls.ts pause.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
-  "reembed.ts": "option-names.ts vector-index.ts",
+  "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts

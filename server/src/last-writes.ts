@@ -13,6 +13,7 @@ const writing = new Set([
   "/v1/vectors/upsert_binary",
   "/v1/vectors/update",
   "/v1/vectors/delete",
+  "/v1/indexes/erase",
 ]);
 
 export class LastWrites {

@@ -44,6 +44,10 @@ export const address = {
   index_key: indexKey,
 };
 
+const namespaceOf = (what: string) => optional(Type.String({ maxLength: 512 }), what);
+/** Of what reads, changes and deletes. */
+export const namespace = namespaceOf("Only items of this namespace. Default: of all, and those in none.");
+
 const dimension = optional(
   Type.Integer(),
   "Default, and for 0: the embedding model's, or the first vector's.",
@@ -85,8 +89,13 @@ const item = closed({
 });
 export const expiresAt = Type.Optional(Type.String({ description: "With metadata, of items that expire." }));
 
-export const match = Type.Object({
+export const itemName = {
   id: Type.String(),
+  namespace: Type.Optional(Type.String({ description: "If the item is in one." })),
+};
+
+export const match = Type.Object({
+  ...itemName,
   distance: Type.Optional(Type.Number()),
   score: Type.Optional(Type.Number({ description: "Of `rerank` and `query_text`: larger is better." })),
   ...wordResults,
@@ -158,6 +167,7 @@ export const queryOptions = {
   n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
   greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
   ...unsupported("rerank_mult"),
+  namespace,
   filters,
   filter,
   include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
@@ -201,6 +211,7 @@ export const upserted = Type.Object({
 });
 
 export const upsertOptions = {
+  namespace: namespaceOf("The items become part of this namespace. Default: of none."),
   delete_filter: optional(
     metadata,
     "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
@@ -224,6 +235,7 @@ export const updateItems = post(
   {
     ...address,
     ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
+    namespace,
     filters,
     filter,
     update_all: optional(Type.Boolean(), "`true` updates everything; a filter that does is refused."),
@@ -239,6 +251,7 @@ export const updateItems = post(
 export const deleteItems = post("vectors", "Deletes items by id, by filter, by both, or all of them.", done, {
   ...address,
   ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
+  namespace,
   filters,
   filter,
   delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
@@ -248,5 +261,5 @@ export const countItems = post(
   "vectors",
   "The number of items, or of those that match.",
   Type.Object({ status: Type.String(), message: Type.String(), result: Type.Integer() }),
-  { ...address, filters, filter },
+  { ...address, namespace, filters, filter },
 );

@@ -1,6 +1,5 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
-import { SealdexError } from "../errors.js";
 import { invalid, isArray } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -8,8 +7,10 @@ import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
+  ChangeOptions,
   CountOptions,
   DefaultInclude,
+  ErasureReceipt,
   GetOptions,
   IndexDescription,
   IndexKey,
@@ -22,6 +23,8 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  NamespaceOption,
+  Namespaces,
   OpenIndexOptions,
   OrderedQuery,
   Selection,
@@ -46,6 +49,7 @@ import {
   decodeAnchor,
   decodeCount,
   decodeDescription,
+  decodeErasureReceipt,
   decodeItemPage,
   decodeNames,
   decodeStoredItems,
@@ -63,11 +67,13 @@ import {
   encodeUpdate,
   type Query,
 } from "../wire.js";
+import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
 import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
 import { sendItems } from "./send-items.js";
 import { sendQuery } from "./send-query.js";
+import { RemoteNamespaces } from "./remote-namespaces.js";
 import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
 
 /** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
@@ -78,6 +84,7 @@ const idsTogether = 1000;
 export class RemoteIndex implements VectorIndex {
   readonly indexName: string;
   readonly wraps: Wraps = new RemoteWraps();
+  readonly namespaces: Namespaces = new RemoteNamespaces((...request) => this.#read(...request));
   #address: OpenIndexOptions;
   readonly #connection: Connection;
 
@@ -104,17 +111,17 @@ export class RemoteIndex implements VectorIndex {
   async update(
     selection: UpdateSelection,
     change: ItemChange,
-    options: CallOptions = {},
+    options: ChangeOptions = {},
   ): Promise<UpdateResult> {
     const { ids, ...body } = encodeUpdate(selection, change);
     checkOptions(options, methodOptions.update);
-    const { signal } = options;
+    const { namespace, signal } = options;
     return this.#connection.calls.change(signal, async () => {
       const send = async (part?: readonly string[]) =>
         decodeUpdateResult(
           await this.#connection.post(
             "/v1/vectors/update",
-            { ...encodeAddress(this.#address), ...body, ids: part },
+            { ...encodeAddress(this.#address), ...body, ids: part, namespace },
             { signal },
           ),
         );
@@ -165,7 +172,7 @@ export class RemoteIndex implements VectorIndex {
     const body = encodeOrderedQuery(this.#address, { ...request, include: now });
     const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
     const page = decodeItemPage(answer);
-    const [items] = later.length === 0 ? [page.items] : await this.#complete([page.items], later, signal);
+    const [items] = await this.#complete([page.items], later, request);
     return { ...page, items: isRaw(request) ? items.map(withRawMetadata) : items };
   }
 
@@ -175,25 +182,17 @@ export class RemoteIndex implements VectorIndex {
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
     const isBatch = Array.isArray(request.queryVectors);
     const lists = await sendQuery(this.#connection, body, { isBatch, signal });
-    const completed = later.length === 0 ? lists : await this.#complete(lists, later, signal);
+    const completed = await this.#complete(lists, later, request);
     const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
     return isBatch ? results : results[0];
   }
 
-  async #complete(
-    lists: readonly (readonly Match[])[],
-    fields: readonly ItemField[],
-    signal: AbortSignal | undefined,
-  ): Promise<Match[][]> {
-    const ids = new Set(lists.flat().map(({ id }) => id));
-    const items = await this.#get([...ids], { include: fields, signal });
-    const byId = new Map(items.map((item) => [item.id, item]));
-    return lists.map((matches) =>
-      matches.flatMap((match) => {
-        const item = byId.get(match.id);
-        return item === undefined ? [] : [{ ...match, ...item }];
-      }),
-    );
+  async #complete<T extends StoredItem>(
+    lists: readonly (readonly T[])[],
+    include: readonly ItemField[],
+    { namespace, signal }: CallOptions & NamespaceOption,
+  ): Promise<T[][]> {
+    return completeMatches(lists, include, (ids) => this.#get(ids, { include, namespace, signal }));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -206,27 +205,26 @@ export class RemoteIndex implements VectorIndex {
     return isRaw(options) ? items.map(withRawMetadata) : items;
   }
 
-  async #get(ids: readonly string[], { include, signal }: GetOptions): Promise<StoredItem[]> {
+  async #get(ids: readonly string[], { include, namespace, signal }: GetOptions): Promise<StoredItem[]> {
     if (!isArray(ids)) throw invalid("ids: expected an array of ids");
     return inBatches(ids, idsTogether, async (part) => {
-      const body = { ...encodeAddress(this.#address), ids: part, include };
+      const body = { ...encodeAddress(this.#address), ids: part, include, namespace };
       const answer = await this.#connection.post("/v1/vectors/get", body, { signal, isIdempotent: true });
       return decodeStoredItems(answer);
     });
   }
 
   /** As the interface says, up to 1,000 ids; more are sent as several requests. */
-  async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
+  async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const checked = checkSelection(selection);
     checkOptions(options, methodOptions.delete);
-    const { signal } = options;
-    return this.#connection.calls.change(signal, () => this.#delete(checked, signal));
+    return this.#connection.calls.change(options.signal, () => this.#delete(checked, options));
   }
 
-  async #delete(selection: Selection, signal: AbortSignal | undefined): Promise<void> {
+  async #delete(selection: Selection, { namespace, signal }: ChangeOptions): Promise<void> {
     const { ids, filter } = selection;
     const send = async (part: Selection) => {
-      const body = encodeSelection(this.#address, part);
+      const body = { ...encodeSelection(this.#address, part), namespace };
       // Sent twice, a filter would also select what is stored in between.
       const isIdempotent = part.ids !== undefined && part.filter === undefined;
       await this.#connection.post("/v1/vectors/delete", body, { signal, isIdempotent });
@@ -285,15 +283,15 @@ export class RemoteIndex implements VectorIndex {
     return decodeCount(await this.#read("/v1/vectors/num_vectors", encodeCount(options), options));
   }
 
+  async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {
+    checkOptions(options, methodOptions.erase);
+    return decodeErasureReceipt(await this.#call("/v1/indexes/erase", { namespace }, options));
+  }
+
   /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async train(options: TrainOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.train);
-    if (options.onProgress !== undefined) {
-      throw new SealdexError(
-        "not_supported",
-        "onProgress: expected none; a service does not report progress",
-      );
-    }
+    if (options.onProgress !== undefined) throw embeddedOnly("onProgress");
     await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 

@@ -32,6 +32,8 @@ export interface SegmentRef extends ObjectRef {
   readonly deleted: number;
   readonly blocks: number;
   readonly footerLength: number;
+  /** The id of the namespace that its items belong to; absent: none. */
+  readonly namespace?: string;
   /** Name of the model by whose lists the rows are grouped; absent: one list. */
   readonly model?: string;
 }
@@ -64,6 +66,8 @@ export interface Manifest {
   readonly history: Watermark;
   /** Objects born below the floor (see object-names.ts) that no version names yet will never be named. */
   readonly uploads: Watermark;
+  /** How many namespaces were erased. Absent: none. */
+  readonly erasures?: number;
   /** The next commit is promised to a change; see `ManifestLog.claimTurn`. */
   readonly turn?: Turn;
 }
@@ -95,9 +99,10 @@ export function modelRefs({ model, olderModels = [] }: Manifest): readonly Objec
   return model === undefined ? olderModels : [model, ...olderModels];
 }
 
-/** The number of items, with those that newer ones replaced. */
+/** The number of items in no namespace, from which trainings learn, with those that newer ones replaced. */
 export function rowsAtMost({ segments }: Manifest): number {
-  return segments.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
+  const unnamed = segments.filter(({ namespace }) => namespace === undefined);
+  return unnamed.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
 }
 
 /** The generation of the key that an object was sealed under. */
@@ -115,6 +120,26 @@ export function objectsDropped(before: Manifest, committed: Manifest): readonly 
   if (committed.droppedObjects.length === 0) return [];
   const names = new Set(committed.droppedObjects);
   return [...modelRefs(before), ...before.segments].filter(({ name }) => names.has(name));
+}
+
+/** Whether segments of this namespace are part of the index. */
+export function namesNamespace({ segments }: Pick<Manifest, "segments">, id: string): boolean {
+  return segments.some(({ namespace }) => namespace === id);
+}
+
+/** Things of segments, by their namespaces. Segments of different namespaces have no item in common. */
+export function byNamespace<T>(
+  things: readonly T[],
+  refOf: (thing: T) => Pick<SegmentRef, "namespace">,
+): T[][] {
+  const groups = new Map<string | undefined, T[]>();
+  for (const thing of things) {
+    const { namespace } = refOf(thing);
+    const group = groups.get(namespace);
+    if (group === undefined) groups.set(namespace, [thing]);
+    else group.push(thing);
+  }
+  return [...groups.values()];
 }
 
 /** The sequence of what is committed after `latest`. */

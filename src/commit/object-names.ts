@@ -4,6 +4,7 @@
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
  * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
+ * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`.
  *
  * Versions and numbers count down, so that the newest is the first of a list.
  *
@@ -98,6 +99,21 @@ export function manifestPrefix(indexId: Uint8Array): string {
 
 export function manifestName(indexId: Uint8Array, version: number): string {
   return manifestPrefix(indexId) + countDown(version);
+}
+
+/** The prefix of the secrets of all namespaces. */
+export function namespacesPrefix(indexId: Uint8Array): string {
+  return `${indexPrefix(indexId)}namespace/`;
+}
+
+/** The prefix of the secrets that a namespace had. `handle`: the keyed fingerprint of its name. */
+export function namespacePrefix(indexId: Uint8Array, handle: Uint8Array): string {
+  return `${namespacesPrefix(indexId)}${Buffer.from(handle).toString("hex")}/`;
+}
+
+/** `erasures`: of the manifest after which the secret is drawn. */
+export function namespaceName(indexId: Uint8Array, handle: Uint8Array, erasures: number): string {
+  return namespacePrefix(indexId, handle) + countDown(erasures);
 }
 
 /** In place of an index id: the index of the previous generation was deleted. */

@@ -4,9 +4,13 @@
  *     wrap's key ──HKDF, salt──▶ key-encryption key   seals the holder's keyset in the index record
  *                          └───▶ key check            stored in clear, distinguishes a wrong key from damage
  *     index secret (random) ───▶ id key               makes fingerprints of item ids
- *                          └───▶ anchor key           seals anchors
+ *                          ├───▶ anchor key           seals anchors
+ *                          ├───▶ namespace key        seals what destroying makes a namespace unreadable
+ *                          └───▶ namespace name key   makes its name in storage
  *     data secret (random, one per key generation)
  *                          └───▶ data key             from which each sealed object derives its own
+ *     data key, secret of a namespace (random)
+ *                          └───▶ its data key         the same for segments of the namespace
  *
  * HKDF-SHA-256 is RFC 5869, HMAC-SHA-256 RFC 2104. Keys are held as `KeyObject`, outside the JavaScript heap
  * and opaque to `util.inspect` and `JSON.stringify`.
@@ -29,6 +33,9 @@ const labels = {
   data: "sealdex/1/data",
   id: "sealdex/1/id",
   anchor: "sealdex/1/anchor",
+  namespace: "sealdex/1/namespace",
+  namespaceName: "sealdex/1/namespace-name",
+  namespaceData: "sealdex/1/namespace-data",
   object: "sealdex/1/object",
 } as const;
 
@@ -93,6 +100,8 @@ export function deriveDataKey(secret: Uint8Array, indexId: Uint8Array): KeyObjec
 export interface LastingKeys {
   readonly id: KeyObject;
   readonly anchor: KeyObject;
+  readonly namespace: KeyObject;
+  readonly namespaceName: KeyObject;
 }
 
 /** Zeroes the secret of 32 bytes. */
@@ -101,7 +110,14 @@ export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): Last
   return {
     id: secretKey(hkdf(key, noSalt, labels.id, indexId, keyBytes)),
     anchor: secretKey(hkdf(key, noSalt, labels.anchor, indexId, keyBytes)),
+    namespace: secretKey(hkdf(key, noSalt, labels.namespace, indexId, keyBytes)),
+    namespaceName: secretKey(hkdf(key, noSalt, labels.namespaceName, indexId, keyBytes)),
   };
+}
+
+/** The data key of a namespace: takes both the data key of a generation and the secret of the namespace, 32 bytes. */
+export function deriveNamespaceKey(data: KeyObject, secret: KeyObject, indexId: Uint8Array): KeyObject {
+  return secretKey(hkdf(data, new Uint8Array(secret.export()), labels.namespaceData, indexId, keyBytes));
 }
 
 /** One object's own cipher key and the 32-byte commitment to it. */
@@ -116,7 +132,7 @@ export function deriveObjectKey(
   return { key, commitment };
 }
 
-/** A keyed 16-byte fingerprint of an item's id: HMAC-SHA-256, truncated. */
+/** A keyed 16-byte fingerprint of an item's id, or of a namespace's name: HMAC-SHA-256, truncated. */
 export function fingerprint(idKey: KeyObject, id: string): Uint8Array {
   // As a buffer, each digest would have memory of its own outside the heap: garbage collection of 100,000 takes twice as long.
   const digest = createHmac("sha256", idKey).update(id).digest("binary");

@@ -17,7 +17,15 @@ const magic = Buffer.from("SLDX", "latin1");
 const formatVersion = 1;
 
 /** Kinds of objects: a byte of the header and part of the context. */
-export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5, wrapped: 6 } as const;
+export const objectKinds = {
+  keyset: 1,
+  manifest: 2,
+  model: 3,
+  segment: 4,
+  anchor: 5,
+  wrapped: 6,
+  namespace: 7,
+} as const;
 export type ObjectKind = keyof typeof objectKinds;
 
 /** What binds an object to its name in storage. */

@@ -103,7 +103,7 @@ export class AutomaticTraining {
       if (signal.aborted) return;
       const snapshot = await index.snapshots.newest();
       if (!this.#seemsDue(index, snapshot.manifest)) return;
-      if (!isDue(snapshot.manifest, await snapshot.count())) {
+      if (!isDue(snapshot.manifest, await snapshot.countIn(snapshot.unnamed))) {
         this.#countedAt.set(index, rowsAtMost(snapshot.manifest));
         return;
       }

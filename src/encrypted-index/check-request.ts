@@ -9,7 +9,7 @@ import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
-import { filterOf } from "../selection.js";
+import { checkDeleteFilter, filterOf } from "../selection.js";
 import type {
   BatchQuery,
   GetOptions,
@@ -21,12 +21,15 @@ import type {
   ResultOptions,
   SingleQuery,
   TextQuery,
+  TrainOptions,
+  UpsertOptions,
   Vector,
 } from "../vector-index.js";
 import { checkInteger } from "./definition.js";
 import { checkIdText } from "./pack-items.js";
 
 export const topKMax = 10_000;
+const nListsMax = 65_536;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
 const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
@@ -172,6 +175,13 @@ export function checkListing(
   };
 }
 
+export function checkUpsert({ deleteFilter, skipUnchanged = false, signal }: UpsertOptions) {
+  if (typeof skipUnchanged !== "boolean") {
+    throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
+  }
+  return { deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)), skipUnchanged, signal };
+}
+
 /** Null counts as none. */
 export function compiledFilter(filter: Filter | null | undefined): CompiledFilter | undefined {
   return filter === undefined || filter === null ? undefined : compileFilter(filter);
@@ -180,4 +190,11 @@ export function compiledFilter(filter: Filter | null | undefined): CompiledFilte
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
   if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
   for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
+}
+
+export function checkTraining({ nLists, onProgress }: TrainOptions): void {
+  if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
+  }
 }

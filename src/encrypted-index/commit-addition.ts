@@ -1,6 +1,7 @@
 /** The commit that adds stored segments to an index. What upserts, deletes and updates share. */
 
-import { areCommittable, type Manifest, nextSequence } from "../commit/manifest.js";
+import { areCommittable, type Manifest, namesNamespace, nextSequence } from "../commit/manifest.js";
+import { canBeWritten, type Namespace } from "../commit/namespaces.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { noteCommit } from "./compact.js";
 import type { OpenIndex } from "./open-index.js";
@@ -10,6 +11,8 @@ export interface Addition {
   readonly segments: readonly StoredSegment[];
   /** Of the vectors in them, if they have any. */
   readonly dimension?: number | undefined;
+  /** The namespace that the segments belong to, if the newest manifest may not name it yet. */
+  readonly namespace?: Namespace | undefined;
 }
 
 export interface AdditionOptions {
@@ -24,7 +27,7 @@ export interface AdditionOptions {
  */
 export async function commitAddition(
   index: OpenIndex,
-  { segments, dimension }: Addition,
+  { segments, dimension, namespace }: Addition,
   fits: (latest: Manifest) => boolean,
   { signal, turn }: AdditionOptions,
 ): Promise<Manifest | null> {
@@ -32,6 +35,7 @@ export async function commitAddition(
   const committed = await index.log.commit((latest) => {
     before = latest;
     if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
+    if (!segments.every((segment) => isWritten(latest, segment, namespace))) return null;
     const sequence = nextSequence(latest);
     const added = segments.map((segment) => ({ ...segment, sequence }));
     return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
@@ -43,4 +47,14 @@ export async function commitAddition(
   await index.store.delete(segments.map(({ name }) => name));
   signal?.throwIfAborted();
   return null;
+}
+
+/** Whether the namespace of a segment was not erased since its secret was looked up. */
+function isWritten(
+  latest: Manifest,
+  { namespace: id }: StoredSegment,
+  namespace: Namespace | undefined,
+): boolean {
+  if (id === undefined) return true;
+  return namespace?.id === id ? canBeWritten(latest, namespace) : namesNamespace(latest, id);
 }

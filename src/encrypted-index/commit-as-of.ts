@@ -26,10 +26,24 @@ export async function commitAsOf(
     }));
     const { segments } = addition;
     if (segments.length === 0) return "nothing";
-    const fits = (latest: Manifest) => hasSameItems(latest, manifest) && areGrouped(segments, latest);
+    const fits = (latest: Manifest) =>
+      // An erasure removes segments, the newest perhaps. Those of other namespaces make no difference to one.
+      (index.namespace !== undefined || latest.erasures === manifest.erasures) &&
+      hasSameItems(scopeOf(index, latest, segments), manifest) &&
+      areGrouped(segments, latest);
     return commitAddition(index, addition, fits, { signal, turn });
   });
   return committed === "nothing" ? null : committed;
+}
+
+/** The manifest with the segments alone that the snapshots of `index` have. */
+function scopeOf(
+  { namespace }: OpenIndex,
+  latest: Manifest,
+  [{ namespace: id }]: readonly StoredSegment[],
+): Manifest {
+  if (namespace === undefined) return latest;
+  return { ...latest, segments: latest.segments.filter((segment) => segment.namespace === id) };
 }
 
 /** Whether the rows of the segments are grouped by the lists of the index. */

@@ -5,8 +5,8 @@
 
 import type { Manifest } from "../commit/manifest.js";
 import type { Snapshot } from "../search/snapshot.js";
-import { isForeign, isLargeDue, merge, planFor, wholeSegmentBytes } from "./compact.js";
-import { dueLargeSegments, fanIn } from "./due-segments.js";
+import { dueLargeOf, isForeign, isLargeDue, merge, planFor, wholeSegmentBytes } from "./compact.js";
+import { fanIn } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** Whether this process is to merge large segments, as far as it knows. */
@@ -28,7 +28,7 @@ async function mergeLarge(
   signal: AbortSignal,
 ): Promise<Manifest | null> {
   const { manifest } = snapshot;
-  const refs = dueLargeSegments(manifest.segments, fanIn);
+  const refs = dueLargeOf(manifest, fanIn);
   if (refs.length === 0) return null;
   index.rewriting.reserve(refs);
   const names = new Set(refs.map(({ name }) => name));

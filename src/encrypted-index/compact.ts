@@ -4,7 +4,7 @@
  * are merged.
  */
 
-import type { Manifest, SegmentRef } from "../commit/manifest.js";
+import { byNamespace, type Manifest, type SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
@@ -38,8 +38,25 @@ export function noteCommit(index: OpenIndex, before: Manifest, committed: Manife
 }
 
 /** Whether large segments are so many that they are to be merged. */
-export function isLargeDue({ segments }: Manifest, count: number): boolean {
-  return dueLargeSegments(segments, count).length > 0;
+export function isLargeDue(manifest: Manifest, count: number): boolean {
+  return dueLargeOf(manifest, count).length > 0;
+}
+
+/** Large segments to merge, all of one namespace; none if there are too few in each. */
+export function dueLargeOf({ segments }: Manifest, count: number): readonly SegmentRef[] {
+  return firstDue(segments, (group) => dueLargeSegments(group, count));
+}
+
+/** What is due in the first namespace in which something is. */
+function firstDue(
+  segments: readonly SegmentRef[],
+  dueIn: (group: readonly SegmentRef[]) => readonly SegmentRef[],
+): readonly SegmentRef[] {
+  for (const group of byNamespace(segments, (ref) => ref)) {
+    const found = dueIn(group);
+    if (found.length > 0) return found;
+  }
+  return [];
 }
 
 /**
@@ -85,12 +102,13 @@ async function compactOnce(
   snapshot: Snapshot,
   options: MergeOptions,
 ): Promise<"done" | "continue" | null> {
-  const { segments, manifest } = snapshot;
-  const isGrouped = segments.every(({ ref }) => !isForeign(ref, manifest));
-  if (isGrouped && isCompact(segments)) return "done";
-  if (isGrouped) index.rewriting.reserve(manifest.segments);
+  const { manifest } = snapshot;
+  const isGrouped = manifest.segments.every((ref) => !isForeign(ref, manifest));
+  const segments = snapshot.namespaces.filter((group) => !isCompact(group)).flat();
+  if (isGrouped && segments.length === 0) return "done";
+  if (isGrouped) index.rewriting.reserve(segments.map(({ ref }) => ref));
   const merged = isGrouped
-    ? await merge(index, { ...planFor(snapshot, wholeSegmentBytes), order: "by list" }, options)
+    ? await merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments, order: "by list" }, options)
     : await regroup(index, snapshot, options);
   options.signal?.throwIfAborted();
   if (merged === null) return null;
@@ -141,7 +159,7 @@ export async function merge(
 }
 
 function due(index: OpenIndex, { segments }: Manifest, count: number) {
-  return dueSegments(index.rewriting.mergeable(segments), count);
+  return firstDue(index.rewriting.mergeable(segments), (group) => dueSegments(group, count));
 }
 
 function isDue(index: OpenIndex, manifest: Manifest, count: number): boolean {

@@ -13,7 +13,7 @@ import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
-import type { OpenIndex, ClientStores } from "./open-index.js";
+import { keysOfSegment, type OpenIndex, type ClientStores } from "./open-index.js";
 
 /** The progress of a copy. Every object counts twice: once copied, once verified at the target. */
 export interface CopyProgress {
@@ -59,6 +59,7 @@ export async function copyObjects(
     }
     try {
       await copyAll(index, manifest, from, to, options);
+      await copySecrets(index, manifest, from, to, options.signal);
     } catch (error) {
       const isGone = error instanceof SealdexError && error.code === "missing_object";
       // Rewritten by others while it was copied: the newer state takes its place, and keeps what it shares.
@@ -68,6 +69,23 @@ export async function copyObjects(
     options.signal?.throwIfAborted();
     await createSame(to.configStore, manifestName(index.indexId, manifest.version), bytes, options.signal);
     return manifest;
+  }
+}
+
+/** Copies the secrets of the manifest's namespaces. Erasing a namespace of one of the two then leaves it in the other. */
+async function copySecrets(
+  index: OpenIndex,
+  { segments }: Manifest,
+  from: ClientStores,
+  to: ClientStores,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const ids = new Set(segments.flatMap(({ namespace }) => namespace ?? []));
+  for (const id of ids) {
+    const { objectName } = await index.namespaces.byId(id);
+    const bytes = await from.configStore.read(objectName, undefined, { signal });
+    if (bytes === null) throw new SealdexError("missing_object", `stored object ${objectName}: it is gone`);
+    await createSame(to.configStore, objectName, bytes, signal);
   }
 }
 
@@ -141,7 +159,7 @@ async function readVerified(
   if ("blocks" in ref) {
     const header = Buffer.from(ref.header, "base64");
     const context = { kind: "segment", indexId, name: ref.name } as const;
-    await run(verifySegment(keys.data, { ...ref, context, header }, bytes), signal);
+    await run(verifySegment(await keysOfSegment(index, ref), { ...ref, context, header }, bytes), signal);
   } else {
     if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
       throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);

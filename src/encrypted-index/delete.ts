@@ -3,14 +3,16 @@
 import type { Manifest } from "../commit/manifest.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { compileFilter, type CompiledFilter } from "../filter.js";
+import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { forEachItem } from "../search/read-items.js";
+import type { FoundId } from "../search/snapshot.js";
 import { vectorRows } from "../segment/row-source.js";
 import type { Metadata, Selection } from "../vector-index.js";
 import { commitAddition } from "./commit-addition.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { withEncoding } from "./encoding.js";
 import { fingerprintsOf } from "./fingerprints.js";
-import { MatchingItems } from "./matching-items.js";
+import { type Deletions, MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 
 /** Deletes the items of a checked selection. */
@@ -32,16 +34,37 @@ async function deleteIds(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const fingerprints = await fingerprintsOf(index, new Set(ids));
-  const { manifest, refs } = await index.snapshots.read(async (snapshot) => ({
-    manifest: snapshot.manifest,
-    refs: await snapshot.find(fingerprints),
-  }));
-  if (refs.every((ref) => ref === null)) return;
-  // All of them, also those that are not there: another writer may be adding one, and these go together or not at all.
   for (;;) {
-    const segments = await storeTombstones(index, manifest, fingerprints, signal);
+    const { manifest, deleted } = await index.snapshots.read(async (snapshot) => ({
+      manifest: snapshot.manifest,
+      deleted: deletionsOf(await snapshot.findIds(fingerprints), fingerprints),
+    }));
+    if (deleted.size === 0) return;
+    const segments = await storeTombstones(index, manifest, deleted, signal);
     if (await commitAddition(index, { segments }, () => true, { signal })) return;
   }
+}
+
+/**
+ * In each namespace that has one of the ids, all that it may have: also those that are not there, since another writer may be adding
+ * one, and these go together or not at all. But what another namespace has leaves no trace in this one.
+ */
+function deletionsOf(found: readonly FoundId[], fingerprints: readonly Uint8Array[]): Deletions {
+  const namespaces = new Map<string | undefined, Set<number>>();
+  for (const { segment, position } of found) {
+    const { namespace } = segment.ref;
+    namespaces.set(namespace, (namespaces.get(namespace) ?? new Set()).add(position));
+  }
+  const isFound = new Set(found.map(({ position }) => position));
+  return new Map(
+    Array.from(namespaces, ([namespace, own]) => [
+      namespace,
+      fingerprintsIn(
+        namespace,
+        fingerprints.filter((_, position) => own.has(position) || !isFound.has(position)),
+      ),
+    ]),
+  );
 }
 
 /** Deletes every item whose metadata match, as of one moment. */
@@ -65,30 +88,43 @@ async function deleteIdsMatching(
 ): Promise<void> {
   const fingerprints = await fingerprintsOf(index, new Set(ids));
   await commitAsOf(index, signal, async (snapshot) => {
-    const refs = await snapshot.find(fingerprints);
-    const found = refs.flatMap((ref, i) => (ref === null ? [] : [{ ref, fingerprint: fingerprints[i] }]));
-    const matching: Uint8Array[] = [];
-    const foundRefs = found.map(({ ref }) => ref);
-    await forEachItem(foundRefs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
+    const found = await snapshot.findIds(fingerprints);
+    const matching = new Map<string | undefined, Uint8Array[]>();
+    await forEachItem(found, new Set(["metadata"] as const), ({ metadataJson }, i) => {
       signal?.throwIfAborted();
-      if (filter.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) matching.push(found[i].fingerprint);
+      if (!filter.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) return;
+      const { namespace } = found[i].segment.ref;
+      const own = matching.get(namespace) ?? [];
+      matching.set(namespace, own);
+      own.push(found[i].fingerprint);
     });
     return { segments: await storeTombstones(index, snapshot.manifest, matching, signal) };
   });
 }
 
-/** A segment that deletes items; none if there are none. */
+/** Segments that delete items, one per namespace; none if there are none. If it fails, nothing of them stays. */
 export async function storeTombstones(
   index: OpenIndex,
   manifest: Manifest,
-  deleted: readonly Uint8Array[],
+  deleted: Deletions,
   signal: AbortSignal | undefined,
 ): Promise<StoredSegment[]> {
   const dimension = dimensionOf(index, manifest);
-  if (dimension === undefined || deleted.length === 0) return [];
-  const batch = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension), deleted };
-  const stored = await withEncoding(index.searcher, dimension, undefined, (encoding) =>
-    index.writer.storeSegment(batch, encoding, undefined, signal),
-  );
-  return [stored];
+  const stored: StoredSegment[] = [];
+  if (dimension === undefined) return stored;
+  const noRows = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension) };
+  try {
+    for (const [id, fingerprints] of deleted) {
+      if (fingerprints.length === 0) continue;
+      const namespace = id === undefined ? undefined : await index.namespaces.byId(id);
+      const segment = await withEncoding(index.searcher, dimension, undefined, (encoding) =>
+        index.writer.storeSegment({ ...noRows, deleted: fingerprints }, encoding, { namespace }, signal),
+      );
+      stored.push(segment);
+    }
+    return stored;
+  } catch (error) {
+    await index.store.delete(stored.map(({ name }) => name));
+    throw error;
+  }
 }

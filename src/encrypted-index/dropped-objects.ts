@@ -6,7 +6,7 @@
 
 import type { Clock } from "../commit/clock.js";
 import type { ObjectRef } from "../commit/manifest.js";
-import type { Snapshots } from "../search/snapshots.js";
+import type { NamespaceScopes } from "../search/namespace-scopes.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Background } from "./background.js";
 
@@ -28,14 +28,14 @@ interface Waiting {
 
 export class DroppedObjects {
   readonly #store: BlobStore;
-  readonly #namesInUse: Snapshots["namesInUse"];
+  readonly #namesInUse: NamespaceScopes["namesInUse"];
   readonly #retention: Retention;
   /** In the order in which they were dropped. */
   #waiting: readonly Waiting[] = [];
   #isScheduled = false;
 
   /** `namesInUse`: the objects that readers of this process may read. */
-  constructor(store: BlobStore, namesInUse: Snapshots["namesInUse"], retention: Retention) {
+  constructor(store: BlobStore, namesInUse: NamespaceScopes["namesInUse"], retention: Retention) {
     this.#store = store;
     this.#namesInUse = namesInUse;
     this.#retention = retention;

@@ -201,8 +201,10 @@ export class EmbeddedClient implements EmbeddedClientType {
     const index = await this.open(options);
     index.keys.check("owner", options.indexName);
     options.signal?.throwIfAborted();
+    const secrets = await index.namespaces.objectNames();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
     await this.#configStore.delete(await this.#records(options.indexName));
+    if (secrets.length > 0) await this.#configStore.delete(secrets);
     const { indexId } = index;
     const last = await index.log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
     // Its newest manifests stay for a day and tell other processes that the index was deleted.

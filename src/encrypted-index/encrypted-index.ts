@@ -1,24 +1,25 @@
 /** The embedded index: checks what callers say, and hands clean values to one verb each. */
 
 import { inspect } from "node:util";
-import { encodeAnchor } from "../commit/anchor.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
 import { compileFilter } from "../filter.js";
-import { invalid, typeName } from "../check-input.js";
+import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
-import { checkDeleteFilter, checkSelection, checkUpdateSelection } from "../selection.js";
+import { checkSelection, checkUpdateSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
 import type {
   BatchQuery,
   CallOptions,
   CountOptions,
+  ChangeOptions,
   DefaultInclude,
+  ErasureReceipt,
   GetOptions,
   IndexDescription,
   IndexKey,
@@ -32,6 +33,7 @@ import type {
   Match,
   MatchField,
   OrderedQuery,
+  NamespaceOption,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -54,8 +56,9 @@ import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-quer
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
-import { deleteDropped, gc, gcAfterCommit } from "./gc.js";
-import { compactAll, compactIfDue } from "./compact.js";
+import { gcAfterCommit } from "./gc.js";
+import { compactAndCollect } from "./compact-and-collect.js";
+import { compactIfDue } from "./compact.js";
 import { compactLarge, owesLargeMerge } from "./compact-large.js";
 import { checkOrderedQuery, isOrderedQuery } from "./check-order.js";
 import {
@@ -65,16 +68,19 @@ import {
   checkQuery,
   checkRanked,
   checkResults,
+  checkTraining,
+  checkUpsert,
   compiledFilter,
 } from "./check-request.js";
 import { checkInteger } from "./definition.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
 import { getItems } from "./get-items.js";
+import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
-import type { OpenIndex } from "./open-index.js";
+import { type OpenIndex, presentAnchor, within } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
 import { countMatches } from "./rows-by-id.js";
 import { reencrypt } from "./reencrypt.js";
@@ -82,11 +88,10 @@ import { train } from "./train.js";
 import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
 
-const nListsMax = 65_536;
-
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly wraps: Wraps;
+  readonly namespaces: IndexNamespaces;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #background: Background;
@@ -103,6 +108,7 @@ export class EncryptedIndex implements VectorIndex {
   ) {
     this.indexName = index.indexName;
     this.wraps = new IndexWraps(index, calls);
+    this.namespaces = new IndexNamespaces(index, calls);
     this.#index = index;
     this.#calls = calls;
     this.#background = background;
@@ -112,16 +118,11 @@ export class EncryptedIndex implements VectorIndex {
 
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     checkOptions(options, methodOptions.upsert);
-    const { signal, skipUnchanged = false } = options;
-    if (typeof skipUnchanged !== "boolean") {
-      throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
-    }
-    const deleteFilter = compiledFilter(checkDeleteFilter(options.deleteFilter));
-    const { embedder } = this.#texts;
-    const conditions = { deleteFilter, skipUnchanged, embedder, signal };
+    const index = this.#within(options);
+    const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
     let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
-    await this.#write(signal, async () => {
-      const outcome = await upsertItems(this.#index, items, conditions);
+    await this.#write(options.signal, async () => {
+      const outcome = await upsertItems(index, items, conditions);
       ({ result } = outcome);
       return outcome.committed;
     });
@@ -131,7 +132,7 @@ export class EncryptedIndex implements VectorIndex {
   async update(
     selection: UpdateSelection,
     change: ItemChange,
-    options: CallOptions = {},
+    options: ChangeOptions = {},
   ): Promise<UpdateResult> {
     const { ids, filter } = checkUpdateSelection(selection);
     const checked = checkItemChange(change);
@@ -139,11 +140,12 @@ export class EncryptedIndex implements VectorIndex {
     const { signal } = options;
     if (ids !== undefined) checkIds(ids, "ids");
     const items = ids === undefined ? { filter: compileFilter(filter ?? {}) } : { ids: [...ids] };
+    const index = this.#within(options);
     let result: UpdateResult = { matched: 0, updated: 0 };
     await this.#write(signal, async () => {
-      await compactIfDue(this.#index, signal);
+      await compactIfDue(index, signal);
       signal?.throwIfAborted();
-      result = await update(this.#index, items, checked, signal);
+      result = await update(index, items, checked, signal);
       return null;
     });
     return result;
@@ -171,25 +173,26 @@ export class EncryptedIndex implements VectorIndex {
     request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
   ): Promise<Match[] | Match[][] | ItemPage> {
     if (isOrderedQuery(request)) {
-      const { signal } = request;
       const listing = checkOrderedQuery(request);
       const cursor = decodeCursor(request.cursor);
-      return this.#calls.look(signal, () => listItems(this.#index, listing, cursor));
+      const index = this.#within(request);
+      return this.#calls.look(request.signal, () => listItems(index, listing, cursor));
     }
     if (isWordQuery(request)) {
-      const { signal } = request;
       const checked = checkWordQuery(request);
-      return this.#calls.look(signal, () => answerWords(this.#index, this.#texts, checked));
+      const index = this.#within(request);
+      return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
     const { subject, options } = checkQuery(request);
     const { rerank } = request as Partial<RankedQuery>;
     const { signal } = options;
+    const index = this.#within(request);
     if (rerank === undefined) {
-      const warm = this.#calls.lookNow(signal, () => answerWarm(this.#index, subject, options));
-      return warm ?? this.#calls.look(signal, () => answerQuery(this.#index, this.#texts, subject, options));
+      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, options));
+      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, options));
     }
     const ranked = { contents: checkRanked(subject), rerank };
-    return this.#calls.look(signal, () => answerRanked(this.#index, this.#texts, ranked, options));
+    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, options));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -201,15 +204,16 @@ export class EncryptedIndex implements VectorIndex {
     checkIds(ids, "ids");
     const fields = checkFields(options);
     const own = [...ids];
-    return this.#calls.look(options.signal, () => getItems(this.#index, own, fields));
+    const index = this.#within(options);
+    return this.#calls.look(options.signal, () => getItems(index, own, fields));
   }
 
-  async delete(selection: Selection, options: CallOptions = {}): Promise<void> {
+  async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const selected = checkSelection(selection);
     checkOptions(options, methodOptions.delete);
     const { signal } = options;
     if (selected.ids !== undefined) checkIds(selected.ids, "ids");
-    const index = this.#index;
+    const index = this.#within(options);
     await this.#write(signal, async () => {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
@@ -225,9 +229,8 @@ export class EncryptedIndex implements VectorIndex {
     if (after !== undefined) checkIdText(after, "after");
     const filter = compiledFilter(options.filter);
     const { reserveBytes } = checkResults(options);
-    return this.#calls.look(signal, () =>
-      listIds(this.#index, { limit, after, filter, signal, reserveBytes }),
-    );
+    const index = this.#within(options);
+    return this.#calls.look(signal, () => listIds(index, { limit, after, filter, signal, reserveBytes }));
   }
 
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -241,7 +244,8 @@ export class EncryptedIndex implements VectorIndex {
       throw invalid("listItems: expected either cursor or after, got both");
     }
     const listing = checkListing(options, limit);
-    return this.#calls.look(signal, () => listItems(this.#index, listing, cursor));
+    const index = this.#within(options);
+    return this.#calls.look(signal, () => listItems(index, listing, cursor));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -251,31 +255,32 @@ export class EncryptedIndex implements VectorIndex {
     checkOptions(options, methodOptions.items);
     const { pageSize, signal } = options;
     const listing = checkListing(options, pageSize, "pageSize");
-    const pages = listPages(this.#index, listing, (work) => this.#calls.look(signal, work));
+    const pages = listPages(this.#within(options), listing, (work) => this.#calls.look(signal, work));
     for await (const page of pages) yield* page;
   }
 
   async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
-    const { signal } = options;
     const filter = compiledFilter(options.filter);
-    return this.#calls.look(signal, () =>
-      this.#index.snapshots.read((snapshot) =>
-        filter === undefined ? snapshot.count() : countMatches(snapshot, filter, signal),
+    const { snapshots } = this.#within(options);
+    return this.#calls.look(options.signal, () =>
+      snapshots.read((snapshot) =>
+        filter === undefined ? snapshot.count() : countMatches(snapshot, filter, options.signal),
       ),
     );
   }
 
+  erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
+    return this.namespaces.erase(namespace, options);
+  }
+
   async train(options: TrainOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.train);
-    const { nLists, onProgress, signal } = options;
-    if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-    if (onProgress !== undefined && typeof onProgress !== "function") {
-      throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
-    }
+    checkTraining(options);
+    const own = { ...options };
     this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(signal, async () => {
-      await train(this.#index, { nLists, onProgress, signal });
+    await this.#calls.change(own.signal, async () => {
+      await train(this.#index, own);
       this.#training.forgetFailure(this.#index);
       // The training counts already: what this does not delete, it or garbage collection deletes later.
       await this.#index.dropped.deleteDue().catch(() => undefined);
@@ -285,14 +290,8 @@ export class EncryptedIndex implements VectorIndex {
 
   async compact(options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.compact);
-    const { signal } = options;
     this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(signal, async () => {
-      await compactAll(this.#index, signal);
-      await gc(this.#index, signal === undefined ? {} : { signal });
-      if (this.#index.dropped.isWithoutGrace) await deleteDropped(this.#index, signal);
-      await this.#index.dropped.deleteDue();
-    });
+    await this.#calls.change(options.signal, () => compactAndCollect(this.#index, options.signal));
   }
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
@@ -313,11 +312,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async anchor(options: CallOptions = {}): Promise<string> {
     checkOptions(options, methodOptions.anchor);
-    const { indexId, log } = this.#index;
-    return this.#calls.look(options.signal, async () => {
-      const { manifest, digest } = await log.newestSealed();
-      return encodeAnchor({ indexId, version: manifest.version, digest });
-    });
+    return this.#calls.look(options.signal, () => presentAnchor(this.#index));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
@@ -331,6 +326,11 @@ export class EncryptedIndex implements VectorIndex {
 
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
+  }
+
+  #within({ namespace }: NamespaceOption): OpenIndex {
+    if (namespace !== undefined) checkIdText(namespace, "namespace");
+    return within(this.#index, namespace);
   }
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */

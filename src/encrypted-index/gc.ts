@@ -74,6 +74,8 @@ async function collectOld(
   if (reference === null || floor === null) return { objects: 0, manifests: 0 };
   const left = await deleteUnnamed(index, reference, signal);
   const { objects, manifests } = await deleteHistory(index, floor, signal);
+  // Of erasures that were interrupted.
+  if (latest.erasures !== undefined) await index.namespaces.destroyDead(latest);
   return { objects: left + objects, manifests };
 }
 
@@ -123,7 +125,7 @@ export async function deleteDropped(index: OpenIndex, signal: AbortSignal | unde
     signal?.throwIfAborted();
     const batch = names.slice(start, start + manifestsTogether);
     const dropped = (await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))))).flat();
-    const used = index.snapshots.namesInUse();
+    const used = index.scopes.namesInUse();
     await index.store.delete(dropped.filter((name) => !named.has(name) && !used.has(name)));
   }
 }

@@ -1,6 +1,7 @@
 /** Reads items by their ids. */
 
 import { readItems, reservedAfter } from "../search/read-items.js";
+import type { FoundId } from "../search/snapshot.js";
 import type { StoredItem } from "../vector-index.js";
 import type { CheckedFields } from "./check-request.js";
 import { fingerprintsOf } from "./fingerprints.js";
@@ -13,13 +14,16 @@ export async function getItems(
   ids: readonly string[],
   fields: CheckedFields,
 ): Promise<StoredItem[]> {
-  const distinct = new Set(ids);
+  const distinct = [...new Set(ids)];
   const fingerprints = await fingerprintsOf(index, distinct);
   return index.snapshots.readAhead(async (snapshot, confirm) => {
     const include = keptFields(index, snapshot, fields);
-    const refs = await snapshot.find(fingerprints);
-    const refOf = new Map(Array.from(distinct, (id, i) => [id, refs[i]]));
-    const found = ids.map((id) => refOf.get(id) ?? null).filter((ref) => ref !== null);
-    return readItems(found, include, reservedAfter(confirm, fields.results));
+    const refsOf = new Map<string, FoundId[]>();
+    for (const found of await snapshot.findIds(fingerprints)) {
+      const id = distinct[found.position];
+      refsOf.set(id, [...(refsOf.get(id) ?? []), found]);
+    }
+    const refs = ids.flatMap((id) => refsOf.get(id) ?? []);
+    return readItems(refs, include, reservedAfter(confirm, fields.results));
   });
 }

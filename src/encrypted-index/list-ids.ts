@@ -21,7 +21,9 @@ export async function listIds(index: OpenIndex, options: CheckedListIds): Promis
     const ids: string[] = [];
     if (limit === 0) return ids;
     for await (const some of pieces(snapshot, limit, options)) {
-      const next = some.slice(0, limit - ids.length);
+      // Of an id that is in several namespaces, one.
+      const isNew = ({ id }: { readonly id: string }, i: number) => id !== (some[i - 1]?.id ?? ids.at(-1));
+      const next = some.filter(isNew).slice(0, limit - ids.length);
       await reserveBytes?.(next.reduce((sum, { id }) => sum + idBytes + id.length, 0));
       for (const { id } of next) ids.push(id);
       if (ids.length === limit) break;

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { Manifest } from "../commit/manifest.js";
 import { invalid, typeName } from "../check-input.js";
 import { SealdexError } from "../errors.js";
+import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { keyAt, type OrderField } from "../search/order-key.js";
 import { readItems, readSome } from "../search/read-items.js";
 import type { HeldSnapshot } from "../search/snapshots.js";
@@ -24,6 +25,8 @@ export interface Cursor {
   readonly version: number;
   readonly state: string;
   readonly after: string;
+  /** The id of the namespace of the last item, if it is in one. */
+  readonly namespace?: string | undefined;
 }
 
 /** One page: of the state that the cursor names, or of the newest. */
@@ -35,13 +38,13 @@ export async function listItems(
   if (cursor === undefined) {
     return index.snapshots.read((snapshot) => readPage(index, snapshot, listing));
   }
-  const next = { ...listing, after: cursor.after };
+  const next = { ...listing, after: cursor.after, afterIn: cursor.namespace };
   const newest = await index.snapshots.newest();
   if (stateOf(newest.manifest) === cursor.state) {
     return withoutGap(index, newest, () => readPage(index, newest, next));
   }
   const manifest = await index.log.manifestAt(cursor.version);
-  if (manifest === null || stateOf(manifest) !== cursor.state) throw gone();
+  if (manifest === null || stateOf(await index.snapshots.select(manifest)) !== cursor.state) throw gone();
   const { snapshot, release } = await index.snapshots.hold(manifest).catch(async (error: unknown) => {
     throw (await index.snapshots.wasSuperseded(manifest, error)) ? gone() : error;
   });
@@ -62,52 +65,61 @@ export async function* listPages(
   try {
     let { after } = listing;
     for (;;) {
-      const { items, isLast } = await during(async () => {
+      const { items, last } = await during(async () => {
         held ??= await index.snapshots.hold();
         const { snapshot } = held;
         return withoutGap(index, snapshot, () => readItemsOfPage(index, snapshot, { ...listing, after }));
       });
       yield items;
-      if (isLast) return;
-      after = items[items.length - 1].id;
+      if (last === undefined) return;
+      after = last.id;
     }
   } finally {
     held?.release();
   }
 }
 
-function encodeCursor({ version, state, after }: Cursor): string {
-  return `${version}.${state}.${Buffer.from(after, "utf8").toString("base64url")}`;
+function encodeCursor({ version, state, after, namespace }: Cursor): string {
+  const text = `${version}.${state}.${Buffer.from(after, "utf8").toString("base64url")}`;
+  return namespace === undefined ? text : `${text}.${namespace}`;
 }
 
 /** Throws `invalid_request` for what is not a cursor. */
 export function decodeCursor(text: unknown): Cursor | undefined {
   if (text === undefined) return undefined;
-  const [, version, state, after] =
-    (typeof text === "string" ? /^([1-9]\d{0,14})\.([\w-]{22})\.([\w-]{2,700})$/.exec(text) : null) ?? [];
+  const [, version, state, after, namespace] =
+    (typeof text === "string"
+      ? /^([1-9]\d{0,14})\.([\w-]{22})\.([\w-]{2,700})(?:\.([0-9a-f]{32}))?$/.exec(text)
+      : null) ?? [];
   if (after === undefined) {
     const received = typeof text === "string" ? "another text" : typeName(text);
     throw invalid(`cursor: expected the cursor of the page before, got ${received}`);
   }
-  return { version: Number(version), state, after: Buffer.from(after, "base64url").toString("utf8") };
+  const id = Buffer.from(after, "base64url").toString("utf8");
+  return { version: Number(version), state, after: id, namespace };
 }
 
-async function readPage(index: OpenIndex, snapshot: Snapshot, listing: CheckedListing): Promise<ItemPage> {
-  const { items, isLast } = await readItemsOfPage(index, snapshot, listing);
-  if (isLast) return { items };
+/** `afterIn`: the namespace of the item `after`. */
+type PageListing = CheckedListing & { readonly afterIn?: string | undefined };
+
+async function readPage(index: OpenIndex, snapshot: Snapshot, listing: PageListing): Promise<ItemPage> {
+  const { items, last } = await readItemsOfPage(index, snapshot, listing);
+  if (last === undefined) return { items };
   const { manifest } = snapshot;
-  const after = items[items.length - 1].id;
-  return { items, cursor: encodeCursor({ version: manifest.version, state: stateOf(manifest), after }) };
+  const { namespace } = last.segment.ref;
+  const cursor = { version: manifest.version, state: stateOf(manifest), after: last.id, namespace };
+  return { items, cursor: encodeCursor(cursor) };
 }
 
 async function readItemsOfPage(
   index: OpenIndex,
   snapshot: Snapshot,
-  listing: CheckedListing,
-): Promise<{ readonly items: StoredItem[]; readonly isLast: boolean }> {
+  listing: PageListing,
+): Promise<{ readonly items: StoredItem[]; readonly last?: RowWithId }> {
   const { limit, signal, results } = listing;
   const include = keptFields(index, snapshot, listing);
   const items: StoredItem[] = [];
+  let last: RowWithId | undefined;
   let bytes = 0;
   const reserveBytes = async (more: number) => {
     bytes += more;
@@ -115,28 +127,34 @@ async function readItemsOfPage(
   };
   for await (const rows of await rowsOfPage(index, snapshot, listing)) {
     for (let start = 0; start < rows.length;) {
-      // One more row shows whether there is another page.
-      if (items.length === limit || bytes >= pageBytes) return { items, isLast: false };
+      // One more row shows whether there is another page. It does not begin with an id of this one, in another namespace.
+      const isFull = items.length >= limit || bytes >= pageBytes;
+      if (isFull && last !== undefined && rows[start].id !== last.id) return { items, last };
       signal?.throwIfAborted();
       const some: StoredItem[] = [];
-      const refs = rows.slice(start, start + limit - items.length);
+      const refs = rows.slice(start, start + Math.max(1, limit - items.length));
       await readSome(some, refs, include, { ...results, reserveBytes });
       for (const item of some) items.push(item);
       start += some.length;
+      last = rows[start - 1];
     }
   }
-  return { items, isLast: true };
+  return { items };
 }
 
 /** In the order of the listing, as many as the page has and one more, if there are as many. */
 async function rowsOfPage(
   index: OpenIndex,
   snapshot: Snapshot,
-  { order, filter, after, limit, signal }: CheckedListing,
+  { order, filter, after, afterIn, limit, signal }: PageListing,
 ): Promise<AsyncGenerator<readonly RowWithId[]>> {
-  const range = { filter, wanted: limit + 1, signal };
+  // The last id may be in each of the namespaces.
+  const range = { filter, wanted: limit + Math.max(1, snapshot.namespaces.length), signal };
   if (order === undefined) return rowsById(snapshot, { ...range, after });
-  const position = after === undefined ? undefined : await positionOf(index, snapshot, after, order);
+  const position =
+    after === undefined
+      ? undefined
+      : await positionOf(index, snapshot, { id: after, namespace: afterIn }, order);
   return orderedRows(snapshot, { ...range, fields: order, after: position });
 }
 
@@ -144,10 +162,10 @@ async function rowsOfPage(
 async function positionOf(
   index: OpenIndex,
   snapshot: Snapshot,
-  id: string,
+  { id, namespace }: { readonly id: string; readonly namespace: string | undefined },
   order: readonly OrderField[],
 ): Promise<OrderPosition> {
-  const [ref] = await snapshot.findStored(await fingerprintsOf(index, new Set([id])));
+  const [ref] = await snapshot.findStored(fingerprintsIn(namespace, await fingerprintsOf(index, [id])));
   if (ref === null) throw invalid("cursor: expected the cursor of the page before, got another text");
   const [{ metadata }] = await readItems([ref], new Set(["metadata"]), {});
   return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };

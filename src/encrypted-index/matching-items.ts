@@ -9,6 +9,9 @@ import { hasRow } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
+/** Fingerprints of items, by the ids of their namespaces; undefined: in none. */
+export type Deletions = ReadonlyMap<string | undefined, readonly Uint8Array[]>;
+
 export class MatchingItems {
   readonly #filter: CompiledFilter;
   readonly #signal: AbortSignal | undefined;
@@ -20,15 +23,18 @@ export class MatchingItems {
     this.#signal = signal;
   }
 
-  /** Fingerprints of the live items of a snapshot that match. */
-  async in(snapshot: Snapshot): Promise<Uint8Array[]> {
+  /** The live items of a snapshot that match. */
+  async in(snapshot: Snapshot): Promise<Deletions> {
     const candidates = new Map<SegmentReader, Uint32Array>();
-    const found: Uint8Array[] = [];
+    const all = new Map<string | undefined, Uint8Array[]>();
     for (const segment of snapshot.segments) {
       this.#signal?.throwIfAborted();
       const words = this.#candidates.get(segment.reader) ?? (await this.#read(segment));
       candidates.set(segment.reader, words);
       if (words.length === 0) continue;
+      const { namespace } = segment.ref;
+      const found = all.get(namespace) ?? [];
+      all.set(namespace, found);
       const shadow = await snapshot.pinShadow(segment);
       try {
         await forEachYielding(words.length / 4, (i) => {
@@ -41,7 +47,7 @@ export class MatchingItems {
       }
     }
     this.#candidates = candidates;
-    return found;
+    return all;
   }
 
   async #read({ reader }: OpenSegment): Promise<Uint32Array> {

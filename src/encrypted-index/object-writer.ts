@@ -2,6 +2,7 @@
 
 import type { ManifestLog } from "../commit/manifest-log.js";
 import type { ObjectRef } from "../commit/manifest.js";
+import type { Namespace } from "../commit/namespaces.js";
 import { newObjectName } from "../commit/object-names.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { headerBytes, sealObject } from "../crypto/sealed-object.js";
@@ -14,6 +15,14 @@ import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { run } from "../threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
+
+/** What a segment belongs to. */
+export interface SegmentPlace {
+  /** Of the model by whose lists its rows are grouped; undefined: they are not grouped. */
+  readonly modelName?: string | undefined;
+  /** Undefined: none. */
+  readonly namespace?: Pick<Namespace, "id" | "keys"> | undefined;
+}
 
 export class ObjectWriter {
   readonly #record: OpenedRecord;
@@ -33,13 +42,14 @@ export class ObjectWriter {
   async storeSegment(
     batch: Batch,
     encoding: Encoding,
-    modelName: string | undefined,
+    { modelName, namespace }: SegmentPlace,
     signal?: AbortSignal,
   ): Promise<StoredSegment> {
-    const { indexId, keys } = this.#record;
+    const { indexId } = this.#record;
+    const keys = namespace?.keys ?? this.#record.keys.data;
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const context = { kind: "segment", indexId, name } as const;
-    const writing = writeSegment(keys.data, context, batch, encoding, this.#texts);
+    const writing = writeSegment(keys, context, batch, encoding, this.#texts);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),
@@ -48,6 +58,7 @@ export class ObjectWriter {
       blocks,
       footerLength,
       ...(modelName !== undefined && { model: modelName }),
+      ...(namespace && { namespace: namespace.id }),
     };
   }
 

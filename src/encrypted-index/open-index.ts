@@ -1,16 +1,17 @@
 /** One index, open in this process: what its verbs work on. */
 
-import type { Anchor } from "../commit/anchor.js";
+import { type Anchor, encodeAnchor } from "../commit/anchor.js";
 import { AnchorStore } from "../commit/anchor-store.js";
 import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
-import type { Manifest, ObjectRef } from "../commit/manifest.js";
+import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
+import { Namespaces } from "../commit/namespaces.js";
+import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { OpenObjects } from "../search/open-objects.js";
-import { Searcher } from "../search/searcher.js";
-import { Snapshots } from "../search/snapshots.js";
+import { NamespaceScopes, type SearchTarget } from "../search/namespace-scopes.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -26,7 +27,7 @@ import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
-export interface OpenIndex {
+export interface OpenIndex extends SearchTarget {
   readonly indexName: string;
   readonly indexId: Uint8Array;
   readonly keys: KeyRing;
@@ -43,9 +44,11 @@ export interface OpenIndex {
   /** Where segments and models are. */
   readonly store: BlobStore;
   readonly writer: ObjectWriter;
-  readonly snapshots: Snapshots;
   readonly dropped: DroppedObjects;
-  readonly searcher: Searcher;
+  readonly namespaces: Namespaces;
+  readonly scopes: NamespaceScopes;
+  /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
+  readonly namespace?: string;
   readonly rewriting: RewritingLock;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
@@ -89,9 +92,18 @@ export function openIndex(
   const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);
   const log = new ManifestLog(configStore, identity, clock, history, onDropped);
   const indexCache = new IndexCache(cache);
-  const objects = new OpenObjects({ indexId, keys, config }, indexStore, indexCache, oblivious);
-  const snapshots = new Snapshots(log, objects, clock, maxStalenessMs);
-  const dropped = new DroppedObjects(indexStore, () => snapshots.namesInUse(), resources);
+  const namespaces = new Namespaces(configStore, identity);
+  const objects = new OpenObjects({ indexId, keys, config, namespaces }, indexStore, indexCache, oblivious);
+  const scopes = new NamespaceScopes({
+    log,
+    objects,
+    namespaces,
+    config,
+    cache: indexCache,
+    clock,
+    maxStalenessMs,
+  });
+  const dropped = new DroppedObjects(indexStore, () => scopes.namesInUse(), resources);
   return {
     indexName,
     indexId,
@@ -105,15 +117,35 @@ export function openIndex(
     record: recordAccess,
     store: indexStore,
     writer: new ObjectWriter(record, indexStore, log, words && rowTexts(words.definition, words.analyzer)),
-    snapshots,
     dropped,
-    searcher: new Searcher(config, indexCache),
+    namespaces,
+    scopes,
+    ...scopes.whole,
     rewriting: new RewritingLock(),
     updating: createSemaphore(1),
   };
 }
 
+/** The index as far as one namespace goes, or all of it. What is stored by the result belongs to the namespace. */
+export function within(index: OpenIndex, namespace: string | undefined): OpenIndex {
+  return namespace === undefined ? index : { ...index, ...index.scopes.of(namespace), namespace };
+}
+
 /** The dimension, by definition or by the first vector. */
 export function dimensionOf({ config }: OpenIndex, manifest: Manifest): number | undefined {
   return config.dimension ?? manifest.dimension;
+}
+
+/** The keys that seal a segment. Throws `missing_object` if its namespace was erased. */
+export async function keysOfSegment(
+  { keys, namespaces }: OpenIndex,
+  { namespace }: Pick<SegmentRef, "namespace">,
+): Promise<ParentKeys> {
+  return namespace === undefined ? keys.data : namespaces.keysOf(namespace);
+}
+
+/** The token of the newest state. */
+export async function presentAnchor({ indexId, log }: OpenIndex): Promise<string> {
+  const { manifest, digest } = await log.newestSealed();
+  return encodeAnchor({ indexId, version: manifest.version, digest });
 }

@@ -18,6 +18,7 @@ import {
   indexNameOf,
   indexPrefix,
   manifestPrefix,
+  namespacesPrefix,
   namesPrefix,
 } from "../commit/object-names.js";
 
@@ -85,6 +86,7 @@ export async function deleteOrphan(
   configStore: BlobStore,
   indexId: Uint8Array,
 ): Promise<void> {
+  await configStore.delete(await configStore.list(namespacesPrefix(indexId)));
   await deleteObjects(indexStore, indexId);
   const manifests = await configStore.list(manifestPrefix(indexId));
   await configStore.delete(manifests.reverse());

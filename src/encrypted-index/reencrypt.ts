@@ -18,7 +18,7 @@ import { SealdexError } from "../errors.js";
 import { resealSegment } from "../segment/verify.js";
 import { run } from "../threads/run.js";
 import { readParts } from "./copy-objects.js";
-import type { OpenIndex } from "./open-index.js";
+import { keysOfSegment, type OpenIndex } from "./open-index.js";
 
 /** Throws `forbidden` unless the index was opened with its owner's key. */
 export async function reencrypt(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
@@ -70,7 +70,8 @@ async function reseal(
     if ("blocks" in ref) {
       const header = Buffer.from(ref.header, "base64");
       const location = { ...ref, context: { kind: "segment", indexId, name: ref.name } as const, header };
-      return await run(resealSegment(keys.data, location, bytes, { kind: "segment", indexId, name }), signal);
+      const parents = await keysOfSegment(index, ref);
+      return await run(resealSegment(parents, location, bytes, { kind: "segment", indexId, name }), signal);
     }
     if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
       throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);

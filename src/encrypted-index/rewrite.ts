@@ -1,7 +1,15 @@
 /** Rewriting: the live rows of some segments become new segments, in one commit. What training and compaction share. */
 
-import { areCommittable, type Manifest, type ObjectRef } from "../commit/manifest.js";
+import {
+  areCommittable,
+  byNamespace,
+  type Manifest,
+  namedObjects,
+  type ObjectRef,
+} from "../commit/manifest.js";
+import type { Namespace } from "../commit/namespaces.js";
 import { type Replacement, replaceSegments, type StoredSegment } from "../commit/replace-segments.js";
+import type { OpenSegment } from "../search/snapshot.js";
 import { groupByList } from "../segment/segment-writer.js";
 import { run } from "../threads/run.js";
 import { type RowBatch, liveRowBatches, type RewritePlan } from "./live-row-batches.js";
@@ -20,19 +28,49 @@ export interface RewriteOptions {
  * Stores the live rows of the plan's segments, grouped as it says, and their tombstones unless nothing is older. New segments
  * are in memory up to six times: sealed and joined while the next ones are read and collected. Rows of two segments are
  * collected at once, so that a list is in one of them; in the order of lists, a list goes into one segment of all, unless
- * it is larger than two. If it fails, nothing of it stays.
+ * it is larger than two. Each namespace is rewritten by itself. If it fails, nothing of it stays.
  */
 export async function rewrite(
   index: OpenIndex,
   plan: RewritePlan,
   { signal, onRows }: RewriteOptions = {},
 ): Promise<Replacement> {
-  const { snapshot, segments, target, segmentBytes } = plan;
-  const old = segments.map(({ ref }) => ref);
-  const dimension = dimensionOf(index, snapshot.manifest);
+  const old = plan.segments.map(({ ref }) => ref);
   const stored: StoredSegment[] = [];
-  if (dimension === undefined) return { old, stored };
-  let done = 0;
+  try {
+    let done = 0;
+    const add = (segment: StoredSegment) => {
+      stored.push(segment);
+      onRows?.((done += segment.rows));
+    };
+    for (const segments of byNamespace(plan.segments, ({ ref }) => ref)) {
+      await rewriteNamespace(index, { ...plan, segments }, add, signal);
+    }
+    return { old, stored };
+  } catch (error) {
+    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
+    throw error;
+  }
+}
+
+/** The namespace that these segments belong to, if any. */
+export async function namespaceOf(
+  { namespaces }: OpenIndex,
+  [{ ref }]: readonly OpenSegment[],
+): Promise<Namespace | undefined> {
+  return ref.namespace === undefined ? undefined : namespaces.byId(ref.namespace);
+}
+
+async function rewriteNamespace(
+  index: OpenIndex,
+  plan: RewritePlan,
+  add: (segment: StoredSegment) => void,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { snapshot, segments, target, segmentBytes } = plan;
+  const dimension = dimensionOf(index, snapshot.manifest);
+  if (dimension === undefined) return;
+  const place = { modelName: target.name, namespace: await namespaceOf(index, segments) };
   let storing: Promise<void> = Promise.resolve();
   const store = ({ batch, bytes }: RowBatch) =>
     withEncoding(index.searcher, dimension, target.model, async (encoding) => {
@@ -40,13 +78,12 @@ export async function rewrite(
       const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
-        const segment = await index.writer.storeSegment(own, encoding, target.name, signal);
-        stored.push(segment);
-        onRows?.((done += segment.rows));
+        add(await index.writer.storeSegment(own, encoding, place, signal));
       }
     });
   try {
-    const isOldest = segments.every((segment, i) => segment === snapshot.stored[i]);
+    const inNamespace = snapshot.stored.filter(({ ref }) => ref.namespace === segments[0].ref.namespace);
+    const isOldest = segments.every((segment, i) => segment === inNamespace[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
@@ -57,10 +94,8 @@ export async function rewrite(
     }
     await storing;
     signal?.throwIfAborted();
-    return { old, stored };
   } catch (error) {
     await storing.catch(() => undefined);
-    if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
     throw error;
   }
 }
@@ -85,6 +120,9 @@ export async function commitRewrite(
     const replaced = replaceSegments(latest, replacement);
     return replaced && also(latest, { ...latest, ...replaced });
   }, turn);
-  if (committed === null) await index.store.delete(objects.map(({ name }) => name));
+  // Of a namespace that was erased meanwhile, none is committed.
+  const named = committed === null ? new Set<string>() : namedObjects(committed);
+  const unnamed = objects.filter(({ name }) => !named.has(name));
+  if (unnamed.length > 0) await index.store.delete(unnamed.map(({ name }) => name));
   return committed;
 }

@@ -11,7 +11,7 @@ import { liveBlocks, liveVectors } from "./live-blocks.js";
 const sampleBytesMax = 256 * 1024 * 1024;
 
 export interface SampleSize {
-  /** Live rows of the snapshot. */
+  /** Live rows of the snapshot that are in no namespace. */
   readonly rows: number;
   /** Lists to learn. */
   readonly lists: number;
@@ -25,7 +25,10 @@ export interface SampleOptions {
   readonly onRows: (done: number) => void;
 }
 
-/** Randomly chosen live rows in list space, layout (n, dimension). */
+/**
+ * Randomly chosen live rows in list space, layout (n, dimension). Rows in namespaces are not among them: a model that holds averages
+ * of them would outlive their erasure.
+ */
 export async function takeSample(
   { config }: OpenIndex,
   snapshot: Snapshot,
@@ -38,7 +41,7 @@ export async function takeSample(
   const sample = new Float32Array(size * dimension);
   let seen = 0;
   let taken = 0;
-  for await (const live of liveBlocks(snapshot, snapshot.segments)) {
+  for await (const live of liveBlocks(snapshot, snapshot.unnamed)) {
     signal?.throwIfAborted();
     const n = live.kept.length;
     const wanted: number[] = [];

@@ -67,8 +67,12 @@ async function trainOn(
   const size = await sampleSize(index, snapshot, nLists);
   if (size === undefined) return true;
   const { rows } = size;
-  const onRows = (phase: TrainingProgress["phase"]) => (done: number) => report(phase)(done, rows);
-  const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: onRows("sample") });
+  const stored = await snapshot.count();
+  const sample = await takeSample(index, snapshot, size, {
+    seed,
+    signal,
+    onRows: (done) => report("sample")(done, rows),
+  });
   const learning = trainModel({ points: sample, ...size }, size.lists, seed, report("cluster"));
   const learned = await run(learning, signal);
   const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
@@ -83,9 +87,10 @@ async function trainOn(
     segmentBytes,
   } as const;
   // Searches open the model as it is stored: this one is of no use in kernel memory any more.
-  const rewriting = rewrite(index, plan, { signal, onRows: onRows("store") }).finally(() =>
-    index.searcher.dropModel(model),
-  );
+  const rewriting = rewrite(index, plan, {
+    signal,
+    onRows: (done) => report("store")(done, stored),
+  }).finally(() => index.searcher.dropModel(model));
   const replacement = await rewriting.catch(async (error: unknown) => {
     await index.store.delete([modelRef.name]);
     throw error;
@@ -109,7 +114,7 @@ async function sampleSize(
   nLists: number | undefined,
 ): Promise<SampleSize | undefined> {
   const dimension = dimensionOf(index, snapshot.manifest);
-  const rows = await snapshot.count();
+  const rows = await snapshot.countIn(snapshot.unnamed);
   if (rows === 0 || dimension === undefined) return undefined;
   const listsByDefault = Math.min(index.config.nLists, Math.max(1, Math.floor(rows / rowsPerListMin)));
   return { rows, lists: Math.min(nLists ?? listsByDefault, rows), dimension };

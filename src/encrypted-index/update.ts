@@ -16,6 +16,7 @@ import type { RowSets } from "./live-blocks.js";
 import { liveRowBatches, type RowChange } from "./live-row-batches.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { metadataBytesMax } from "./pack-items.js";
+import { namespaceOf } from "./rewrite.js";
 import { forEachMatch, matchingSegments } from "./rows-by-id.js";
 
 /** Vectors and texts of a new segment, about. */
@@ -65,8 +66,8 @@ async function selectRows(
   if ("filter" in items) {
     await forEachMatch(snapshot, await matchingSegments(snapshot, items.filter, signal), select);
   } else {
-    const refs = await snapshot.find(await fingerprintsOf(index, new Set(items.ids)));
-    for (const ref of refs) if (ref !== null) select(ref);
+    const found = await snapshot.findIds(await fingerprintsOf(index, new Set(items.ids)));
+    for (const ref of found) select(ref);
   }
   return rows;
 }
@@ -81,15 +82,19 @@ async function storeRevised(
   const dimension = dimensionOf(index, manifest);
   const stored: StoredSegment[] = [];
   if (dimension === undefined || change.rows.size === 0) return stored;
-  const segments = snapshot.segments.filter((segment) => change.rows.has(segment));
-  const plan = { ...planFor(snapshot, segmentBytes), segments, change };
+  const modelName = manifest.model?.name;
   try {
-    for await (const { batch } of liveRowBatches(index, plan, dimension, [])) {
-      signal?.throwIfAborted();
-      const segment = await withEncoding(index.searcher, dimension, model, (encoding) =>
-        index.writer.storeSegment(batch, encoding, manifest.model?.name, signal),
-      );
-      stored.push(segment);
+    for (const group of snapshot.namespaces) {
+      const segments = group.filter((segment) => change.rows.has(segment));
+      const place = { modelName, namespace: await namespaceOf(index, group) };
+      const plan = { ...planFor(snapshot, segmentBytes), segments, change };
+      for await (const { batch } of liveRowBatches(index, plan, dimension, [])) {
+        signal?.throwIfAborted();
+        const segment = await withEncoding(index.searcher, dimension, model, (encoding) =>
+          index.writer.storeSegment(batch, encoding, place, signal),
+        );
+        stored.push(segment);
+      }
     }
     return stored;
   } catch (error) {

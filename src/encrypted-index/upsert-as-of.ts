@@ -2,10 +2,12 @@
 
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Manifest } from "../commit/manifest.js";
+import type { Namespace } from "../commit/namespaces.js";
 import type { Embedder } from "../embedding/embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { roundVectors } from "../engine/scalar.js";
 import type { CompiledFilter } from "../filter.js";
+import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { forEachItem } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { decodeContents, recordExpiry, recordMetadataJson } from "../segment/row.js";
@@ -18,7 +20,7 @@ import { keepsVectors } from "./kept-fields.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type CheckedItem, copyVector, type PackedItems, packItems } from "./pack-items.js";
-import { checkDimension, storePacked } from "./upsert.js";
+import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
@@ -39,24 +41,29 @@ export async function upsertAsOf(
   { deleteFilter, skipUnchanged, embedder, signal }: UpsertConditions,
 ): Promise<UpsertOutcome> {
   const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
-  const own = new Set(matching && items.map(({ row }) => keyOf(row.fingerprint)));
   let changed: readonly CheckedItem[] = [];
   let packed: PackedItems | undefined;
   let deleted: readonly Uint8Array[] = [];
   const committed = await commitAsOf(index, signal, async (snapshot) => {
-    const now = skipUnchanged ? await changedItems(index, snapshot, items) : items;
+    const namespace = await namespaceFor(index, snapshot.manifest);
+    const fingerprints = fingerprintsIn(
+      namespace?.id,
+      items.map(({ row }) => row.fingerprint),
+    );
+    const now = skipUnchanged ? await changedItems(index, snapshot, items, fingerprints) : items;
     if (packed === undefined || now.length !== changed.length || now.some((item, i) => item !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
       packed = await packItems(now, { ...index.config, dimension, embedder });
       changed = now;
     }
-    const matches = (await matching?.in(snapshot)) ?? [];
+    const own = new Set(fingerprints.map(keyOf));
+    const matches = (await matching?.in(snapshot))?.get(namespace?.id) ?? [];
     const others: Uint8Array[] = [];
     await forEachYielding(matches.length, (i) => {
       if (!own.has(keyOf(matches[i]))) others.push(matches[i]);
     });
     deleted = others;
-    return store(index, snapshot, { packed, deleted }, signal);
+    return store(index, snapshot, { packed, deleted, namespace }, signal);
   });
   const stored = changed.length;
   return {
@@ -68,12 +75,13 @@ export async function upsertAsOf(
 interface ToStore {
   readonly packed: PackedItems;
   readonly deleted: readonly Uint8Array[];
+  readonly namespace: Namespace | undefined;
 }
 
 async function store(
   index: OpenIndex,
   { manifest, model }: Snapshot,
-  { packed, deleted }: ToStore,
+  { packed, deleted, namespace }: ToStore,
   signal: AbortSignal | undefined,
 ) {
   const { dimension } = packed;
@@ -82,16 +90,16 @@ async function store(
     if (packed.rows.length > 0) {
       checkDimension(index, manifest, dimension);
       const rows = await withEncoding(index.searcher, dimension, model, (encoding) =>
-        storePacked(index, packed, encoding, manifest.model?.name, signal),
+        storePacked(index, packed, encoding, { modelName: manifest.model?.name, namespace }, signal),
       );
       segments.push(...rows);
     }
-    segments.push(...(await storeTombstones(index, manifest, deleted, signal)));
+    segments.push(...(await storeTombstones(index, manifest, new Map([[namespace?.id, deleted]]), signal)));
   } catch (error) {
     await index.store.delete(segments.map(({ name }) => name));
     throw error;
   }
-  return { segments, ...(packed.rows.length > 0 && { dimension }) };
+  return { segments, namespace, ...(packed.rows.length > 0 && { dimension }) };
 }
 
 /** The items that are not stored as they are. Throws as `copyVector`. */
@@ -99,8 +107,9 @@ async function changedItems(
   index: OpenIndex,
   snapshot: Snapshot,
   items: readonly CheckedItem[],
+  fingerprints: readonly Uint8Array[],
 ): Promise<CheckedItem[]> {
-  const refs = await snapshot.find(items.map(({ row }) => row.fingerprint));
+  const refs = await snapshot.find(fingerprints);
   const hasVectors = keepsVectors(snapshot);
   const include = new Set<ItemField>(["contents", "metadata"]);
   if (hasVectors) include.add("vector");

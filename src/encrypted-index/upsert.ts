@@ -7,9 +7,14 @@ import { createSemaphore } from "../storage/semaphore.js";
 import { commitAddition } from "./commit-addition.js";
 import { checkDimensionFits } from "./definition.js";
 import type { Manifest } from "../commit/manifest.js";
+import type { Namespace } from "../commit/namespaces.js";
+import { fingerprintsIn } from "../search/namespace-fingerprints.js";
+import type { Row } from "../segment/row.js";
 import { withEncoding } from "./encoding.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { takeTurns } from "./take-turns.js";
+import type { SegmentPlace } from "./object-writer.js";
 import type { PackedItems } from "./pack-items.js";
 
 /** Vectors and texts of one segment; bounds what sealing holds in memory. */
@@ -28,22 +33,36 @@ export async function upsert(
 ): Promise<Manifest | null> {
   const { rows, dimension } = packed;
   if (rows.length === 0) return null;
-  for (;;) {
+  const attempt = async (turn?: string) => {
     // What is known here will do: the commit finds out whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, dimension);
+    const namespace = await namespaceFor(index, manifest);
     const segments = await withEncoding(index.searcher, dimension, model, (encoding) =>
-      storePacked(index, packed, encoding, modelName, signal),
+      storePacked(index, packed, encoding, { modelName, namespace }, signal),
     );
     const fits = (latest: Manifest) => {
       checkDimension(index, latest, dimension);
       // If it was trained in the meantime, the rows are grouped by lists that are no longer the index's.
       return latest.model?.name === modelName;
     };
-    const committed = await commitAddition(index, { segments, dimension }, fits, { signal });
+    return commitAddition(index, { segments, dimension, namespace }, fits, { signal, turn });
+  };
+  // Erasures of the namespace that follow one another would be first again and again.
+  if (index.namespace !== undefined) return takeTurns(index, attempt);
+  for (;;) {
+    const committed = await attempt();
     if (committed !== null) return committed;
   }
+}
+
+/** The namespace that an index is restricted to, as it is to be written after `manifest`; undefined if it is not restricted. */
+export async function namespaceFor(
+  { namespace, namespaces }: OpenIndex,
+  manifest: Manifest,
+): Promise<Namespace | undefined> {
+  return namespace === undefined ? undefined : namespaces.forWriting(namespace, manifest);
 }
 
 /** Throws `dimension_mismatch` for vectors that do not fit the index as it is now. */
@@ -63,7 +82,7 @@ export async function storePacked(
   index: OpenIndex,
   { rows, vectors, dimension }: PackedItems,
   encoding: Encoding,
-  modelName: string | undefined,
+  place: SegmentPlace,
   signal: AbortSignal | undefined,
 ): Promise<StoredSegment[]> {
   const batches: Batch[] = [];
@@ -77,7 +96,7 @@ export async function storePacked(
     const slice = vectors.subarray(start * dimension, end * dimension);
     batches.push({
       dimension,
-      rows: rows.slice(start, end),
+      rows: rowsIn(place.namespace?.id, rows.slice(start, end)),
       source: vectorRows(slice, dimension),
       deleted: [],
     });
@@ -85,7 +104,7 @@ export async function storePacked(
   }
   const inTurn = createSemaphore(storingMax);
   const storing = batches.map((batch) =>
-    inTurn(() => index.writer.storeSegment(batch, encoding, modelName, signal)),
+    inTurn(() => index.writer.storeSegment(batch, encoding, place, signal)),
   );
   const results = await Promise.allSettled(storing);
   const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -93,4 +112,14 @@ export async function storePacked(
   if (failed === undefined) return stored;
   if (stored.length > 0) await index.store.delete(stored.map(({ name }) => name));
   throw failed.reason;
+}
+
+/** Rows whose fingerprints are those of items in no namespace, for a namespace. */
+function rowsIn(namespace: string | undefined, rows: readonly Row[]): readonly Row[] {
+  if (namespace === undefined) return rows;
+  const fingerprints = fingerprintsIn(
+    namespace,
+    rows.map((row) => row.fingerprint),
+  );
+  return rows.map((row, i) => ({ ...row, fingerprint: fingerprints[i] }));
 }

@@ -4,7 +4,7 @@
  */
 
 import type { KeyObject } from "node:crypto";
-import { deriveDataKey, deriveLastingKeys } from "../crypto/keys.js";
+import { deriveDataKey, deriveLastingKeys, deriveNamespaceKey } from "../crypto/keys.js";
 import { onlyKey, type ParentKeys } from "../crypto/sealed-object.js";
 import { isSignedBy, signingKey, signMessage, verifyKey } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
@@ -20,7 +20,11 @@ export class KeyRing {
   readonly id: KeyObject;
   /** Seals anchors. */
   readonly anchor: ParentKeys;
-  /** Seal manifests, models and segments. */
+  /** Seals the secrets of namespaces. */
+  readonly namespace: ParentKeys;
+  /** Makes the names of namespaces in storage. */
+  readonly namespaceName: KeyObject;
+  /** Seal manifests, models and segments of no namespace. */
   readonly data: ParentKeys;
   readonly access: Access;
   readonly #indexId: Uint8Array;
@@ -31,18 +35,35 @@ export class KeyRing {
 
   /** Zeroes the secrets of `keyset` that it takes over: all but those of members. */
   constructor(indexId: Uint8Array, keyset: Keyset<unknown>) {
-    const { id, anchor } = deriveLastingKeys(keyset.indexSecret, indexId);
+    const { id, anchor, namespace, namespaceName } = deriveLastingKeys(keyset.indexSecret, indexId);
     this.id = id;
     this.anchor = onlyKey(anchor);
+    this.namespace = onlyKey(namespace);
+    this.namespaceName = namespaceName;
     this.access = keyset.access;
     this.#indexId = indexId;
     this.update(keyset);
+    this.data = this.#parentKeys((number) => this.#generations.get(number)?.data);
+  }
+
+  /** Seal segments of the namespace that has this secret. */
+  dataOf(secret: KeyObject): ParentKeys {
+    const derived = new Map<number, KeyObject>();
+    return this.#parentKeys((number) => {
+      const data = this.#generations.get(number)?.data;
+      const key = derived.get(number) ?? (data && deriveNamespaceKey(data, secret, this.#indexId));
+      if (key !== undefined) derived.set(number, key);
+      return key;
+    });
+  }
+
+  #parentKeys(key: ParentKeys["key"]): ParentKeys {
     const generation = () => this.#generation;
-    this.data = {
+    return {
       get generation() {
         return generation();
       },
-      key: (number) => this.#generations.get(number)?.data,
+      key,
     };
   }
 

@@ -62,8 +62,32 @@ async function expiredRows(
   return { fingerprints, next };
 }
 
-/** A segment that deletes these items, newer than those of the manifest. It is stored nowhere. */
-export async function tombstoneSegment(
+/** Segments that delete these items, one per namespace, newer than those of the manifest. They are stored nowhere. */
+export async function tombstoneSegments(
+  owner: ObjectOwner,
+  manifest: Manifest,
+  items: Expired["items"],
+  cache: IndexCache,
+): Promise<OpenSegment[]> {
+  const groups = new Map<
+    string | undefined,
+    { readonly like: OpenSegment; readonly deleted: Uint8Array[] }
+  >();
+  for (const [segment, fingerprints] of items) {
+    const { namespace } = segment.ref;
+    const group = groups.get(namespace) ?? { like: segment, deleted: [] };
+    groups.set(namespace, group);
+    for (const fingerprint of fingerprints) group.deleted.push(fingerprint);
+  }
+  const made = Array.from(groups.values(), async ({ like, deleted }): Promise<OpenSegment> => {
+    const { dimension } = like.reader.footer;
+    const { ref, reader } = await tombstoneSegment(owner, manifest, deleted, dimension, cache);
+    return { ...like, ref: { ...ref, ...(like.ref.namespace && { namespace: like.ref.namespace }) }, reader };
+  });
+  return Promise.all(made);
+}
+
+async function tombstoneSegment(
   { indexId, keys, config }: ObjectOwner,
   manifest: Manifest,
   deleted: readonly Uint8Array[],

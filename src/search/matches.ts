@@ -31,7 +31,7 @@ export interface Matches {
 export interface SelectedSegment {
   readonly segment: OpenSegment;
   readonly matching: MatchingRows;
-  /** How many segments of the snapshot are newer. */
+  /** See `Snapshot.newerSegments`. */
   readonly newerSegments: number;
 }
 
@@ -66,10 +66,8 @@ export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): P
 type CachedMatches = Matches & CachedValue;
 
 /** The matching rows of all segments, which stay pinned until the matches are evicted. */
-async function pinMatches(
-  { segments, listBlocks }: Snapshot,
-  filter: CompiledFilter,
-): Promise<CachedMatches> {
+async function pinMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<CachedMatches> {
+  const { segments, listBlocks } = snapshot;
   const results = await Promise.allSettled(segments.map(({ reader }) => pinMatching(reader, filter)));
   const free = () => {
     results.forEach(({ status }, i) => {
@@ -86,8 +84,6 @@ async function pinMatches(
   }
   const found = [...rows.values()];
   const count = found.reduce((sum, matching) => sum + matching.count, 0);
-  const newerThan = ({ ref }: OpenSegment) =>
-    segments.filter((other) => other.ref.sequence > ref.sequence).length;
   const blocks = found.reduce((sum, matching) => sum + matching.blocks.size, 0);
   return {
     rows,
@@ -96,7 +92,7 @@ async function pinMatches(
     isSelective: segments.every(({ reader }) => isSelective(count, reader.footer.dimension)),
     canPrefilter: segments.every(({ reader }) => reader.codec.kind !== "codes"),
     selected: Array.from(rows, ([segment, matching]) => ({ segment, matching })).flatMap((each) =>
-      each.matching.count > 0 ? [{ ...each, newerSegments: newerThan(each.segment) }] : [],
+      each.matching.count > 0 ? [{ ...each, newerSegments: snapshot.newerSegments(each.segment) }] : [],
     ),
     byList: [],
     bytes: listBytes * (segments.length + listBlocks.firsts.length) + blockBytes * blocks,

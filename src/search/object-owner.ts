@@ -1,3 +1,4 @@
+import type { Namespace } from "../commit/namespaces.js";
 import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { IndexConfig } from "../engine/config.js";
 
@@ -6,4 +7,6 @@ export interface ObjectOwner {
   readonly indexId: Uint8Array;
   readonly keys: { readonly data: ParentKeys };
   readonly config: IndexConfig;
+  /** By their ids. */
+  readonly namespaces: { byId(id: string): Promise<Pick<Namespace, "name" | "keys">> };
 }

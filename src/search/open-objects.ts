@@ -11,9 +11,9 @@ import { readRange } from "../segment/block-requests.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { findExpired, tombstoneSegment } from "./expired-items.js";
+import { findExpired, tombstoneSegments } from "./expired-items.js";
 import type { ObjectOwner } from "./object-owner.js";
-import { Snapshot } from "./snapshot.js";
+import { type OpenSegment, Snapshot } from "./snapshot.js";
 
 /** A segment that is open for some snapshots. */
 interface SharedReader {
@@ -53,7 +53,9 @@ export class OpenObjects {
     );
     try {
       const readers = await Promise.all(used.map(({ reader }) => reader));
-      const segments = readers.map((reader, i) => ({ ref: manifest.segments[i], reader }));
+      const segments = await Promise.all(
+        readers.map((reader, i) => this.#segment(manifest.segments[i], reader)),
+      );
       const snapshot = new Snapshot(manifest, segments, await model, this.#cache);
       if (readers.some(({ footer }) => footer.expiries.length > 0)) {
         return await this.#withoutExpired(snapshot, used, now);
@@ -69,12 +71,7 @@ export class OpenObjects {
   async #withoutExpired(all: Snapshot, used: SharedReader[], now: number): Promise<Snapshot> {
     const { manifest, stored, model } = all;
     const expired = await findExpired(all, now).finally(() => all.cache.close());
-    const deleted = [...expired.items.values()].flat();
-    const hiding = [];
-    if (deleted.length > 0) {
-      const { dimension } = stored[0].reader.footer;
-      hiding.push(await tombstoneSegment(this.#owner, manifest, deleted, dimension, this.#cache));
-    }
+    const hiding = await tombstoneSegments(this.#owner, manifest, expired.items, this.#cache);
     const snapshot = new Snapshot(manifest, [...stored, ...hiding], model, this.#cache, expired);
     const own = hiding.map(({ ref: { name }, reader }) => ({
       name,
@@ -117,6 +114,11 @@ export class OpenObjects {
     });
   }
 
+  async #segment(ref: SegmentRef, reader: SegmentReader): Promise<OpenSegment> {
+    if (ref.namespace === undefined) return { ref, reader };
+    return { ref, reader, namespace: (await this.#owner.namespaces.byId(ref.namespace)).name };
+  }
+
   #use(ref: SegmentRef, modelRef: ObjectRef | undefined): SharedReader {
     const { name } = ref;
     const shared = this.#readers.get(name) ?? { name, reader: this.#open(ref, modelRef), uses: 0 };
@@ -138,7 +140,7 @@ export class OpenObjects {
 
   /** `modelRef`: the model of the segment's rows, if they have one that is still there. */
   async #open(ref: SegmentRef, modelRef: ObjectRef | undefined): Promise<SegmentReader> {
-    const { indexId, keys, config } = this.#owner;
+    const { indexId, keys, config, namespaces } = this.#owner;
     const { name, length, blocks, footerLength, rows, deleted } = ref;
     const context = { kind: "segment", indexId, name } as const;
     const header = Buffer.from(ref.header, "base64");
@@ -148,9 +150,10 @@ export class OpenObjects {
     const model = modelRef && this.model(modelRef);
     model?.catch(() => undefined);
     const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
-    if (!this.#oblivious) return SegmentReader.open(keys.data, location, codec, this.#store, this.#cache);
+    const parents = ref.namespace === undefined ? keys.data : (await namespaces.byId(ref.namespace)).keys;
+    if (!this.#oblivious) return SegmentReader.open(parents, location, codec, this.#store, this.#cache);
     const bytes = await readRange(this.#store, name, 0, length);
-    const reader = await SegmentReader.open(keys.data, location, codec, inMemory(bytes), this.#cache);
+    const reader = await SegmentReader.open(parents, location, codec, inMemory(bytes), this.#cache);
     reader.cache.hold(length);
     return reader;
   }

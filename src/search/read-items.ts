@@ -14,6 +14,8 @@ import { bySegment, type RowRef } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
 interface StoredRow {
+  /** The name of the item's namespace, if it is in one. */
+  readonly namespace: string | undefined;
   readonly record: Uint8Array;
   readonly contents?: Uint8Array | null;
   readonly vector?: Float32Array;
@@ -151,7 +153,7 @@ function openedRows(
     const record = segment.reader.openedRecord(row);
     const contents = hasContents ? segment.reader.openedContents(row) : null;
     if (record === undefined || contents === undefined) return undefined;
-    rows.push({ record, contents });
+    rows.push({ namespace: segment.namespace, record, contents });
   }
   return rows;
 }
@@ -162,7 +164,7 @@ async function readRows(
 ): Promise<readonly StoredRow[]> {
   const rows: StoredRow[] = Array.from({ length: refs.length });
   const numbered = refs.map((ref, at) => ({ ...ref, at }));
-  const reads = Array.from(bySegment(numbered), async ([{ reader }, group]) => {
+  const reads = Array.from(bySegment(numbered), async ([{ reader, namespace }, group]) => {
     const wanted = group.map(({ row }) => row);
     const [records, contents, vectors] = await Promise.all([
       reader.records(wanted),
@@ -171,6 +173,7 @@ async function readRows(
     ]);
     group.forEach(({ at }, i) => {
       rows[at] = {
+        namespace,
         record: records[i],
         ...(contents && { contents: contents[i] }),
         ...(vectors && { vector: vectors[i] }),
@@ -195,11 +198,12 @@ function bytesOf({ record, contents, vector }: StoredRow, include: ReadonlySet<M
 export type Writable<T> = { -readonly [F in keyof T]: T[F] };
 
 function toItem(
-  { record, contents, vector }: StoredRow,
+  { namespace, record, contents, vector }: StoredRow,
   include: ReadonlySet<MatchField>,
   rawMetadata: boolean,
 ): StoredItem {
   const item: Writable<StoredItem & RawMetadata> = { id: recordId(record) };
+  if (namespace !== undefined) item.namespace = namespace;
   if (vector && include.has("vector")) item.vector = vector;
   if (vector && include.has("decoded")) item.decoded = vector;
   if (contents) item.contents = decodeContents(contents);

@@ -6,14 +6,19 @@ import { entryWords, tombstone } from "../segment/id-table.js";
 import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { yieldIfDue, forEachYielding } from "../threads/yield-to-event-loop.js";
-import { type Manifest, rowsAtMost, type SegmentRef } from "../commit/manifest.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import { byNamespace, type Manifest, rowsAtMost, type SegmentRef } from "../commit/manifest.js";
+import { findIn, newestRows } from "./find-rows.js";
+import { fingerprintsIn } from "./namespace-fingerprints.js";
 import { pinIdTables } from "./pinned-id-tables.js";
 import { ShadowTable } from "./shadow-table.js";
+import { Shadowing } from "./shadowing.js";
 
 export interface OpenSegment {
   readonly ref: SegmentRef;
   readonly reader: SegmentReader;
+  /** The name of the namespace of its items, if they are in one. */
+  readonly namespace?: string;
 }
 
 /** A live row: its segment and its position there. */
@@ -22,13 +27,21 @@ export interface RowRef {
   readonly row: number;
 }
 
+/** A live row of an item that was looked for. */
+export interface FoundId extends RowRef {
+  /** Of its id among those that were looked for. */
+  readonly position: number;
+  /** In the namespace of its segment. */
+  readonly fingerprint: Uint8Array;
+}
+
 /** A code block of a snapshot. */
 export interface ListBlock {
   /** Its position in `Snapshot.listBlocks`. */
   readonly number: number;
   readonly segment: OpenSegment;
   readonly block: CodeBlock;
-  /** How many of the segments are newer than its own. */
+  /** See `Snapshot.newerSegments`. */
   readonly newerSegments: number;
 }
 
@@ -36,7 +49,7 @@ interface ListBlocks {
   readonly all: readonly ListBlock[];
   /** Per list the number of its first block, then that of the first ungrouped one, then how many there are. */
   readonly firsts: readonly number[];
-  /** How many of the segments can shadow rows of one of them. */
+  /** The greatest `newerSegments` of one of them. */
   readonly newerSegmentsMax: number;
   /** Rows of the largest. */
   readonly rowsMax: number;
@@ -77,8 +90,8 @@ export interface Shadow {
   release(): void;
 }
 
-/** Fingerprints looked up between two turns of the event loop. */
-const soughtTogether = 1000;
+/** What decides which segments are newer. */
+type SegmentAge = Pick<SegmentRef, "sequence" | "namespace">;
 
 export class Snapshot {
   readonly manifest: Manifest;
@@ -97,8 +110,9 @@ export class Snapshot {
   /** What is worked out for the snapshot. */
   readonly cache: CacheGroup;
   #listBlocks: ListBlocks | undefined;
-  /** The lowest sequence of segments whose shadow was asked for. */
-  #shadowed = Infinity;
+  /** Per namespace the lowest sequence of segments whose shadow was asked for. */
+  readonly #shadowed = new Map<string | undefined, number>();
+  #shadowing: Shadowing<OpenSegment> | undefined;
   #count: Promise<number> | undefined;
 
   constructor(
@@ -138,27 +152,43 @@ export class Snapshot {
     return all.slice(firsts[firsts.length - 2]);
   }
 
-  /** The `count` newest segments, newest first. */
+  /** The segments of each namespace, ascending by sequence. Those of one have no item in common with those of another. */
+  get namespaces(): OpenSegment[][] {
+    return byNamespace(this.segments, ({ ref }) => ref);
+  }
+
+  /** The segments of items in no namespace. */
+  get unnamed(): readonly OpenSegment[] {
+    return this.segments.filter(({ ref }) => ref.namespace === undefined);
+  }
+
+  /** How many of `newestReaders` it takes to have all that can shadow rows of `segment`. */
+  newerSegments(segment: OpenSegment): number {
+    this.#shadowing ??= new Shadowing(this.namespaces);
+    return this.#shadowing.neededFor(segment);
+  }
+
+  /** The `count` newest segments that can shadow rows of another, newest first. */
   newestReaders(count: number): SegmentReader[] {
-    return Array.from({ length: count }, (_, i) => this.segments[this.segments.length - 1 - i].reader);
+    this.#shadowing ??= new Shadowing(this.namespaces);
+    return this.#shadowing.newest.slice(0, count).map(({ reader }) => reader);
   }
 
   /** What recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
   async pinShadow({ ref }: OpenSegment): Promise<Shadow> {
-    const { sequence } = ref;
-    if (this.#newerThan(sequence).length === 0) return { has: () => false, release: () => undefined };
+    const { sequence, namespace } = ref;
+    if (this.newerThan(ref).length === 0) return { has: () => false, release: () => undefined };
     // A table that goes further back does for newer segments, too.
-    this.#shadowed = Math.min(this.#shadowed, sequence);
-    const { table, release } = await this.#pinTable(this.#shadowed);
+    const lowest = Math.min(this.#shadowed.get(namespace) ?? Infinity, sequence);
+    this.#shadowed.set(namespace, lowest);
+    const { table, release } = await this.#pinTable({ sequence: lowest, namespace });
     return { has: (w0, w1, w2, w3) => table.isNewer(sequence, w0, w1, w2, w3), release };
   }
 
-  /** The table of all segments newer than `sequence`. Call `release` when done. */
-  async #pinTable(sequence: number): Promise<{ readonly table: ShadowTable; release(): void }> {
-    const key = namedKey<ShadowTable>(`segments newer than ${sequence}`);
-    const [table] = await this.cache.pin([key], async () => [
-      await ShadowTable.build(this.#newerThan(sequence)),
-    ]);
+  /** The table of all segments of the namespace that are newer than `sequence`. Call `release` when done. */
+  async #pinTable(age: SegmentAge): Promise<{ readonly table: ShadowTable; release(): void }> {
+    const key = namedKey<ShadowTable>(`segments newer than ${age.sequence} ${age.namespace}`);
+    const [table] = await this.cache.pin([key], async () => [await ShadowTable.build(this.newerThan(age))]);
     return { table, release: () => this.cache.unpin([key]) };
   }
 
@@ -180,18 +210,33 @@ export class Snapshot {
     }
   }
 
-  #newerThan(sequence: number): readonly OpenSegment[] {
-    return this.segments.filter(({ ref }) => ref.sequence > sequence);
+  /** The newer segments of the same namespace: those that can shadow its rows. */
+  newerThan({ sequence, namespace }: SegmentAge): readonly OpenSegment[] {
+    return this.segments.filter(({ ref }) => ref.sequence > sequence && ref.namespace === namespace);
   }
 
   /** Where the items with these fingerprints are, newest version; null for unknown, deleted or expired ones. */
   find(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
-    return newestOf(this.segments, fingerprints);
+    return newestRows(this.segments, fingerprints);
   }
 
   /** As `find`, with those that have expired. */
   findStored(fingerprints: readonly Uint8Array[]): Promise<(RowRef | null)[]> {
-    return newestOf(this.stored, fingerprints);
+    return newestRows(this.stored, fingerprints);
+  }
+
+  /** Where the items with these ids are, in every namespace: per segment that has some, their positions in `ids` and rows. */
+  async findIds(ids: readonly Uint8Array[]): Promise<FoundId[]> {
+    const found = await Promise.all(
+      this.namespaces.map(async (segments) => {
+        const own = fingerprintsIn(segments[0].ref.namespace, ids);
+        const rows = await newestRows(segments, own);
+        return rows.flatMap((ref, position) =>
+          ref === null ? [] : [{ ...ref, position, fingerprint: own[position] }],
+        );
+      }),
+    );
+    return found.flat();
   }
 
   /** How many items there are. Reads the id tables; the result is kept. */
@@ -204,10 +249,18 @@ export class Snapshot {
   }
 
   async #countRows(): Promise<number> {
-    const oldest = this.segments.filter(({ ref }) => ref.sequence === this.segments[0].ref.sequence);
+    let count = 0;
+    for (const segments of this.namespaces) count += await this.countIn(segments);
+    return count;
+  }
+
+  /** How many items there are in all segments of a namespace, or of none. */
+  async countIn(segments: readonly OpenSegment[]): Promise<number> {
+    if (segments.length === 0) return 0;
+    const oldest = segments.filter(({ ref }) => ref.sequence === segments[0].ref.sequence);
     const rows = oldest.reduce((sum, { ref }) => sum + ref.rows, 0);
-    if (oldest.length === this.segments.length) return rows;
-    const { table, release } = await this.#pinTable(oldest[0].ref.sequence);
+    if (oldest.length === segments.length) return rows;
+    const { table, release } = await this.#pinTable(oldest[0].ref);
     try {
       let live = rows;
       const newer: Uint8Array[] = [];
@@ -220,36 +273,6 @@ export class Snapshot {
     } finally {
       release();
     }
-  }
-}
-
-/** Where the newest versions of these items are in the segments. */
-async function newestOf(
-  segments: readonly OpenSegment[],
-  fingerprints: readonly Uint8Array[],
-): Promise<(RowRef | null)[]> {
-  const refs: (RowRef | null)[] = [];
-  for await (const { sought, rows } of findIn(segments, fingerprints)) {
-    for (let i = 0; i < sought; i++) {
-      const newest = rows.findLastIndex((found) => found[i] !== -1);
-      const isLive = newest !== -1 && rows[newest][i] !== tombstone;
-      refs.push(isLive ? { segment: segments[newest], row: rows[newest][i] } : null);
-    }
-  }
-  return refs;
-}
-
-/** What each of the segments has for the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
-async function* findIn(
-  segments: readonly OpenSegment[],
-  fingerprints: readonly Uint8Array[],
-): AsyncGenerator<{ readonly sought: number; readonly rows: readonly number[][] }> {
-  for (let start = 0; start < fingerprints.length; start += soughtTogether) {
-    if (start > 0) await yieldIfDue();
-    const sought = fingerprints.slice(start, start + soughtTogether);
-    // All segments at once: one wait for storage, whichever of them have the items.
-    const rows = await Promise.all(segments.map(({ reader }) => reader.find(sought)));
-    yield { sought: sought.length, rows };
   }
 }
 
@@ -293,11 +316,12 @@ async function forEachEntryOf(
   }
 }
 
-function listBlocksOfSnapshot({ segments, manifest, model }: Snapshot): ListBlocks {
+function listBlocksOfSnapshot(snapshot: Snapshot): ListBlocks {
+  const { segments, manifest, model } = snapshot;
   const nLists = model === undefined ? 0 : listCount(model);
   const groups: Omit<ListBlock, "number">[][] = Array.from({ length: nLists + 1 }, () => []);
   for (const segment of segments) {
-    const newerSegments = segments.filter(({ ref }) => ref.sequence > segment.ref.sequence).length;
+    const newerSegments = snapshot.newerSegments(segment);
     const grouped = model !== undefined && segment.ref.model === manifest.model?.name;
     for (const block of segment.reader.footer.codes) {
       groups[grouped ? block.list : nLists].push({ segment, block, newerSegments });

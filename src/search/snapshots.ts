@@ -19,11 +19,20 @@ export interface HeldSnapshot {
   release(): void;
 }
 
+/** What of a manifest is opened, and who is told of newer ones. */
+export interface SnapshotScope {
+  /** The manifest with the segments that are in scope alone. Default: all. */
+  select?(manifest: Manifest): Promise<Manifest>;
+  /** Called with each newer manifest that is opened, unselected. */
+  onNewer?(manifest: Manifest): void;
+}
+
 export class Snapshots {
   readonly #log: ManifestLog;
   readonly #objects: OpenObjects;
   readonly #clock: Clock;
   readonly #maxStalenessMs: number;
+  readonly #scope: SnapshotScope;
   readonly #opening = new Map<number, Promise<Snapshot>>();
   #newest: Snapshot | undefined;
   /** Older ones that were in use when a newer one took their place, and those that callers hold. */
@@ -34,11 +43,32 @@ export class Snapshots {
   #named: Manifest | undefined;
 
   /** `maxStalenessMs`: how old what `read` works on may be. */
-  constructor(log: ManifestLog, objects: OpenObjects, clock: Clock, maxStalenessMs: number) {
+  constructor(
+    log: ManifestLog,
+    objects: OpenObjects,
+    clock: Clock,
+    maxStalenessMs: number,
+    scope: SnapshotScope = {},
+  ) {
     this.#log = log;
     this.#objects = objects;
     this.#clock = clock;
     this.#maxStalenessMs = maxStalenessMs;
+    this.#scope = scope;
+  }
+
+  /** The manifest with the segments in scope alone. */
+  async select(manifest: Manifest): Promise<Manifest> {
+    return this.#scope.select === undefined ? manifest : this.#scope.select(manifest);
+  }
+
+  /** Keeps nothing open that `manifest`, a newer one, does not name. */
+  dropUnnamed(manifest: Manifest): void {
+    const newest = this.#newest;
+    if (newest === undefined || newest.manifest.version >= manifest.version) return;
+    const named = namedObjects(manifest);
+    if (newest.manifest.segments.every(({ name }) => named.has(name))) return;
+    this.close();
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
@@ -61,6 +91,12 @@ export class Snapshots {
   opened(): Snapshot | undefined {
     const manifest = this.#log.recent(this.#maxStalenessMs);
     return manifest && this.#openedAt(manifest);
+  }
+
+  /** Keeps nothing open but what is in use. */
+  close(): void {
+    if (this.#newest !== undefined) this.#retire(this.#newest);
+    this.#newest = undefined;
   }
 
   /**
@@ -117,7 +153,7 @@ export class Snapshots {
     for (;;) {
       const held = manifest ?? (await this.#log.newest(this.#maxStalenessMs));
       try {
-        const snapshot = await this.#objects.open(held, this.#clock.wall());
+        const snapshot = await this.#objects.open(await this.select(held), this.#clock.wall());
         snapshot.uses++;
         this.#used.add(snapshot);
         const release = () => {
@@ -226,7 +262,8 @@ export class Snapshots {
   }
 
   async #open(manifest: Manifest): Promise<Snapshot> {
-    const snapshot = await this.#objects.open(manifest, this.#clock.wall());
+    const snapshot = await this.#objects.open(await this.select(manifest), this.#clock.wall());
+    this.#scope.onNewer?.(manifest);
     const newest = this.#newest;
     if (newest !== undefined && newest.manifest.version > manifest.version) {
       // Another call got further in the meantime.
@@ -234,12 +271,14 @@ export class Snapshots {
       return snapshot;
     }
     this.#newest = snapshot;
-    if (newest !== undefined) {
-      if (newest.uses > 0) this.#used.add(newest);
-      this.#objects.release(newest);
-    }
+    if (newest !== undefined) this.#retire(newest);
     this.#keepModelsOf(manifest);
     return snapshot;
+  }
+
+  #retire(snapshot: Snapshot): void {
+    if (snapshot.uses > 0) this.#used.add(snapshot);
+    this.#objects.release(snapshot);
   }
 
   #keepModelsOf(manifest: Manifest): void {

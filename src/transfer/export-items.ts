@@ -3,10 +3,16 @@
 import { invalid } from "../check-input.js";
 import type { Filter } from "../filter.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, ItemField, ListItemsOptions, VectorIndex } from "../vector-index.js";
+import type {
+  CallOptions,
+  ItemField,
+  ListItemsOptions,
+  NamespaceOption,
+  VectorIndex,
+} from "../vector-index.js";
 import { encodeLine, type VectorForm } from "./item-line.js";
 
-export interface ExportOptions extends CallOptions {
+export interface ExportOptions extends CallOptions, NamespaceOption {
   readonly from: VectorIndex;
   /** Only items whose metadata match. */
   readonly filter?: Filter | undefined;
@@ -24,6 +30,7 @@ const options = optionNames<ExportOptions>("exportItems", {
   filter: true,
   after: true,
   vectors: true,
+  namespace: true,
   signal: true,
 });
 const forms: readonly VectorForm[] = ["base64", "numbers", "none"];
@@ -35,10 +42,16 @@ const forms: readonly VectorForm[] = ["base64", "numbers", "none"];
  */
 export async function* exportItems(request: ExportOptions): AsyncGenerator<string, void, undefined> {
   checkOptions(request, options);
-  const { from, filter, after, vectors = "base64", signal } = request;
+  const { from, filter, after, namespace, vectors = "base64", signal } = request;
   if (!forms.includes(vectors)) throw invalid(`vectors: expected ${forms.join(", ")}`);
   const include: ItemField[] = ["contents", "metadata", ...(vectors === "none" ? [] : ["vector" as const])];
-  const listing: ListItemsOptions = { filter, include, rawMetadata: true, ...(signal && { signal }) };
+  const listing: ListItemsOptions = {
+    filter,
+    include,
+    namespace,
+    rawMetadata: true,
+    ...(signal && { signal }),
+  };
   for (let page = await from.listItems({ ...listing, after }); ;) {
     for (const item of page.items) yield encodeLine(item, vectors);
     if (page.cursor === undefined) return;

@@ -3,8 +3,8 @@
 import { invalid } from "../check-input.js";
 import { shiftPosition } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { Item, VectorIndex } from "../vector-index.js";
-import { ingest, type IngestOptions, type IngestResult } from "./ingest.js";
+import type { VectorIndex } from "../vector-index.js";
+import { ingest, type IngestItem, type IngestOptions, type IngestResult } from "./ingest.js";
 import { decodeLine } from "./item-line.js";
 import { linesOf, type TextSource } from "./lines.js";
 
@@ -45,7 +45,7 @@ export async function importItems(request: ImportOptions): Promise<ImportProgres
   /** Lines of the items that are not reported yet. */
   const numbers: number[] = [];
   let done = fromLine - 1;
-  async function* items(): AsyncGenerator<Item> {
+  async function* items(): AsyncGenerator<IngestItem> {
     for await (const { text, number } of linesOf(lines)) {
       if (number < fromLine || text.trim() === "") continue;
       const item = decodeLine(text, `line ${number}`);

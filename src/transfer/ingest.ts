@@ -3,11 +3,15 @@
 import { invalid, typeName } from "../check-input.js";
 import { shiftPosition } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, Item, VectorIndex } from "../vector-index.js";
+import type { CallOptions, Item, NamespaceOption, VectorIndex } from "../vector-index.js";
+import { namespaceBatches } from "./namespace-batches.js";
+
+export type IngestItem = Item & NamespaceOption;
 
 export interface IngestOptions extends CallOptions {
   readonly to: VectorIndex;
-  readonly items: AsyncIterable<Item> | Iterable<Item>;
+  /** An item may have a namespace, as those that `VectorIndex.items` gives. Those of a batch are one upsert per namespace. */
+  readonly items: AsyncIterable<IngestItem> | Iterable<IngestItem>;
   /** Items of one upsert, 1 to 10,000. Default 1,000. A batch of large items ends earlier, after about 16 MiB. */
   readonly batchSize?: number;
   /** As of `upsert`: items that are stored already are neither embedded nor stored again. Default false. */
@@ -37,7 +41,7 @@ const batchItemsMax = 10_000;
 const batchBytes = 16 * 1024 * 1024;
 
 /**
- * Stores the items of a source batch by batch; each batch is one `upsert`, stored whole or not at all. While a batch is stored,
+ * Stores the items of a source batch by batch; each batch is one `upsert` per namespace, stored whole or not at all. While a batch is stored,
  * the next one is taken from the source, and no more: a source is never asked for more than two batches ahead of what is
  * stored. When it fails or is aborted, the batches that were reported stay, and the source is closed. Throws as `upsert` does, with the
  * position of the item in the source, and what the source throws.
@@ -50,16 +54,21 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
   }
   if (!isIterable(source)) throw invalid(`items: expected an iterable of items, got ${typeName(source)}`);
   let result: IngestResult = { items: 0, stored: 0, unchanged: 0 };
-  const store = async (batch: readonly Item[]) => {
-    const call = { skipUnchanged, ...(signal && { signal }) };
-    const { stored, unchanged } = await to.upsert(batch, call).catch((error: unknown) => {
-      throw shiftPosition(error, (i) => `items[${i + result.items}]`);
-    });
-    result = {
-      items: result.items + batch.length,
-      stored: result.stored + stored,
-      unchanged: result.unchanged + unchanged,
-    };
+  const store = async (batch: readonly IngestItem[]) => {
+    let { stored, unchanged } = result;
+    for (const { namespace, items, positions } of namespaceBatches(batch)) {
+      const call = {
+        skipUnchanged,
+        ...(namespace !== undefined && { namespace }),
+        ...(signal && { signal }),
+      };
+      const added = await to.upsert(items, call).catch((error: unknown) => {
+        throw shiftPosition(error, (i) => `items[${positions[i] + result.items}]`);
+      });
+      stored += added.stored;
+      unchanged += added.unchanged;
+    }
+    result = { items: result.items + batch.length, stored, unchanged };
     onProgress?.(result);
   };
   let storing: Promise<void> = Promise.resolve();
@@ -78,10 +87,10 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
 }
 
 async function* batches(
-  source: AsyncIterable<Item> | Iterable<Item>,
+  source: AsyncIterable<IngestItem> | Iterable<IngestItem>,
   size: number,
-): AsyncGenerator<readonly Item[]> {
-  let batch: Item[] = [];
+): AsyncGenerator<readonly IngestItem[]> {
+  let batch: IngestItem[] = [];
   let bytes = 0;
   for await (const item of source) {
     batch.push(item);

@@ -1,17 +1,19 @@
-/** An item as a line of JSON: `{"id","vector","contents","metadata","expiresAt"}`, its vector as base64 of float32 or as numbers. */
+/** An item as a line of JSON: `{"id","namespace","vector","contents","metadata","expiresAt"}`, its vector as base64 of float32 or as numbers. */
 
 import { invalid, typeName } from "../check-input.js";
 import { decodeTime, encodeVector } from "../wire/values.js";
-import type { Item, RawMetadata, StoredItem } from "../vector-index.js";
+import type { RawMetadata, StoredItem } from "../vector-index.js";
+import type { IngestItem } from "./ingest.js";
 
 /** How vectors are written: base64 of little-endian float32, numbers that read back as the same float32, or not at all. */
 export type VectorForm = "base64" | "numbers" | "none";
 
 /** The line, with its end. */
 export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): string {
-  const { id, vector, contents, metadataJson, expiresAt } = item;
+  const { id, namespace, vector, contents, metadataJson, expiresAt } = item;
   const fields = [
     `"id":${JSON.stringify(id)}`,
+    ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
     ...(vector === undefined || form === "none" ? [] : [`"vector":${vectorText(vector, form)}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
     ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
@@ -21,7 +23,7 @@ export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): st
 }
 
 /** Throws `invalid_request`. The item itself is checked when it is stored. */
-export function decodeLine(line: string, where: string): Item {
+export function decodeLine(line: string, where: string): IngestItem {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -32,7 +34,7 @@ export function decodeLine(line: string, where: string): Item {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
   }
-  const { vector, expiresAt, ...item } = value as Item & {
+  const { vector, expiresAt, ...item } = value as IngestItem & {
     readonly vector?: unknown;
     readonly expiresAt?: unknown;
   };

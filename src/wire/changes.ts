@@ -13,22 +13,30 @@ import type {
 } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { foreign } from "./results.js";
 
-export interface UpsertConditionsBody {
+export interface UpsertConditionsBody extends NamespaceBody {
   readonly delete_filter?: Maybe<Metadata>;
   readonly skip_unchanged?: Maybe<boolean>;
 }
 
-export function encodeUpsertOptions({ deleteFilter, skipUnchanged }: UpsertOptions): UpsertConditionsBody {
+export function encodeUpsertOptions(options: UpsertOptions): UpsertConditionsBody {
+  const { deleteFilter, skipUnchanged } = options;
   if (skipUnchanged !== undefined && typeof skipUnchanged !== "boolean") {
     throw invalid(`skipUnchanged: expected a boolean, got ${typeof skipUnchanged}`);
   }
-  return { delete_filter: encodeFilter(checkDeleteFilter(deleteFilter)), skip_unchanged: skipUnchanged };
+  return {
+    delete_filter: encodeFilter(checkDeleteFilter(deleteFilter)),
+    skip_unchanged: skipUnchanged,
+    ...encodeNamespace(options),
+  };
 }
 
-export function decodeUpsertOptions({ delete_filter, skip_unchanged }: UpsertConditionsBody): UpsertOptions {
+export function decodeUpsertOptions(body: UpsertConditionsBody): UpsertOptions {
+  const { delete_filter, skip_unchanged } = body;
   return {
+    ...decodeNamespace(body),
     deleteFilter: checkDeleteFilter((delete_filter ?? undefined) as UpsertOptions["deleteFilter"]),
     skipUnchanged: skip_unchanged ?? false,
   };
@@ -39,7 +47,7 @@ export function decodeUpsertResult(json: unknown): UpsertResult {
   return { stored: count(stored), unchanged: count(unchanged), deleted: count(deleted) };
 }
 
-export interface UpdateBody extends FilterBody {
+export interface UpdateBody extends FilterBody, NamespaceBody {
   readonly ids?: Maybe<readonly string[]>;
   readonly update_all?: Maybe<boolean>;
   readonly metadata?: Maybe<Metadata>;

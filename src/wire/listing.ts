@@ -3,24 +3,25 @@
 import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { decodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeStoredItems, foreign } from "./results.js";
 import { integer } from "./values.js";
 
-export function encodeCount({ filter }: CountOptions): FilterBody {
-  return { filters: encodeFilter(filter) };
+export function encodeCount({ filter, namespace }: CountOptions): FilterBody & NamespaceBody {
+  return { filters: encodeFilter(filter), namespace };
 }
 
-export function decodeCountOptions(body: FilterBody): CountOptions {
-  return { filter: decodeFilter(body, "count") };
+export function decodeCountOptions(body: FilterBody & NamespaceBody): CountOptions {
+  return { filter: decodeFilter(body, "count"), ...decodeNamespace(body) };
 }
 
-export interface ListIdsBody extends FilterBody {
+export interface ListIdsBody extends FilterBody, NamespaceBody {
   readonly limit?: Maybe<number>;
   readonly after?: Maybe<string>;
 }
 
-export function encodeListIds({ limit, after, filter }: ListIdsOptions): ListIdsBody {
-  return { limit: integer(limit, "limit"), after, filters: encodeFilter(filter) };
+export function encodeListIds({ limit, after, filter, namespace }: ListIdsOptions): ListIdsBody {
+  return { limit: integer(limit, "limit"), after, filters: encodeFilter(filter), namespace };
 }
 
 export function decodeListIds(body: ListIdsBody): ListIdsOptions {
@@ -29,6 +30,7 @@ export function decodeListIds(body: ListIdsBody): ListIdsOptions {
     ...present("limit", limit),
     ...present("after", after),
     ...present("filter", decodeFilter(body, "listIds")),
+    ...present("namespace", body.namespace),
   };
 }
 
@@ -38,8 +40,8 @@ export interface ListItemsBody extends ListIdsBody {
 }
 
 export function encodeListItems(options: ListItemsOptions): ListItemsBody {
-  const { filter, include, limit, after, cursor } = options;
-  return { filters: encodeFilter(filter), include, limit: integer(limit, "limit"), after, cursor };
+  const { filter, include, limit, after, cursor, namespace } = options;
+  return { filters: encodeFilter(filter), include, limit: integer(limit, "limit"), after, cursor, namespace };
 }
 
 export function decodeListItems(body: ListItemsBody): ListItemsOptions {
@@ -50,6 +52,7 @@ export function decodeListItems(body: ListItemsBody): ListItemsOptions {
     ...present("cursor", cursor),
     ...present("include", include),
     ...present("filter", decodeFilter(body, "listItems")),
+    ...present("namespace", body.namespace),
   };
 }
 

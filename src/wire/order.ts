@@ -5,12 +5,13 @@ import { filterOf } from "../selection.js";
 import type { ItemField, OpenIndexOptions, OrderedQuery } from "../vector-index.js";
 import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
+import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { within } from "./values.js";
 
 /** A field, by a dotted path, or fields and their directions; 1 and -1 are what other clients send. */
 export type OrderBody = string | Readonly<Record<string, "asc" | "desc" | 1 | -1>>;
 
-export interface OrderedQueryBody extends AddressBody, FilterBody {
+export interface OrderedQueryBody extends AddressBody, FilterBody, NamespaceBody {
   readonly order_by?: Maybe<OrderBody>;
   readonly cursor?: Maybe<string>;
   readonly top_k?: Maybe<number>;
@@ -34,6 +35,7 @@ export function encodeOrderedQuery(address: OpenIndexOptions, query: OrderedQuer
     top_k: within(topK, [1, pageItemsMax], "topK"),
     cursor,
     include,
+    ...encodeNamespace(query),
   };
 }
 
@@ -54,13 +56,14 @@ export function decodeOrderedQuery(body: OrderedQueryBody & Subjects): OrderedQu
     orderBy,
     topK: body.top_k ?? 100,
     filter: decodeFilter(body, "query"),
+    ...decodeNamespace(body),
     // Other fields, the library refuses.
     include: (body.include ?? ["metadata"]) as readonly ItemField[],
     ...((body.cursor ?? undefined) !== undefined && { cursor: body.cursor as string }),
   };
 }
 
-export interface MetadataQueryBody extends FilterBody {
+export interface MetadataQueryBody extends FilterBody, NamespaceBody {
   readonly top_k?: Maybe<number>;
   readonly order_by?: Maybe<OrderBody>;
   readonly ascending?: Maybe<boolean>;
@@ -69,6 +72,7 @@ export interface MetadataQueryBody extends FilterBody {
 export function decodeMetadataQuery(body: MetadataQueryBody) {
   const { top_k, order_by, ascending } = body;
   return {
+    ...decodeNamespace(body),
     filter: decodeFilter(body, "query"),
     limit: top_k ?? undefined,
     orderBy: decodeOrder(order_by, ascending === false ? "desc" : "asc"),

@@ -19,6 +19,7 @@ import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
 import { type ContentsBody, decodeContents, encodeContents } from "./contents.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
+import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeVector, encodeVector, integer, within } from "./values.js";
 
 /** The longest body of what has vectors, filters or ids. */
@@ -27,7 +28,8 @@ export const queriesMax = 1000;
 /** Neighbours that a query may ask for. */
 export const topKMax = 10_000;
 
-export interface QueryBody extends AddressBody, FilterBody, Pick<OrderedQueryBody, "order_by" | "cursor"> {
+export interface QueryBody
+  extends AddressBody, FilterBody, NamespaceBody, Pick<OrderedQueryBody, "order_by" | "cursor"> {
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
   readonly query_contents?: Maybe<ContentsBody>;
   readonly top_k?: Maybe<number>;
@@ -78,6 +80,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     rerank,
     query_text: queryText,
     fusion,
+    ...encodeNamespace(query),
   };
 }
 
@@ -109,6 +112,7 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
       greedy: body.greedy ?? undefined,
     }),
     filter: decodeFilter(body, "query"),
+    ...decodeNamespace(body),
     // What only a query by words includes, the library refuses of others.
     include: (body.include ?? ["distance", "metadata"]) as readonly MatchField[],
   };

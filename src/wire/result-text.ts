@@ -41,9 +41,9 @@ export function* idRowTexts(ids: readonly string[]): Generator<string> {
   yield `,"count":${ids.length}}`;
 }
 
-/** `{"indexes":[…]}`. */
-export function* nameTexts(names: readonly string[]): Generator<string> {
-  yield '{"indexes":';
+/** `{"indexes":[…]}`, or under another name. */
+export function* nameTexts(names: readonly string[], of = "indexes"): Generator<string> {
+  yield `{"${of}":`;
   yield* listTexts(names, (name) => [JSON.stringify(name)]);
   yield "}";
 }
@@ -74,6 +74,7 @@ type WordFields = Partial<Pick<ScoredMatch<readonly ["scores", "highlights"]>, "
 
 function matchText({
   id,
+  namespace,
   distance,
   score,
   scores,
@@ -83,6 +84,7 @@ function matchText({
 }: Match & RawMetadata & Partial<RankedMatch> & WordFields): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
+    ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
     ...(distance === undefined ? [] : [`"distance":${JSON.stringify(distance)}`]),
     ...(score === undefined ? [] : [`"score":${JSON.stringify(score)}`]),
     ...(scores === undefined ? [] : [`"scores":${JSON.stringify(scores)}`]),
@@ -95,6 +97,7 @@ function matchText({
 
 function itemText({
   id,
+  namespace,
   vector,
   decoded,
   contents,
@@ -103,6 +106,7 @@ function itemText({
 }: StoredItem & RawMetadata): Iterable<string> {
   const fields = [
     `"id":${JSON.stringify(id)}`,
+    ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
     ...(vector === undefined ? [] : [`"vector":${JSON.stringify(encodeVector(vector, "vector"))}`]),
     ...(decoded === undefined ? [] : [`"decoded":${JSON.stringify(encodeVector(decoded, "decoded"))}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),

@@ -4,7 +4,9 @@ import { SealdexError } from "../errors.js";
 import { decodeTime, decodeVector } from "./values.js";
 import type { Match, Metadata, StoredItem } from "../vector-index.js";
 
-export type MatchBody = Pick<Match, "id" | "distance" | "metadata"> & { readonly expires_at?: unknown };
+export type MatchBody = Pick<Match, "id" | "namespace" | "distance" | "metadata"> & {
+  readonly expires_at?: unknown;
+};
 
 /** One list for each query. `batch`: whether several were asked. */
 export function decodeResults(json: unknown, batch: boolean): Match[][] {
@@ -22,6 +24,7 @@ function expiryOf(text: unknown): { readonly expiresAt?: Date } {
 
 export interface StoredItemBody {
   readonly id: string;
+  readonly namespace?: string;
   readonly vector?: number[];
   readonly decoded?: number[];
   readonly contents?: string;
@@ -31,8 +34,9 @@ export interface StoredItemBody {
 
 export function decodeStoredItems(json: unknown): StoredItem[] {
   return entries<StoredItemBody>(field(json, "results")).map(
-    ({ id, vector, decoded, contents, metadata, expires_at }) => ({
+    ({ id, namespace, vector, decoded, contents, metadata, expires_at }) => ({
       id,
+      ...(namespace !== undefined && { namespace }),
       ...(vector && { vector: decodeVector(vector, "vector") }),
       ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
       ...(contents !== undefined && { contents }),

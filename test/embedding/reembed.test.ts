@@ -48,3 +48,31 @@ test("an item without contents keeps its vector, if the dimension allows it", as
     /expected 1024 numbers/,
   );
 });
+
+test("items stay in their namespaces, and keep the moment when they expire", async () => {
+  const from = await newIndex("in-namespaces", "sealdex/lexical-64");
+  const to = await newIndex("in-namespaces-2", "sealdex/lexical-64");
+  const expiresAt = new Date(4_000_000_000_000);
+  const vector = Array.from({ length: 64 }, (_, i) => i);
+  for (const namespace of ["ann", "bob", undefined]) {
+    const contents = `of ${namespace}`;
+    await from.upsert(
+      [
+        { id: "same", contents, expiresAt },
+        { id: "bare", vector },
+      ],
+      { namespace },
+    );
+  }
+  await to.upsert([{ id: "same", contents: "there before" }], { namespace: "bob" });
+  expect(await reembed({ from, to })).toBe(5);
+  expect(await to.namespaces.list()).toEqual(["ann", "bob"]);
+  const include = ["contents", "metadata"] as const;
+  expect(await to.get(["same", "bare"], { include, namespace: "ann" })).toEqual([
+    { id: "same", namespace: "ann", contents: "of ann", metadata: {}, expiresAt },
+    { id: "bare", namespace: "ann", metadata: {} },
+  ]);
+  const [kept] = await to.get(["same"], { include: ["contents"], namespace: "bob" });
+  expect(kept.contents).toBe("there before");
+  expect(await to.count()).toBe(6);
+});

@@ -24,6 +24,8 @@ interface Golden {
       readonly expiresAt?: string;
     }[];
     readonly filtered: readonly { readonly id: string }[];
+    /** Ids in the namespace "ann". */
+    readonly ann?: readonly string[];
     readonly words?: readonly { readonly id: string; readonly score: number }[];
   };
   readonly blobs: Readonly<Record<string, string>>;
@@ -40,9 +42,17 @@ function decode(stored: Golden["blobs"]): Map<string, Uint8Array> {
 
 test("there is an index of each type of each version of the format", () => {
   expect(files.toSorted()).toEqual(
-    ["expiring", "ivf", "ivfflat-float16", "ivfflat-int8", "ivfflat", "ivfpq-4", "ivfpq-8", "words"].map(
-      (type) => join("1", `${type}.json`),
-    ),
+    [
+      "expiring",
+      "ivf",
+      "ivfflat-float16",
+      "ivfflat-int8",
+      "ivfflat",
+      "ivfpq-4",
+      "ivfpq-8",
+      "namespaces",
+      "words",
+    ].map((type) => join("1", `${type}.json`)),
   );
 });
 
@@ -91,6 +101,8 @@ describe.each(files)("%s", (file) => {
       expect(probes).toEqual(probes.toSorted((a, b) => a - b));
       for (const count of probes) expect(count >= 1 && count <= nLists).toBe(true);
     }
+    expect(await index.listIds({ namespace: "ann" })).toEqual(expected.ann ?? []);
+    expect(await index.listIds({ namespace: "bob" })).toEqual([]);
     if (expected.words !== undefined) {
       const byWords = await index.query({ queryText: golden.queryText ?? "", topK: 5 });
       expect(byWords.map(({ id }) => id)).toEqual(expected.words.map(({ id }) => id));
@@ -101,7 +113,10 @@ describe.each(files)("%s", (file) => {
 
   test("is read by the reader of FORMAT.md", () => {
     const blobs = decode(golden.blobs);
-    expect([...readIndex(blobs, blobs, indexName, indexKey).items.keys()].sort()).toEqual(expected.ids);
+    const keys = [...readIndex(blobs, blobs, indexName, indexKey).items.keys()];
+    const ids = new Set(keys.map((key) => key.replace("ann/", "")));
+    expect([...ids].sort()).toEqual(expected.ids);
+    expect(keys.filter((key) => key.startsWith("ann/")).length).toBe(expected.ann?.length ?? 0);
   });
 
   test("is written, compacted and renewed", async () => {

@@ -37,7 +37,9 @@ const textIndexes = {
 
 const queryText = "texts 30 or 33";
 
-for (const name of [...Object.keys(types), ...Object.keys(textIndexes), "expiring"]) {
+const namespaced = "namespaces";
+
+for (const name of [...Object.keys(types), ...Object.keys(textIndexes), namespaced, "expiring"]) {
   const indexConfig = types[name] ?? types.ivfflat;
   const textIndex = textIndexes[name] ?? false;
   const file = join(folder, `${name}.json`);
@@ -66,6 +68,11 @@ for (const name of [...Object.keys(types), ...Object.keys(textIndexes), "expirin
   await index.rotateKey(indexKey.toUpperCase());
   await index.upsert(own.slice(50));
   await index.delete({ ids: ["item 1"] });
+  if (name === namespaced) {
+    for (const namespace of ["ann", "bob"]) await index.upsert(items.slice(0, 5), { namespace });
+    await index.delete({ ids: ["item 2"] }, { namespace: "ann" });
+    await index.erase("bob");
+  }
   const queryVector = Array.from({ length: 8 }, (_, j) => j + 1);
   const expected = {
     ids: await index.listIds(),
@@ -82,6 +89,7 @@ for (const name of [...Object.keys(types), ...Object.keys(textIndexes), "expirin
       filter: { "deep.odd": true },
       include: [],
     }),
+    ...(name === namespaced && { ann: await index.listIds({ namespace: "ann" }) }),
     ...(textIndex && { words: await index.query({ queryText, topK: 5 }) }),
   };
   await client.close();

@@ -35,7 +35,7 @@ export interface ReadModel {
 export interface ReadIndex {
   readonly definition: { readonly config: Record<string, unknown>; readonly embeddingModel?: string };
   readonly manifest: ReadManifest;
-  /** The live items, by id. */
+  /** The live items, by id, in a namespace by its name, a slash and the id. */
   readonly items: ReadonlyMap<string, ReadItem>;
   readonly model: ReadModel | undefined;
   /** For each path of the metadata columns, how many rows reach each value; of all segments. */
@@ -55,6 +55,7 @@ interface SegmentRef extends ObjectRef {
   readonly blocks: number;
   readonly footerLength: number;
   readonly model?: string;
+  readonly namespace?: string;
 }
 
 export interface ReadManifest {
@@ -65,16 +66,19 @@ export interface ReadManifest {
   readonly dimension?: number;
   readonly model?: ObjectRef;
   readonly segments: readonly SegmentRef[];
+  readonly erasures?: number;
 }
 
 const versionMax = 9007199254740991;
-const kinds = { keyset: 1, manifest: 2, model: 3, segment: 4 } as const;
+const kinds = { keyset: 1, manifest: 2, model: 3, segment: 4, namespace: 7 } as const;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** What a holder's keyset gives. */
 interface Keys {
   readonly indexId: Uint8Array;
   readonly idKey: Uint8Array;
+  readonly namespaceKey: Uint8Array;
+  readonly namespaceNameKey: Uint8Array;
   /** By generation. */
   readonly data: ReadonlyMap<number, Uint8Array>;
   readonly verify: ReadonlyMap<number, Uint8Array>;
@@ -86,20 +90,106 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
   const recordKey = first(config, prefix);
   const { keys, definition } = readRecord(needed(config, recordKey), recordKey, fromHex(indexKey));
   const manifest = readManifests(config, `index/${hex(keys.indexId)}/manifest/`, keys);
+  const namespaces = readNamespaces(config, keys);
   const values = new Map<string, Map<string, number>>();
   const items = new Map<string, ReadItem>();
   const known = new Set<string>();
   // Newest first: what a newer segment says about an item counts.
   for (const ref of manifest.segments.toReversed()) {
-    const segment = readSegment(needed(index, ref.name), ref, keys, definition, values);
+    const namespace = ref.namespace === undefined ? undefined : namespaces.get(ref.namespace);
+    if (ref.namespace !== undefined && namespace === undefined)
+      throw new Error("segment: the secret of its namespace is gone");
+    const own = namespace === undefined ? keys : { ...keys, ...namespace };
+    const segment = readSegment(needed(index, ref.name), ref, own, definition, values);
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {
       known.add(fingerprint);
-      if (row !== undefined) items.set(segment.rows[row].id, segment.rows[row]);
+      if (row === undefined) continue;
+      const { id } = segment.rows[row];
+      const key = namespace === undefined ? id : `${namespace.name}/${id}`;
+      items.set(key, segment.rows[row]);
     }
   }
   const model = manifest.model && readModel(needed(index, manifest.model.name), manifest.model, keys);
   return { definition, manifest, items, model, values };
+}
+
+/** What the key opens of everything that was ever stored: an attacker with all of it tries all keys that they can make. */
+export interface Opened {
+  /** As JSON. */
+  readonly manifests: readonly string[];
+  /** Every segment that one of the manifests names; `content` is undefined if no key opens it. */
+  readonly segments: readonly { readonly ref: SegmentRef; readonly content: string | undefined }[];
+  readonly models: readonly ReadModel[];
+}
+
+export function openEverything(stored: Stored, indexName: string, indexKey: string): Opened {
+  const recordNames = [...stored.keys()].filter((name) => name.startsWith("names/")).sort();
+  const records = recordNames.flatMap((name) => {
+    try {
+      return [readRecord(needed(stored, name), name, fromHex(indexKey))];
+    } catch {
+      // Of another key.
+      return [];
+    }
+  });
+  const manifests: string[] = [];
+  const segments = new Map<string, { readonly ref: SegmentRef; content: string | undefined }>();
+  const models = new Map<string, ReadModel>();
+  for (const { keys, definition } of records) {
+    const namespaces = [...readNamespaces(stored, keys).values()];
+    const holders = [keys, ...namespaces.map((namespace) => ({ ...keys, ...namespace }))];
+    for (const manifest of manifestsOf(stored, keys)) {
+      manifests.push(JSON.stringify(manifest));
+      const { model } = manifest;
+      if (model !== undefined) {
+        const bytes = stored.get(model.name);
+        if (bytes !== undefined) models.set(model.name, readModel(bytes, model, keys));
+      }
+      for (const ref of manifest.segments) {
+        const known = segments.get(ref.name) ?? { ref, content: undefined };
+        segments.set(ref.name, known);
+        const bytes = stored.get(ref.name);
+        if (bytes === undefined) continue;
+        for (const holder of holders) known.content ??= contentOf(bytes, ref, holder, definition);
+      }
+    }
+  }
+  if (records.length === 0) throw new Error(`no record of "${indexName}" has this key`);
+  return { manifests, segments: [...segments.values()], models: [...models.values()] };
+}
+
+/** Every manifest that a key opens. */
+function manifestsOf(stored: Stored, { indexId, data }: Keys): ReadManifest[] {
+  const prefix = `index/${hex(indexId)}/manifest/`;
+  return [...stored].flatMap(([name, bytes]) => {
+    if (!name.startsWith(prefix)) return [];
+    try {
+      const plaintext = openObject(data, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
+      return [JSON.parse(utf8.decode(plaintext.subarray(64))) as ReadManifest];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function contentOf(
+  bytes: Uint8Array,
+  ref: SegmentRef,
+  keys: Keys & { readonly namespaceId?: Uint8Array },
+  definition: ReadIndex["definition"],
+): string | undefined {
+  const values = new Map<string, Map<string, number>>();
+  try {
+    const { rows, entries } = readSegment(bytes, ref, keys, definition, values);
+    const terms = rows.map((row) => [...row.terms.keys()]);
+    const columns = Array.from(values, ([path, counts]) => [path, [...counts.keys()]]);
+    return JSON.stringify([rows, terms, entries, columns]);
+  } catch (error) {
+    const refusals = ["key commitment: not what", "there is no key of its generation"];
+    if (refusals.some((text) => String(error).includes(text))) return undefined;
+    throw error;
+  }
 }
 
 /** §3. */
@@ -131,14 +221,42 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
     readonly definition: ReadIndex["definition"];
   };
   const secret = () => plaintext.slice(at, (at += 32));
-  const idKey = derive(secret(), new Uint8Array(0), "sealdex/1/id", indexId, 32);
+  const lasting = secret();
+  const lastingKey = (label: string) => derive(lasting, new Uint8Array(0), label, indexId, 32);
+  const idKey = lastingKey("sealdex/1/id");
+  const namespaceKey = lastingKey("sealdex/1/namespace");
+  const namespaceNameKey = lastingKey("sealdex/1/namespace-name");
   const data = new Map<number, Uint8Array>();
   const verify = new Map<number, Uint8Array>();
   for (const generation of text.generations) {
     data.set(generation, derive(secret(), new Uint8Array(0), "sealdex/1/data", indexId, 32));
     verify.set(generation, secret());
   }
-  return { keys: { indexId, idKey, data, verify }, definition: text.definition };
+  const keys = { indexId, idKey, namespaceKey, namespaceNameKey, data, verify };
+  return { keys, definition: text.definition };
+}
+
+/** §4: the namespaces with a secret, by their ids, and the data keys of their segments by generation. */
+function readNamespaces(config: Stored, { indexId, namespaceKey, namespaceNameKey, data }: Keys) {
+  const prefix = `index/${hex(indexId)}/namespace/`;
+  const objects = [...config].filter(([key]) => key.startsWith(prefix));
+  return new Map(
+    objects.map(([key, bytes]) => {
+      const parents = new Map([[0, namespaceKey]]);
+      const plaintext = openObject(parents, "namespace", indexId, key, bytes)(0, bytes.subarray(76));
+      const secret = plaintext.slice(16, 48);
+      const nameBytes = plaintext.slice(48);
+      const handle = hmac(sha256, namespaceNameKey, nameBytes).subarray(0, 16);
+      if (key.slice(prefix.length, -17) !== hex(handle))
+        throw new Error("namespace: its key is not its name's");
+      const dataKeys = Array.from(data, ([generation, dataKey]): [number, Uint8Array] => [
+        generation,
+        derive(dataKey, secret, "sealdex/1/namespace-data", indexId, 32),
+      ]);
+      const namespaceId = plaintext.slice(0, 16);
+      return [hex(namespaceId), { name: utf8.decode(nameBytes), namespaceId, data: new Map(dataKeys) }];
+    }),
+  );
 }
 
 /** §5: the newest manifest, after the chain of those that are still there was checked. */
@@ -169,7 +287,7 @@ function readManifests(config: Stored, prefix: string, { indexId, data, verify }
 function readSegment(
   bytes: Uint8Array,
   ref: SegmentRef,
-  { indexId, idKey, data }: Keys,
+  { indexId, idKey, data, namespaceId = new Uint8Array(16) }: Keys & { readonly namespaceId?: Uint8Array },
   definition: ReadIndex["definition"],
   values: Map<string, Map<string, number>>,
 ) {
@@ -271,9 +389,11 @@ function readSegment(
     const expires = record[1] >= 128;
     const idLength = record[0] + 256 * (record[1] % 128);
     const idBytes = record.subarray(2, 2 + idLength);
+    const made = hmac(sha256, idKey, idBytes)
+      .subarray(0, 16)
+      .map((byte, i) => byte ^ namespaceId[i]);
     const metadataAt = 2 + idLength + (expires ? 8 : 0);
     const time = new DataView(record.buffer, record.byteOffset + 2 + idLength);
-    const made = hmac(sha256, idKey, idBytes).subarray(0, 16);
     if (hex(made) !== fingerprint) throw new Error("segment: a fingerprint is not that of the id");
     const text = contentParts[row];
     return {

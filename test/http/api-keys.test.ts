@@ -70,6 +70,9 @@ const endpoints: readonly (readonly [string, object | undefined, readonly string
   ["POST /v1/vectors/num_vectors", {}, ["read", "admin"]],
   ["POST /v1/indexes/train", {}, ["write", "admin"]],
   ["POST /v1/indexes/compact", {}, ["write", "admin"]],
+  ["POST /v1/indexes/namespaces", {}, ["read", "admin"]],
+  ["POST /v1/indexes/read_receipt", {}, ["read", "write", "admin"]],
+  ["POST /v1/indexes/erase", { namespace: "n" }, ["write", "admin"]],
   ["POST /v1/vectors/delete", { ids: ["a"] }, ["write", "admin"]],
   ["GET /v1/keys", undefined, ["admin"]],
   ["POST /v1/keys", { name: "x", scopes: ["read"] }, ["admin"]],
@@ -81,13 +84,16 @@ test.each(["read", "write", "admin"])("the scope %s opens its endpoints and no o
   const { id: _id, ...headers } = await issue({ scopes: [scope] });
   const address = await service.newIndex({ index_config: { type: "ivfflat", dimension: 2 } });
   const newKey = generateKey();
+  const erased = await service.post("/v1/indexes/erase", { ...address, namespace: "nobody" });
+  const { receipt } = erased.body as { receipt: string };
   for (const [route, body, accepted] of endpoints) {
     const [method, path] = route.split(" ");
     const isRotation = path.endsWith("rotate_key");
     // Items have to be there to be trained, queried and deleted.
     await service.post("/v1/vectors/upsert", { ...address, items: [item] });
     const indexed = path === "/v1/keys" ? {} : address;
-    const sent = body && { ...indexed, ...body, ...(isRotation && { new_index_key: newKey }) };
+    const more = isRotation ? { new_index_key: newKey } : path.endsWith("receipt") && { receipt };
+    const sent = body && { ...indexed, ...body, ...more };
     const answer = await send(method, path, headers, sent);
     if (accepted.includes(scope)) {
       expect(answer.status, `${route}: ${JSON.stringify(answer.body)}`).toBe(200);

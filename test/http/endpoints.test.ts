@@ -204,9 +204,18 @@ describe("vectors", () => {
 
 describe("all endpoints", () => {
   const paths = [
-    ...["create", "describe", "delete", "train", "compact", "rotate_key", "anchor"].map(
-      (verb) => `/v1/indexes/${verb}`,
-    ),
+    ...[
+      "create",
+      "describe",
+      "delete",
+      "train",
+      "compact",
+      "rotate_key",
+      "anchor",
+      "namespaces",
+      "erase",
+      "read_receipt",
+    ].map((verb) => `/v1/indexes/${verb}`),
     ...[
       "query",
       "query_binary",

@@ -1,6 +1,7 @@
 /**
- * Random schedules of writes, wraps, revocations, rotations, renewals and crashes against a model: nobody who was revoked reads or
- * changes what was written after, and nothing that was acknowledged is lost. `SEALDEX_SCHEDULES`: how many.
+ * Random schedules of writes, wraps, revocations, rotations, renewals, erasures and crashes against a model: nobody who was revoked
+ * reads or changes what was written after, nothing that was erased comes back, and nothing that was acknowledged is lost.
+ * `SEALDEX_SCHEDULES`: how many.
  */
 
 import fc from "fast-check";
@@ -13,12 +14,25 @@ import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js
 const runs = Number(process.env.SEALDEX_SCHEDULES ?? 25);
 const indexName = "scheduled";
 const names = ["a", "b", "c"] as const;
+const namespaces = [undefined, "ann", "bob"] as const;
 
 const holder = fc.nat({ max: names.length - 1 });
 const step = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.record({ kind: fc.constant("write" as const), by: fc.integer({ min: -1, max: 2 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("write" as const),
+      by: fc.integer({ min: -1, max: 2 }),
+      namespace: fc.constantFrom(...namespaces),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("erase" as const),
+      by: fc.integer({ min: -1, max: 2 }),
+      namespace: fc.constantFrom("ann", "bob"),
+    }),
   },
   {
     weight: 3,
@@ -27,6 +41,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("revoke" as const), who: holder }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("rotate" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("reencrypt" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("compact" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const) }) },
 );
 const crash = fc.record({ call: fc.nat({ max: 12 }), mishap: fc.constantFrom(...mishaps) });
@@ -56,9 +71,10 @@ class Run {
   readonly #holders = new Map<string, Holder>();
   /** Keys that opened the index once and must not any more, with what their holders have open. */
   readonly #revoked: Holder[] = [];
-  readonly #acknowledged = new Set<string>();
+  /** Ids of acknowledged writes, and their namespaces. */
+  readonly #acknowledged = new Map<string, string | undefined>();
   /** Writes that failed may have been made. */
-  readonly #possible = new Set<string>();
+  readonly #possible = new Map<string, string | undefined>();
   #keys: string[] = [generateKey()];
   #owner: VectorIndex | undefined;
   #written = 0;
@@ -69,7 +85,13 @@ class Run {
 
   async step(taken: typeof step extends fc.Arbitrary<infer T> ? T : never): Promise<string> {
     const owner = this.#owner as VectorIndex;
-    if (taken.kind === "write") return this.#write(taken.by < 0 ? undefined : names[taken.by], owner);
+    if (taken.kind === "write") {
+      return this.#write(taken.by < 0 ? undefined : names[taken.by], taken.namespace, owner);
+    }
+    if (taken.kind === "erase") {
+      return this.#erase(taken.by < 0 ? undefined : names[taken.by], taken.namespace, owner);
+    }
+    if (taken.kind === "compact") return codeOf(owner.compact());
     if (taken.kind === "add") return this.#add(names[taken.who], taken.writes, owner);
     if (taken.kind === "revoke") return this.#revoke(names[taken.who], owner);
     if (taken.kind === "reencrypt") return codeOf(owner.reencrypt());
@@ -101,7 +123,12 @@ class Run {
   async check(): Promise<void> {
     const owner = this.#owner as VectorIndex;
     const ids = new Set(await owner.listIds());
-    for (const id of this.#acknowledged) expect(ids.has(id), `${id} was acknowledged`).toBe(true);
+    for (const id of this.#acknowledged.keys()) expect(ids.has(id), `${id} was acknowledged`).toBe(true);
+    for (const namespace of namespaces.slice(1)) {
+      for (const id of await owner.listIds({ namespace })) {
+        expect(this.#acknowledged.get(id) ?? this.#possible.get(id)).toBe(namespace);
+      }
+    }
     for (const id of ids) expect(this.#acknowledged.has(id) || this.#possible.has(id)).toBe(true);
     for (const { key, index } of this.#revoked) {
       const opened = await codeOf(
@@ -110,9 +137,12 @@ class Run {
       expect(opened).toBe("wrong_index_key");
       if (index === undefined) continue;
       expect(await codeOf(index.listIds())).toBe("wrong_index_key");
-      expect(await codeOf(index.upsert([{ id: "forbidden", vector: [0, 0] }]))).toMatch(
-        /wrong_index_key|^forbidden/,
-      );
+      const changes = [
+        () => index.upsert([{ id: "forbidden", vector: [0, 0] }]),
+        () => index.upsert([{ id: "forbidden", vector: [0, 0] }], { namespace: "ann" }),
+        () => index.erase("ann"),
+      ];
+      for (const change of changes) expect(await codeOf(change())).toMatch(/wrong_index_key|^forbidden/);
     }
     for (const { key } of this.#holders.values()) {
       const index = await this.#client.loadIndex({ indexName, indexKey: key });
@@ -124,18 +154,44 @@ class Run {
     await this.#client.close();
   }
 
-  async #write(name: string | undefined, owner: VectorIndex): Promise<string> {
-    const one = name === undefined ? undefined : this.#holders.get(name);
-    if (name !== undefined && one === undefined) return "done";
+  async #write(name: string | undefined, namespace: string | undefined, owner: VectorIndex): Promise<string> {
     const id = `w${this.#written++}`;
-    if (one?.writes !== false) this.#possible.add(id);
+    const outcome = await this.#change(name, owner, (index, mayWrite) => {
+      if (mayWrite) this.#possible.set(id, namespace);
+      return index.upsert([{ id, vector: [1, this.#written] }], { namespace });
+    });
+    if (outcome === "done") this.#acknowledged.set(id, namespace);
+    return outcome;
+  }
+
+  async #erase(name: string | undefined, namespace: string, owner: VectorIndex): Promise<string> {
+    const outcome = await this.#change(name, owner, (index) => index.erase(namespace));
+    for (const writes of [this.#acknowledged, this.#possible]) {
+      for (const [id, own] of writes) {
+        if (own !== namespace) continue;
+        // What an erasure left that failed is erased by the one that follows.
+        if (outcome === "done" || outcome === "storage_unavailable") this.#acknowledged.delete(id);
+        if (outcome === "done") this.#possible.delete(id);
+        else if (outcome === "storage_unavailable") this.#possible.set(id, own);
+      }
+    }
+    return outcome;
+  }
+
+  /** A change by a holder, if there is one of this name; by the owner if there is no name. */
+  async #change(
+    name: string | undefined,
+    owner: VectorIndex,
+    change: (index: VectorIndex, mayWrite: boolean) => Promise<unknown>,
+  ): Promise<string> {
+    const one = name === undefined ? undefined : this.#holders.get(name);
+    if (name !== undefined && one === undefined) return "nobody";
     const outcome = await codeOf(
       (async () => {
         if (one !== undefined) one.index ??= await this.#client.loadIndex({ indexName, indexKey: one.key });
-        await (one?.index ?? owner).upsert([{ id, vector: [1, this.#written] }]);
+        await change(one?.index ?? owner, one?.writes !== false);
       })(),
     );
-    if (outcome === "done") this.#acknowledged.add(id);
     if (one !== undefined && outcome !== "storage_unavailable")
       expect(outcome).toBe(one.writes ? "done" : "forbidden");
     return outcome;
@@ -174,6 +230,8 @@ class Run {
     const owner = this.#owner as VectorIndex;
     if (taken.kind === "revoke") await this.#revoke(names[taken.who], owner);
     if (taken.kind === "reencrypt") await owner.reencrypt();
+    if (taken.kind === "compact") await owner.compact();
+    if (taken.kind === "erase") expect(await this.#erase(undefined, taken.namespace, owner)).toBe("done");
     // A wrap that may have been added has a key that nobody knows: it is taken back.
     if (taken.kind === "add" && !this.#holders.has(names[taken.who])) {
       expect(await codeOf(owner.wraps.revoke(names[taken.who]))).toMatch(/done|not_found/);
@@ -182,7 +240,7 @@ class Run {
 }
 
 test(
-  "nobody revoked reads or changes what came after, and nothing acknowledged is lost",
+  "nobody revoked reads or changes what came after, nothing erased comes back, and nothing acknowledged is lost",
   async () => {
     let steps = 0;
     await fc.assert(

@@ -31,6 +31,7 @@ import { startBoth } from "../http/both-clients.js";
 const { service, clients } = await startBoth();
 
 const { signal } = new AbortController();
+const namespace = "tenant";
 const model = "sealdex/lexical-16";
 /** A grey image of one pixel. */
 const gif = new Uint8Array(Buffer.from("R0lGODlhAQABAIAAAICAgAAAACwAAAAAAQABAAACAkQBADs=", "base64"));
@@ -102,12 +103,12 @@ const cases: Record<string, Case> = {
   },
   upsert: {
     takes: methodOptions.upsert,
-    valid: [{ deleteFilter: { a: 1 }, skipUnchanged: true, signal }],
+    valid: [{ deleteFilter: { a: 1 }, skipUnchanged: true, namespace, signal }],
     call: (options, _client, index) => index.upsert([{ id: "a", vector }], options),
   },
   update: {
     takes: methodOptions.update,
-    valid: [{ signal }],
+    valid: [{ namespace, signal }],
     call: (options, _client, index) => index.update({ ids: ["z"] }, { unset: ["a"] }, options),
   },
   change: {
@@ -146,6 +147,7 @@ const cases: Record<string, Case> = {
         include: ["distance"],
         reserveBytes: () => {},
         rawMetadata: true,
+        namespace,
         signal,
       },
       { queryVectors: [vector], filters: { a: 1 }, recall: 0.9 },
@@ -161,12 +163,12 @@ const cases: Record<string, Case> = {
   },
   get: {
     takes: methodOptions.get,
-    valid: [{ include: ["vector"], reserveBytes: () => {}, rawMetadata: true, signal }],
+    valid: [{ include: ["vector"], reserveBytes: () => {}, rawMetadata: true, namespace, signal }],
     call: (options, _client, index) => index.get(["a"], options),
   },
   delete: {
     takes: methodOptions.delete,
-    valid: [{ signal }],
+    valid: [{ namespace, signal }],
     call: (options, _client, index) => index.delete({ ids: ["z"] }, options),
   },
   selection: {
@@ -181,7 +183,7 @@ const cases: Record<string, Case> = {
   },
   listIds: {
     takes: methodOptions.listIds,
-    valid: [{ limit: 1, after: "a", filter: { a: 1 }, reserveBytes: () => {}, signal }],
+    valid: [{ limit: 1, after: "a", filter: { a: 1 }, reserveBytes: () => {}, namespace, signal }],
     call: (options, _client, index) => index.listIds(options),
   },
   listItems: {
@@ -194,6 +196,7 @@ const cases: Record<string, Case> = {
         after: "a",
         reserveBytes: () => {},
         rawMetadata: true,
+        namespace,
         signal,
       },
       { cursor: undefined },
@@ -202,13 +205,31 @@ const cases: Record<string, Case> = {
   },
   items: {
     takes: methodOptions.items,
-    valid: [{ filter: { a: 1 }, include: ["metadata"], pageSize: 1, after: "a", signal }],
+    valid: [{ filter: { a: 1 }, include: ["metadata"], pageSize: 1, after: "a", namespace, signal }],
     call: (options, _client, index) => index.items(options).next(),
   },
   count: {
     takes: methodOptions.count,
-    valid: [{ filter: { a: 1 }, signal }],
+    valid: [{ filter: { a: 1 }, namespace, signal }],
     call: (options, _client, index) => index.count(options),
+  },
+  "namespaces.list": {
+    takes: methodOptions.listNamespaces,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.namespaces.list(options),
+  },
+  erase: {
+    takes: methodOptions.erase,
+    valid: [{ signal }],
+    call: (options, _client, index) => index.erase(namespace, options),
+  },
+  "namespaces.readReceipt": {
+    takes: methodOptions.readReceipt,
+    valid: [{ signal }],
+    call: async (options: object, _client, index) => {
+      const { receipt } = await index.erase(namespace);
+      return index.namespaces.readReceipt(receipt, options);
+    },
   },
   train: {
     takes: methodOptions.train,

@@ -48,7 +48,7 @@ export async function matches(index: VectorIndex): Promise<void> {
   void full.distance;
 
   const [bare] = await index.query({ queryContents: "a", include: [] });
-  same<keyof typeof bare, "id">();
+  same<keyof typeof bare, "id" | "namespace">();
   const [[batched]] = await index.query({ queryVectors: [queryVector], include: ["distance", "decoded"] });
   same<typeof batched.decoded, Float32Array>();
   const [open] = await index.query({ queryVector, include: someFields });

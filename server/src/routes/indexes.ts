@@ -11,6 +11,8 @@ import {
   decodeTrain,
   descriptionForm,
   encodeDescription,
+  encodeErasure,
+  encodeErasureReceipt,
   nameTexts,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
@@ -20,6 +22,7 @@ import { type ReadLimits, sendJson } from "../results.js";
 import { Semaphore } from "../semaphore.js";
 import * as schemas from "../schemas.js";
 import { describeIndex } from "../schemas/describe-index.js";
+import { erase, listNamespaces, readReceipt } from "../schemas/namespaces.js";
 
 interface Services {
   readonly client: Client;
@@ -30,6 +33,9 @@ interface Services {
 
 /** What a name takes in memory, at most: 128 characters of two bytes, and the string. */
 const nameBytes = 300;
+
+/** The same of a namespace, of 512 characters. */
+const namespaceBytes = 1100;
 
 export function addIndexRoutes(app: Server, { client, indexes, limits, reading }: Services): void {
   // The names of all indexes are in memory for one request at a time.
@@ -73,6 +79,25 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     await indexes.rotateKey(address, decodeRotateKey(body).newKey);
     return { status: "success", message: `Key of index '${address.indexName}' rotated successfully` };
   });
+
+  app.post("/v1/indexes/namespaces", { schema: listNamespaces }, async ({ body }, reply) =>
+    indexes.use(decodeAddress(body), async (index) => {
+      const { signal, reserveBytes } = reading(reply);
+      const names = await index.namespaces.list({ signal });
+      await reserveBytes(names.length * namespaceBytes);
+      return sendJson(reply, nameTexts(names, "namespaces"));
+    }),
+  );
+
+  app.post("/v1/indexes/erase", { schema: erase }, async ({ body }) =>
+    encodeErasureReceipt(await indexes.use(decodeAddress(body), (index) => index.erase(body.namespace))),
+  );
+
+  app.post("/v1/indexes/read_receipt", { schema: readReceipt }, async ({ body }) =>
+    encodeErasure(
+      await indexes.use(decodeAddress(body), (index) => index.namespaces.readReceipt(body.receipt)),
+    ),
+  );
 
   app.post("/v1/indexes/anchor", { schema: schemas.anchor }, async ({ body }) => {
     const address = decodeAddress(body);

@@ -19,13 +19,13 @@ interface Services {
 export function addMetadataRoutes(app: Server, { indexes, bodyLimit, reading, models }: Services): void {
   const options = { schema: schemas.queryMetadata, bodyLimit };
   app.post("/v1/vectors/query_metadata", options, ({ body }, reply) => {
-    const { orderBy, filter, limit } = decodeMetadataQuery(body);
+    const { orderBy, limit, ...which } = decodeMetadataQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
       const limits = reading(reply);
       const ids =
         orderBy === undefined
-          ? await index.listIds({ filter, limit, ...limits })
-          : await idsInOrder(index, { orderBy, filter, include: [], ...limits }, limit);
+          ? await index.listIds({ ...which, limit, ...limits })
+          : await idsInOrder(index, { ...which, orderBy, include: [], ...limits }, limit);
       return sendJson(reply, idRowTexts(ids));
     });
   });

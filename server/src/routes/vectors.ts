@@ -11,6 +11,7 @@ import {
   decodeListIds,
   decodeListItems,
   decodeOrderedQuery,
+  decodeNamespace,
   decodeQuery,
   decodeQueryOptions,
   decodeSelection,
@@ -96,7 +97,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   app.post("/v1/vectors/update", { schema: schemas.updateItems, bodyLimit }, async ({ body }, reply) => {
     const { selection, change } = decodeUpdate(body);
     const result = await indexes.use(decodeAddress(body), (index) =>
-      index.update(selection, change, { signal: untilDisconnected(reply) }),
+      index.update(selection, change, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
     );
     return { status: "success", message: `${count(result.updated, "item")} updated successfully`, ...result };
   });
@@ -104,7 +105,8 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   app.post("/v1/vectors/get", { schema: listing.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
       const include = body.include ?? undefined;
-      const items = await index.get(body.ids, { include, ...reading(reply), rawMetadata: true });
+      const options = { include, ...decodeNamespace(body), ...reading(reply), rawMetadata: true };
+      const items = await index.get(body.ids, options);
       return sendJson(reply, itemTexts(items));
     }),
   );
@@ -112,7 +114,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   app.post("/v1/vectors/delete", { schema: schemas.deleteItems, bodyLimit }, async ({ body }, reply) => {
     const selection = decodeSelection(body);
     await indexes.use(decodeAddress(body), (index) =>
-      index.delete(selection, { signal: untilDisconnected(reply) }),
+      index.delete(selection, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
     );
     const what = selection.ids !== undefined ? count(selection.ids.length, "item") : "Matching items";
     return { status: "success", message: `${what} deleted successfully` };

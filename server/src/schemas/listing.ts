@@ -1,11 +1,21 @@
 /** The shapes of requests for items by id, and for lists of them. */
 
 import { Type } from "typebox";
-import { address, expiresAt, fieldsMax, filter, filters, metadata, vector } from "../schemas.js";
+import {
+  address,
+  expiresAt,
+  fieldsMax,
+  filter,
+  filters,
+  itemName,
+  metadata,
+  namespace,
+  vector,
+} from "../schemas.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object({
-  id: Type.String(),
+  ...itemName,
   vector: Type.Optional(vector),
   decoded: Type.Optional(vector),
   contents: Type.Optional(Type.String()),
@@ -22,7 +32,7 @@ export const getItems = post(
   "vectors",
   "Items by id, in the order asked for; unknown ids are left out.",
   Type.Object({ results: Type.Array(storedItem) }),
-  { ...address, ids: Type.Array(Type.String(), limitedItems), include: itemInclude },
+  { ...address, ids: Type.Array(Type.String(), limitedItems), namespace, include: itemInclude },
 );
 
 export const listItems = post(
@@ -34,6 +44,7 @@ export const listItems = post(
   }),
   {
     ...address,
+    namespace,
     filters,
     filter,
     include: itemInclude,
@@ -57,6 +68,7 @@ export const listIds = post(
     ...address,
     limit: optional(Type.Integer(), "At most so many."),
     after,
+    namespace,
     filters,
     filter,
   },

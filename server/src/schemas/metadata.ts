@@ -1,7 +1,7 @@
 /** The shapes of queries by metadata alone, and of the list of embedding models. */
 
 import { Type } from "typebox";
-import { address, filter, filters } from "../schemas.js";
+import { address, filter, filters, namespace } from "../schemas.js";
 import { orderBy } from "./order.js";
 import { answers, optional, post, unsupported } from "./shapes.js";
 
@@ -15,6 +15,7 @@ export const queryMetadata = post(
   }),
   {
     ...address,
+    namespace,
     filters,
     filter,
     top_k: optional(Type.Integer({ minimum: 0 }), "At most so many. Default: all."),

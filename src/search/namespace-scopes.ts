@@ -1,0 +1,93 @@
+/** What of an open index is kept open per namespace that is searched by itself: snapshots of its segments alone. */
+
+import type { Clock } from "../commit/clock.js";
+import type { Manifest } from "../commit/manifest.js";
+import type { ManifestLog } from "../commit/manifest-log.js";
+import type { Namespaces } from "../commit/namespaces.js";
+import type { IndexConfig } from "../engine/config.js";
+import type { IndexCache } from "../segment/index-cache.js";
+import type { OpenObjects } from "./open-objects.js";
+import { Searcher } from "./searcher.js";
+import { Snapshots } from "./snapshots.js";
+
+/** What searches and reads work on. */
+export interface SearchTarget {
+  readonly snapshots: Snapshots;
+  readonly searcher: Searcher;
+}
+
+/** What all scopes of an index share. */
+export interface ScopeResources {
+  readonly log: ManifestLog;
+  readonly objects: OpenObjects;
+  readonly namespaces: Namespaces;
+  readonly config: IndexConfig;
+  readonly cache: IndexCache;
+  readonly clock: Clock;
+  readonly maxStalenessMs: number;
+}
+
+/** Namespaces that stay open: those that were used last. */
+const scopesMax = 4096;
+
+export class NamespaceScopes {
+  /** All namespaces, and what is in none. */
+  readonly whole: SearchTarget;
+  readonly #resources: ScopeResources;
+  /** By name; the one that was used last comes last. */
+  readonly #scopes = new Map<string, SearchTarget>();
+  #newestVersion = 0;
+
+  constructor(resources: ScopeResources) {
+    this.#resources = resources;
+    this.whole = this.#open();
+  }
+
+  /** One namespace alone: nothing of another is read. */
+  of(name: string): SearchTarget {
+    const scope = this.#scopes.get(name) ?? this.#open(name);
+    this.#scopes.delete(name);
+    this.#scopes.set(name, scope);
+    if (this.#scopes.size > scopesMax) this.#closeOldest();
+    return scope;
+  }
+
+  /** Of those that no call reads: what a call reads must not be deleted meanwhile. */
+  #closeOldest(): void {
+    for (const [name, { snapshots }] of this.#scopes) {
+      if (snapshots.namesInUse().size > 0) continue;
+      this.#scopes.delete(name);
+      snapshots.close();
+      return;
+    }
+  }
+
+  /** Lets go of what a newer manifest does not name, also where nothing has been read since: it may have been erased. */
+  refresh(manifest: Manifest): void {
+    if (manifest.version <= this.#newestVersion) return;
+    this.#newestVersion = manifest.version;
+    this.#resources.namespaces.forget(manifest);
+    for (const { snapshots } of [this.whole, ...this.#scopes.values()]) snapshots.dropUnnamed(manifest);
+  }
+
+  /** The objects that readers of this process may read. */
+  namesInUse(): ReadonlySet<string> {
+    const scopes = [this.whole, ...this.#scopes.values()];
+    return new Set(scopes.flatMap(({ snapshots }) => [...snapshots.namesInUse()]));
+  }
+
+  #open(name?: string): SearchTarget {
+    const { log, objects, namespaces, config, cache, clock, maxStalenessMs } = this.#resources;
+    const onNewer = (manifest: Manifest) => this.refresh(manifest);
+    const select = async (manifest: Manifest): Promise<Manifest> => {
+      const id = name === undefined ? undefined : (await namespaces.find(name, manifest))?.id;
+      const isOwn = ({ namespace }: { readonly namespace?: string }) => id !== undefined && namespace === id;
+      return { ...manifest, segments: manifest.segments.filter(isOwn) };
+    };
+    const scope = { onNewer, ...(name !== undefined && { select }) };
+    return {
+      snapshots: new Snapshots(log, objects, clock, maxStalenessMs, scope),
+      searcher: new Searcher(config, cache),
+    };
+  }
+}
