@@ -4,7 +4,8 @@ import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { Filter } from "../filter.js";
-import type { Item, VectorIndex } from "../vector-index.js";
+import type { Item, NamespaceOption, VectorIndex } from "../vector-index.js";
+import type { StoreLimits } from "./store-limits.js";
 import { chooseIds, toItems } from "./documents.js";
 
 export interface AddProgress {
@@ -13,7 +14,7 @@ export interface AddProgress {
   readonly total: number;
 }
 
-export interface AddOptions {
+export interface AddOptions extends NamespaceOption {
   /** One id per document. Default: the document's own id, else a random UUID. */
   readonly ids?: readonly string[];
   /** Called after each batch that was stored. */
@@ -41,6 +42,7 @@ const addOptions = optionNames<AddOptions>("addDocuments", {
   deleteFilter: true,
   skipUnchanged: true,
   expiresAt: true,
+  namespace: true,
 });
 
 /** A batch ends with the document that reaches one of these. */
@@ -56,9 +58,11 @@ export async function addInBatches(
   documents: readonly DocumentInterface[],
   vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
   options: AddOptions = {},
+  limits: StoreLimits,
 ): Promise<string[]> {
   checkOptions(options, addOptions);
   const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt } = options;
+  const namespace = limits.namespaceOf(options);
   const replaces = (deleteFilter ?? undefined) !== undefined;
   const ids = chooseIds(documents, ownIds);
   signal?.throwIfAborted();
@@ -75,12 +79,12 @@ export async function addInBatches(
       for (const item of items) held.push(item);
       continue;
     }
-    await index.upsert(items, { skipUnchanged, signal });
+    await index.upsert(items, { skipUnchanged, namespace, signal });
     onProgress?.({ stored: end, total: documents.length });
     signal?.throwIfAborted();
   }
   if (replaces) {
-    await index.upsert(held, { deleteFilter, skipUnchanged, signal });
+    await index.upsert(held, { deleteFilter, skipUnchanged, namespace, signal });
     onProgress?.({ stored: documents.length, total: documents.length });
   }
   return ids;

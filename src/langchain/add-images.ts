@@ -9,6 +9,7 @@ import { keptText, readImage } from "../embedding/read-image.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { Item, VectorIndex } from "../vector-index.js";
 import type { AddOptions } from "./add-documents.js";
+import type { StoreLimits } from "./store-limits.js";
 import { toNumbers } from "./to-numbers.js";
 
 export interface AddImagesOptions extends Omit<AddOptions, "deleteFilter" | "skipUnchanged"> {
@@ -26,6 +27,7 @@ const addImagesOptions = optionNames<AddImagesOptions>("addImages", {
   metadatas: true,
   keep: true,
   expiresAt: true,
+  namespace: true,
   onProgress: true,
   signal: true,
 });
@@ -39,9 +41,11 @@ export async function addImages(
   images: readonly Image[],
   embeddings: EmbeddingsInterface,
   options: AddImagesOptions = {},
+  limits: StoreLimits,
 ): Promise<string[]> {
   checkOptions(options, addImagesOptions);
   const { metadatas = {}, keep = false, expiresAt, onProgress, signal } = options;
+  const namespace = limits.namespaceOf(options);
   const ids = options.ids ?? images.map(() => randomUUID());
   for (const [name, list] of Object.entries({ ids, metadatas, keep })) {
     if (Array.isArray(list) && list.length !== images.length) {
@@ -62,7 +66,7 @@ export async function addImages(
         expiresAt,
       });
     }
-    await index.upsert(items, { signal });
+    await index.upsert(items, { namespace, signal });
     onProgress?.({ stored: start + items.length, total: images.length });
   }
   return [...ids];

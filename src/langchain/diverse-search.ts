@@ -22,6 +22,7 @@ const mmrOptions = optionNames<DiverseSearchOptions>("maxMarginalRelevanceSearch
   lambda: true,
   filter: true,
   recall: true,
+  namespace: true,
 });
 
 /** `nearest`: the matches nearest to a vector, so many of them, with their `decoded` vectors. */

@@ -10,11 +10,19 @@ import type { Document, DocumentInterface } from "@langchain/core/documents";
 import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
 import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
-import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
+import type { Filter } from "../filter.js";
 import { invalid } from "../check-input.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import { checkSelection } from "../selection.js";
 import { type ProbingOptions, storeProbing } from "../probing.js";
-import type { CountOptions, Fusion, MatchField, Selection, VectorIndex } from "../vector-index.js";
+import type {
+  CountOptions,
+  Fusion,
+  MatchField,
+  NamespaceOption,
+  Selection,
+  VectorIndex,
+} from "../vector-index.js";
 import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
 import { addImages, type AddImagesOptions } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
@@ -29,14 +37,16 @@ import {
 } from "./list-documents.js";
 import { type DiverseSearchOptions, searchDiverse } from "./diverse-search.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
-import { RecallRetriever } from "./recall-retriever.js";
+import { SealdexRetriever } from "./sealdex-retriever.js";
 import {
   type NearestMatches,
   type NearestSearch,
   type SearchOptions,
+  searchOptions,
   SimilaritySearches,
 } from "./similarity-searches.js";
 import { StoreIndex } from "./store-index.js";
+import { StoreLimits } from "./store-limits.js";
 import {
   type EncryptedVectorStoreArgs,
   type EncryptedVectorStoreFactoryArgs,
@@ -45,17 +55,19 @@ import {
   withoutSelectorOptions,
 } from "./store-options.js";
 
+const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
+const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });
+
 /** The most that an index gives at a time. */
 const topKMax = 10_000;
 
 /** What to delete: documents by id, by a filter that not everything matches, or all of them. */
-export type DeleteParams = Selection;
+export type DeleteParams = Selection & NamespaceOption;
 
 export class EncryptedVectorStore extends SimilaritySearches {
   readonly #index: StoreIndex;
   readonly #models: Models;
-  readonly #filter: Filter | undefined;
-  readonly #matches: Predicate | undefined;
+  readonly #limits: StoreLimits;
   readonly #probing: ProbingOptions;
 
   /** `embeddings`: an Embeddings object, the name of a model, such as `default`, a pipeline or a function. */
@@ -72,12 +84,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     const index = new StoreIndex(args, { embeddings: chosen, name: nameOfModel(embeddings) });
     super(chosen, { indexName: args.indexName });
     this.#models = models;
-    const { filter } = args;
-    const compiled = filter && compileFilter(filter);
-    // One that everything matches is none, so that `deleteAll` may delete all.
-    const limits = compiled !== undefined && !matchesEverything(compiled.root);
-    this.#matches = limits ? compiled.matches : undefined;
-    this.#filter = limits ? structuredClone(filter) : undefined;
+    this.#limits = new StoreLimits(args);
     this.#probing = storeProbing(args);
     this.#index = index;
   }
@@ -96,7 +103,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
    */
   override async addDocuments(documents: DocumentInterface[], options?: AddOptions): Promise<string[]> {
     const { index } = await this.#index.openForVectors();
-    return addInBatches(index, documents, embedWith(this.embeddings), options);
+    return addInBatches(index, documents, embedWith(this.embeddings), options, this.#limits);
   }
 
   /** Stores documents under vectors that the caller has. Returns their ids, in order. */
@@ -116,6 +123,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
       documents,
       async (batch, start) => vectors.slice(start, start + batch.length),
       options,
+      this.#limits,
     );
   }
 
@@ -130,7 +138,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
    */
   async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
     const { index } = await this.#index.openForVectors();
-    return addImages(index, images, this.embeddings, options);
+    return addImages(index, images, this.embeddings, options, this.#limits);
   }
 
   /**
@@ -143,8 +151,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
     options: DiverseSearchOptions,
   ): Promise<Document[]> {
     return searchDiverse(query, options, this.embeddings, async (vector, k) => {
-      const { filter, recall } = options;
-      return (await this.nearest({ vector, k, filter, recall }, ["decoded", "metadata", "contents"])).matches;
+      const { filter, recall, namespace } = options;
+      const search = { vector, k, filter, recall, namespace };
+      return (await this.nearest(search, ["decoded", "metadata", "contents"])).matches;
     });
   }
 
@@ -154,12 +163,13 @@ export class EncryptedVectorStore extends SimilaritySearches {
     k?: number,
     filter?: Filter,
     fusion?: Fusion,
-    options?: SearchOptions,
+    options: SearchOptions = {},
   ): Promise<[Document, number][]> {
+    checkOptions(options, searchOptions);
     const { index } = await this.#index.openForVectors();
     const vector = await this.embeddings.embedQuery(query);
-    const probing = this.#probingOf(options);
-    return searchByWords(index, { query, vector, k, filter: this.#both(filter), fusion, ...probing });
+    const limits = this.#limits.of({ ...options, filter });
+    return searchByWords(index, { query, vector, k, fusion, ...limits, ...this.#probingOf(options) });
   }
 
   /** As `hybridSearchWithScore`, without scores. */
@@ -175,26 +185,40 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   /** The `k` best documents by BM25, with scores. Embeds nothing. Needs a store with a `textIndex`. Default 4. */
-  async keywordSearchWithScore(query: string, k?: number, filter?: Filter): Promise<[Document, number][]> {
-    return searchByWords(await this.#opened(), { query, k, filter: this.#both(filter) });
+  async keywordSearchWithScore(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    options: NamespaceOption = {},
+  ): Promise<[Document, number][]> {
+    checkOptions(options, wordSearchOptions);
+    return searchByWords(await this.#opened(), { query, k, ...this.#limits.of({ ...options, filter }) });
   }
 
   /** As `keywordSearchWithScore`, without scores. */
-  async keywordSearch(query: string, k?: number, filter?: Filter): Promise<Document[]> {
-    return (await this.keywordSearchWithScore(query, k, filter)).map(([document]) => document);
+  async keywordSearch(
+    query: string,
+    k?: number,
+    filter?: Filter,
+    options?: NamespaceOption,
+  ): Promise<Document[]> {
+    const found = await this.keywordSearchWithScore(query, k, filter, options);
+    return found.map(([document]) => document);
   }
 
   /** The documents with these ids, in the order asked for; unknown ids are left out. */
-  async getByIds(ids: readonly string[]): Promise<Document[]> {
+  async getByIds(ids: readonly string[], options: NamespaceOption = {}): Promise<Document[]> {
+    checkOptions(options, getOptions);
+    const namespace = this.#limits.namespaceOf(options);
     const { index } = await this.#index.open();
-    const items = await index.get(ids, { include: ["contents", "metadata"] });
-    return items.filter(({ metadata = {} }) => this.#matches?.(metadata) ?? true).map(toDocument);
+    const items = await index.get(ids, { include: ["contents", "metadata"], namespace });
+    return items.filter(({ metadata = {} }) => this.#limits.matches(metadata)).map(toDocument);
   }
 
   /** The number of documents, or of those that match. The store's own filter limits it. */
   async count(options: CountOptions = {}): Promise<number> {
     const { index } = await this.#index.open();
-    return index.count({ ...options, filter: this.#both(options.filter) });
+    return index.count({ ...options, ...this.#limits.of(options) });
   }
 
   /**
@@ -202,26 +226,27 @@ export class EncryptedVectorStore extends SimilaritySearches {
    * one state of the index, see `VectorIndex.items`.
    */
   documents(options: DocumentsOptions = {}): AsyncGenerator<Document, void, undefined> {
-    return documentsOf(this.#opened, options, (filter) => this.#both(filter));
+    return documentsOf(this.#opened, options, this.#limits);
   }
 
   /** A page of documents, and the cursor of the next page; see `VectorIndex.listItems`. */
   listDocuments(options: ListDocumentsOptions = {}): Promise<DocumentPage> {
-    return pageOfDocuments(this.#opened, options, (filter) => this.#both(filter));
+    return pageOfDocuments(this.#opened, options, this.#limits);
   }
 
   /** Deletes documents; unknown ids are fine. The store's own filter limits what can be deleted, by id too. */
   override async delete(params?: DeleteParams): Promise<void> {
-    const { ids, filter } = checkSelection(params ?? ({} as DeleteParams));
+    const { namespace: wanted, ...selection } = params ?? ({} as DeleteParams);
+    const { ids, filter: own } = checkSelection(selection as Selection);
     const { index } = await this.#index.open();
-    const both = this.#both(filter);
+    const { filter, namespace } = this.#limits.of({ filter: own, namespace: wanted });
     // The index decides at the moment of the deletion: what is read before may be replaced by then.
-    if (ids !== undefined) await index.delete({ ids, filter: both });
-    else await index.delete(both === undefined ? { deleteAll: true } : { filter: both });
+    if (ids !== undefined) await index.delete({ ids, filter }, { namespace });
+    else await index.delete(filter === undefined ? { deleteAll: true } : { filter }, { namespace });
   }
 
   /**
-   * As of any vector store, with the `recall` of its searches, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words.
+   * As of any vector store, with the `recall` and the `namespace` of its searches, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words.
    * Throws `invalid_request` for a field that retrievers do not take.
    */
   override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this>;
@@ -231,11 +256,12 @@ export class EncryptedVectorStore extends SimilaritySearches {
   ): VectorStoreRetriever<this> {
     const [fields] = args;
     if (isWordSearch<this>(fields)) return wordRetriever(this, fields);
-    const { recall, ...checked } = checkRetrieverArguments<this>(args as RetrieverArguments<this>);
+    const { recall, namespace, ...checked } = checkRetrieverArguments<this>(args as RetrieverArguments<this>);
+    this.#limits.namespaceOf({ namespace });
     const retriever = super.asRetriever(checked);
-    if (recall === undefined) return retriever;
+    if ((recall ?? namespace) === undefined) return retriever;
     const { tags } = retriever;
-    return new RecallRetriever<this>({ ...checked, vectorStore: this, tags, recall });
+    return new SealdexRetriever<this>({ ...checked, vectorStore: this, tags, recall, namespace });
   }
 
   /** Closes what the store opened; a client given by the caller stays open. */
@@ -293,17 +319,19 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   protected override async nearest(
-    { vector, k, filter, recall }: NearestSearch,
+    { vector, k, recall, ...limits }: NearestSearch,
     include: readonly MatchField[],
   ): Promise<NearestMatches> {
     const { index, metric } = await this.#index.openForVectors();
-    const topK = k > topKMax ? Math.min(k, await index.count()) : k;
+    const { filter, namespace } = this.#limits.of(limits);
+    const topK = k > topKMax ? Math.min(k, await index.count({ namespace })) : k;
     const probing = this.#probingOf({ recall });
     const matches = await index.query({
       queryVector: vector,
       topK,
       ...probing,
-      filter: this.#both(filter),
+      filter,
+      namespace,
       include,
     });
     return { matches, metric };
@@ -315,11 +343,4 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   readonly #opened = async (): Promise<VectorIndex> => (await this.#index.open()).index;
-
-  /** The store's filter and the call's, both required. */
-  #both(filter: Filter | undefined): Filter | undefined {
-    const own = this.#filter;
-    if (own === undefined || filter === undefined || filter === null) return own ?? filter;
-    return { $and: [own, filter] };
-  }
 }

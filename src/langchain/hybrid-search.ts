@@ -11,14 +11,14 @@ import { invalid } from "../check-input.js";
 import type { Filter } from "../filter.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
-import type { Fusion, VectorIndex } from "../vector-index.js";
+import type { Fusion, NamespaceOption, VectorIndex } from "../vector-index.js";
 import { toDocument } from "./documents.js";
 import { fieldNames } from "./retriever-options.js";
 import type { SearchOptions } from "./similarity-searches.js";
 
 const kDefault = 4;
 
-export interface WordSearch extends ProbingOptions {
+export interface WordSearch extends ProbingOptions, NamespaceOption {
   readonly query: string;
   /** Of the query. Default: none, words alone. */
   readonly vector?: number[];
@@ -51,6 +51,7 @@ export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omi
   readonly searchType: "hybrid" | "keyword";
   /** Of `hybrid`: of the search for vectors. */
   readonly recall?: SearchOptions["recall"];
+  readonly namespace?: string | undefined;
   /** Of `hybrid`. Default: automatic. */
   readonly searchKwargs?: { readonly fusion?: Fusion };
 }
@@ -64,7 +65,7 @@ interface WordSearchingStore extends VectorStoreInterface {
     fusion?: Fusion,
     options?: SearchOptions,
   ): Promise<Document[]>;
-  keywordSearch(query: string, k: number, filter?: Filter): Promise<Document[]>;
+  keywordSearch(query: string, k: number, filter?: Filter, options?: NamespaceOption): Promise<Document[]>;
 }
 
 /** A retriever whose queries are words, or words and meaning. */
@@ -74,11 +75,11 @@ export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetr
   readonly #options: SearchOptions;
 
   constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
-    const { searchType, searchKwargs, recall, ...others } = fields;
+    const { searchType, searchKwargs, recall, namespace, ...others } = fields;
     super(others);
     this.#isHybrid = searchType === "hybrid";
     this.#fusion = searchKwargs?.fusion;
-    this.#options = { recall };
+    this.#options = { recall, namespace };
     if (!this.#isHybrid && this.#fusion !== undefined) {
       throw invalid('searchKwargs: expected searchType "hybrid" with a fusion');
     }
@@ -98,7 +99,7 @@ export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetr
   ): Promise<DocumentInterface[]> {
     return this.#isHybrid
       ? this.vectorStore.hybridSearch(query, this.k, this.filter, this.#fusion, this.#options)
-      : this.vectorStore.keywordSearch(query, this.k, this.filter);
+      : this.vectorStore.keywordSearch(query, this.k, this.filter, { namespace: this.#options.namespace });
   }
 }
 

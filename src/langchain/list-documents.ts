@@ -3,10 +3,11 @@
 import type { Document } from "@langchain/core/documents";
 import type { Filter } from "../filter.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, VectorIndex } from "../vector-index.js";
+import type { CallOptions, NamespaceOption, VectorIndex } from "../vector-index.js";
 import { toDocument } from "./documents.js";
+import type { StoreLimits } from "./store-limits.js";
 
-export interface DocumentsOptions extends CallOptions {
+export interface DocumentsOptions extends CallOptions, NamespaceOption {
   /** Only documents whose metadata match. The store's own filter limits them, too. */
   readonly filter?: Filter | undefined;
   /** Documents that are read at a time, 1 to 10,000. Default 1,000. */
@@ -15,7 +16,7 @@ export interface DocumentsOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
-export interface ListDocumentsOptions extends CallOptions {
+export interface ListDocumentsOptions extends CallOptions, NamespaceOption {
   readonly filter?: Filter | undefined;
   /** Documents of one page, 1 to 10,000. Default 1,000. */
   readonly limit?: number;
@@ -34,34 +35,36 @@ const documentsOptions = optionNames<DocumentsOptions>("documents", {
   filter: true,
   pageSize: true,
   after: true,
+  namespace: true,
   signal: true,
 });
 const listOptions = optionNames<ListDocumentsOptions>("listDocuments", {
   filter: true,
   limit: true,
   cursor: true,
+  namespace: true,
   signal: true,
 });
 
-/** `filterOf`: the filter of the call together with that of the store. */
+/** `limits`: of the store. */
 export async function* documentsOf(
   open: () => Promise<VectorIndex>,
   options: DocumentsOptions,
-  filterOf: (filter: Filter | undefined) => Filter | undefined,
+  limits: StoreLimits,
 ): AsyncGenerator<Document, void, undefined> {
   checkOptions(options, documentsOptions);
   const index = await open();
-  const items = index.items({ ...options, filter: filterOf(options.filter), include });
+  const items = index.items({ ...options, ...limits.of(options), include });
   for await (const item of items) yield toDocument(item);
 }
 
 export async function pageOfDocuments(
   open: () => Promise<VectorIndex>,
   options: ListDocumentsOptions,
-  filterOf: (filter: Filter | undefined) => Filter | undefined,
+  limits: StoreLimits,
 ): Promise<DocumentPage> {
   checkOptions(options, listOptions);
   const index = await open();
-  const { items, cursor } = await index.listItems({ ...options, filter: filterOf(options.filter), include });
+  const { items, cursor } = await index.listItems({ ...options, ...limits.of(options), include });
   return { documents: items.map(toDocument), ...(cursor !== undefined && { cursor }) };
 }

@@ -31,6 +31,7 @@ export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore> & S
   searchType: true,
   searchKwargs: true,
   recall: true,
+  namespace: true,
   callbacks: true,
   tags: true,
   metadata: true,

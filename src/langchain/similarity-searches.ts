@@ -1,18 +1,19 @@
-/** The searches of a store for documents near a vector, a text or an image, each with the recall that it declares. */
+/** The searches of a store for documents near a vector, a text or an image, each with the recall and the namespace that it declares. */
 
 import type { Document } from "@langchain/core/documents";
 import { VectorStore } from "@langchain/core/vectorstores";
 import type { Image } from "../embedding/image.js";
 import type { Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
+import { checkOptions, optionNames } from "../option-names.js";
 import type { ProbingOptions } from "../probing.js";
-import type { Match, MatchField } from "../vector-index.js";
+import type { Match, MatchField, NamespaceOption } from "../vector-index.js";
 import { embedImage } from "./add-images.js";
 import { toDocument } from "./documents.js";
 import { scoreOf } from "./score.js";
 
 /** Of one search. */
-export interface SearchOptions {
+export interface SearchOptions extends NamespaceOption {
   /** The recall that it needs, in place of what the store was told; see `ProbingOptions`. */
   readonly recall?: ProbingOptions["recall"];
 }
@@ -27,6 +28,8 @@ export interface NearestMatches {
   readonly matches: Match[];
   readonly metric: Metric;
 }
+
+export const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
 
 const kDefault = 4;
 const scored = ["distance", "metadata", "contents"] as const;
@@ -66,8 +69,9 @@ export abstract class SimilaritySearches extends VectorStore {
     query: number[],
     k: number = kDefault,
     filter?: Filter,
-    options?: SearchOptions,
+    options: SearchOptions = {},
   ): Promise<[Document, number][]> {
+    checkOptions(options, searchOptions);
     const { matches, metric } = await this.nearest({ vector: query, k, filter, ...options }, scored);
     return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
   }
@@ -77,8 +81,9 @@ export abstract class SimilaritySearches extends VectorStore {
     query: number[],
     k: number = kDefault,
     filter?: Filter,
-    options?: SearchOptions,
+    options: SearchOptions = {},
   ): Promise<[Document, number][]> {
+    checkOptions(options, searchOptions);
     const { matches } = await this.nearest({ vector: query, k, filter, ...options }, scored);
     return matches.map((match) => [toDocument(match), match.distance as number]);
   }

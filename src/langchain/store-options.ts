@@ -42,6 +42,11 @@ interface StoreFields {
    * does not limit what is added. Later changes of the object change nothing.
    */
   readonly filter?: Filter;
+  /**
+   * The namespace that every call is about: documents are stored in it, and no others are found, got, listed or deleted. Default: that of
+   * the call, see `NamespaceOption`.
+   */
+  readonly namespace?: string | undefined;
   /** Of searches that declare none: the recall that they need, in place of `nProbes` and `greedy`; see `ProbingOptions`. */
   readonly recall?: DeclaredRecall | undefined;
   /** Inverted lists to probe. Default: the index chooses. */
@@ -84,6 +89,7 @@ const own = {
   indexConfigParams: true,
   metric: true,
   filter: true,
+  namespace: true,
   recall: true,
   nProbes: true,
   greedy: true,

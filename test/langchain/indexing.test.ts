@@ -35,15 +35,15 @@ const page = (source: string, pageContent: string, nested = {}) =>
   new Document({ pageContent, metadata: { source, nested } });
 
 let store: EncryptedVectorStore;
+/** Another namespace of the same index. */
+let other: EncryptedVectorStore;
 let run: (docsSource: Document[], cleanup?: "full" | "incremental") => ReturnType<typeof index>;
 
 beforeEach(() => {
   const client = createClient({ indexLocation: { location: "memory" } });
-  store = new EncryptedVectorStore(new LexicalEmbeddings(), {
-    indexName: "pages",
-    indexKey: generateKey(),
-    client,
-  });
+  const args = { indexName: "pages", indexKey: generateKey(), client };
+  store = new EncryptedVectorStore(new LexicalEmbeddings(), { ...args, namespace: "own" });
+  other = new EncryptedVectorStore(new LexicalEmbeddings(), { ...args, namespace: "other" });
   const recordManager = new MemoryRecordManager();
   run = (docsSource, cleanup) =>
     index({
@@ -79,6 +79,15 @@ test("full cleanup deletes everything that is not in the source any more", async
   expect(await texts()).toEqual(["text three"]);
   expect(await run([], "full")).toMatchObject({ numDeleted: 1 });
   expect(await texts()).toEqual([]);
+});
+
+test("cleanup leaves documents of the same ids in another namespace", async () => {
+  await run([page("a", "text one"), page("b", "text two")], "full");
+  const stored = (await store.listDocuments()).documents;
+  await other.addDocuments(stored);
+  expect(await run([], "full")).toMatchObject({ numDeleted: 2 });
+  expect(await store.count()).toBe(0);
+  expect((await other.listDocuments()).documents).toEqual(stored);
 });
 
 test("what was deleted behind its back does not disturb it", async () => {

@@ -1,4 +1,4 @@
-/** Retrievers whose searches declare a recall. */
+/** Retrievers whose searches declare a recall, or are about a namespace. */
 
 import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
 import type { DocumentInterface } from "@langchain/core/documents";
@@ -12,7 +12,7 @@ import type { Filter } from "../filter.js";
 import { checkRecall } from "../probing.js";
 import type { SearchOptions } from "./similarity-searches.js";
 
-interface SearchedByRecall extends VectorStoreInterface {
+interface SearchedStore extends VectorStoreInterface {
   FilterType: Filter;
   similaritySearch(
     query: string,
@@ -28,17 +28,17 @@ interface SearchedByRecall extends VectorStoreInterface {
 }
 
 /** As the retriever of LangChain, which has no place for options of the store. */
-export class RecallRetriever<V extends SearchedByRecall> extends VectorStoreRetriever<V> {
+export class SealdexRetriever<V extends SearchedStore> extends VectorStoreRetriever<V> {
   readonly #options: SearchOptions;
 
-  constructor({ recall, ...fields }: VectorStoreRetrieverInput<V> & SearchOptions) {
+  constructor({ recall, namespace, ...fields }: VectorStoreRetrieverInput<V> & SearchOptions) {
     super(fields as VectorStoreRetrieverInput<V>);
     checkRecall({ recall });
-    this.#options = { recall };
+    this.#options = { recall, namespace };
   }
 
   static override lc_name(): string {
-    return "SealdexRecallRetriever";
+    return "SealdexRetriever";
   }
 
   override async _getRelevantDocuments(
