@@ -4,6 +4,8 @@ const sizeMin = 2 ** 10;
 /** Readers take low parts from 32 bits that begin at a byte. */
 const lowBitsMax = 24;
 const zerosMax = 24;
+/** In the six bits before a vector, next to its low bits. */
+const highFollows = 2 ** 5;
 
 export class BitWriter {
   #words = new Uint32Array(sizeMin);
@@ -33,11 +35,14 @@ export class BitWriter {
    * follow; the low bits of each integer; then the high part of each in unary, as zeros and a one. `BitReader.vector` reads it.
    */
   putVector(values: Uint32Array, count: number): void {
-    const { lowBits, hasHigh } = split(values, count);
-    this.put(lowBits + (hasHigh ? 2 ** 5 : 0), 6);
-    const mask = 2 ** lowBits - 1;
-    if (lowBits > 0) for (let i = 0; i < count; i++) this.put(values[i] & mask, lowBits);
-    if (!hasHigh) return;
+    const shape = count === 1 ? shapeOfOne(values[0]) : shapeOf(values, count);
+    this.put(shape, 6);
+    const lowBits = shape & (highFollows - 1);
+    if (lowBits > 0) {
+      const mask = 2 ** lowBits - 1;
+      for (let i = 0; i < count; i++) this.put(values[i] & mask, lowBits);
+    }
+    if (shape < highFollows) return;
     for (let i = 0; i < count; i++) {
       let zeros = values[i] >>> lowBits;
       for (; zeros > zerosMax; zeros -= zerosMax) this.put(0, zerosMax);
@@ -64,8 +69,8 @@ export class BitWriter {
   }
 }
 
-/** The shortest way to write these. */
-function split(values: Uint32Array, count: number): { lowBits: number; hasHigh: boolean } {
+/** The shortest way to write these: the low bits, and whether high parts follow. */
+function shapeOf(values: Uint32Array, count: number): number {
   let max = 0;
   let sum = 0;
   for (let i = 0; i < count; i++) {
@@ -83,8 +88,12 @@ function split(values: Uint32Array, count: number): { lowBits: number; hasHigh: 
     moreCost += values[i] >>> more;
     fewerCost += values[i] >>> fewer;
   }
-  if (width <= lowBitsMax && count * width <= Math.min(moreCost, fewerCost)) {
-    return { lowBits: width, hasHigh: false };
-  }
-  return { lowBits: fewerCost < moreCost ? fewer : more, hasHigh: true };
+  if (width <= lowBitsMax && count * width <= Math.min(moreCost, fewerCost)) return width;
+  return highFollows + (fewerCost < moreCost ? fewer : more);
+}
+
+/** As `shapeOf`: most terms are in one row alone. */
+function shapeOfOne(value: number): number {
+  const width = 32 - Math.clz32(value);
+  return width <= lowBitsMax ? width : highFollows + lowBitsMax;
 }

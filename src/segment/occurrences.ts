@@ -12,7 +12,8 @@ export interface SortedOccurrences {
 }
 
 /** Numbers of the vocabulary on one page: most texts use few of all. */
-const pageSize = 2 ** 8;
+const pageBits = 7;
+const pageSize = 2 ** pageBits;
 /** Words per occurrence: number of the term, then as in `pairs`. */
 const words = 3;
 const firstChunk = words * 2 ** 8;
@@ -24,9 +25,7 @@ const together = 2 ** 14;
 export class Occurrences implements TermSink {
   /** The terms that occur, by their numbers in the vocabulary, in the order of first occurrence. */
   readonly terms: number[] = [];
-  /** How often each of them occurs. */
-  readonly #counts: number[] = [];
-  /** 1 + the place in `terms`, by the number in the vocabulary. */
+  /** By the number in the vocabulary, 1 + the place in `terms`, and how often the term occurs. Layout (pageSize, 2). */
   readonly #pages: (Uint32Array | undefined)[] = [];
   readonly #full: Uint32Array[] = [];
   #chunk = new Uint32Array(firstChunk);
@@ -39,13 +38,14 @@ export class Occurrences implements TermSink {
   }
 
   add(term: number, position: number, weight: number): void {
-    const page = this.#pages[term >>> 8] ?? this.#addPage(term >>> 8);
-    const place = page[term & (pageSize - 1)] || this.#addTerm(page, term);
-    this.#counts[place - 1]++;
+    const page = this.#pages[term >>> pageBits] ?? this.#addPage(term >>> pageBits);
+    const entry = 2 * (term & (pageSize - 1));
+    if (page[entry] === 0) page[entry] = this.terms.push(term);
+    page[entry + 1]++;
     if (this.#used === this.#chunk.length) this.#addChunk();
     const chunk = this.#chunk;
     const at = this.#used;
-    chunk[at] = place - 1;
+    chunk[at] = page[entry] - 1;
     chunk[at + 1] = this.#rowWord + weight;
     chunk[at + 2] = position;
     this.#used = at + words;
@@ -58,7 +58,7 @@ export class Occurrences implements TermSink {
     let end = 0;
     for (let rank = 0; rank < order.length; rank++) {
       next[order[rank]] = end;
-      ends[rank] = end += this.#counts[order[rank]];
+      ends[rank] = end += this.#countOf(this.terms[order[rank]]);
       if (rank % together === together - 1) yield;
     }
     const pairs = new Uint32Array(2 * end);
@@ -70,15 +70,12 @@ export class Occurrences implements TermSink {
     return { pairs, ends };
   }
 
-  #addPage(number: number): Uint32Array {
-    return (this.#pages[number] = new Uint32Array(pageSize));
+  #countOf(term: number): number {
+    return this.#pages[term >>> pageBits]?.[2 * (term & (pageSize - 1)) + 1] ?? 0;
   }
 
-  #addTerm(page: Uint32Array, term: number): number {
-    const place = this.terms.push(term);
-    this.#counts.push(0);
-    page[term & (pageSize - 1)] = place;
-    return place;
+  #addPage(number: number): Uint32Array {
+    return (this.#pages[number] = new Uint32Array(2 * pageSize));
   }
 
   #addChunk(): void {

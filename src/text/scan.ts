@@ -17,7 +17,6 @@ import {
 import { noTerm, type Run } from "./split-run.js";
 import { termLengthMax } from "./stem.js";
 import { notPlain, type Vocabulary } from "./vocabulary.js";
-import { wordLengthMax } from "./word-table.js";
 
 /** Joiners in a row that still join: `://`. */
 const joinersMax = 3;
@@ -58,8 +57,13 @@ export class Scan {
     const until = Math.min(this.#text.length, this.#at + units);
     while (this.#at < until) {
       const at = this.#at;
+      const unit = this.#text.charCodeAt(at);
+      if (unit === space) {
+        this.#at++;
+        continue;
+      }
+      if (isAsciiLetter(unit) && this.#plainWord(at)) continue;
       const kind = this.#classAt(at);
-      if (isLetter(kind) && this.#plainWord(at)) continue;
       if (startsRun(kind)) this.#at = this.#compound(at, until);
       else if (kind === unspaced) this.#at = this.#row(at, until);
       else this.#at += this.#widthAt(at);
@@ -67,20 +71,28 @@ export class Scan {
     return this.#at === this.#text.length;
   }
 
-  /** A word of a few ASCII letters with no joiner after it, as most are. Returns whether there is one that is plain. */
+  /** A word of at most 12 ASCII letters with no joiner after it, as most are. Returns whether there is one that is plain. */
   #plainWord(start: number): boolean {
     const text = this.#text;
-    const limit = Math.min(text.length, start + wordLengthMax);
-    let [a, b, c] = [0, 0, 0];
+    const { length } = text;
+    let a = 0;
+    let b = 0;
+    let c = 0;
     let at = start;
-    for (; at < limit; at++) {
-      const unit = text.charCodeAt(at);
-      if (!isAsciiLetter(unit)) break;
-      if (at < start + 4) a = (a << 8) | unit;
-      else if (at < start + 8) b = (b << 8) | unit;
-      else c = (c << 8) | unit;
+    let unit = text.charCodeAt(at);
+    for (let i = 0; i < 4 && isAsciiLetter(unit); i++) {
+      a = (a << 8) | unit;
+      unit = ++at < length ? text.charCodeAt(at) : space;
     }
-    if (at === start || !this.#endsWord(at)) return false;
+    for (let i = 0; i < 4 && isAsciiLetter(unit); i++) {
+      b = (b << 8) | unit;
+      unit = ++at < length ? text.charCodeAt(at) : space;
+    }
+    for (let i = 0; i < 4 && isAsciiLetter(unit); i++) {
+      c = (c << 8) | unit;
+      unit = ++at < length ? text.charCodeAt(at) : space;
+    }
+    if (unit !== space && !this.#endsWord(at)) return false;
     const { words } = this.#vocabulary;
     const number = words.get(a, b, c) ?? this.#vocabulary.addWord(text.slice(start, at), a, b, c);
     if (number === notPlain) return false;

@@ -1,10 +1,7 @@
 /**
- * Numbers of short ASCII words, by their letters: most words of most texts are among them. A word is looked up without cutting it out
+ * Numbers of ASCII words of at most 12 letters, by these: most words of most texts are among them. A word is looked up without cutting it out
  * of its text, and without a pointer to follow. Hostile texts make it forget, not slow.
  */
-
-/** Words have at most this many letters. */
-export const wordLengthMax = 12;
 
 const sizeMin = 1 << 10;
 const sizeMax = 1 << 19;
