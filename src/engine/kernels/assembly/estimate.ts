@@ -3,6 +3,7 @@
  * the query's tables that the row's code selects. FORMAT.md §6 defines the codes.
  */
 
+import { lookUp } from "./look-up";
 import { fastScan } from "./fast-scan";
 
 /** The estimate of a row beyond the range of float32. A row is never lost to NaN. */
@@ -174,8 +175,8 @@ function sumRest(codes: usize, rows: u32, groups: u32, table: usize, sums: usize
     for (let group = first; group < last; group++) {
       const nibbles = v128.load(codes);
       const entries = v128.load(table);
-      const ones = i8x16.swizzle(entries, v128.and(nibbles, low4));
-      const others = i8x16.swizzle(entries, v128.and(i16x8.shr_u(nibbles, 4), low4));
+      const ones = lookUp(entries, v128.and(nibbles, low4));
+      const others = lookUp(entries, v128.and(i16x8.shr_u(nibbles, 4), low4));
       low = i16x8.add(low, ones);
       lowOdd = i16x8.add(lowOdd, i16x8.shr_u(ones, 8));
       high = i16x8.add(high, others);

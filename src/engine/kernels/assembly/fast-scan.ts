@@ -6,6 +6,8 @@
  * 256 times the sum of the high bytes. 16 bits hold the sums of 256 groups; longer rows are summed in pieces.
  */
 
+import { lookUp } from "./look-up";
+
 const groupsMax: u32 = 256;
 
 /**
@@ -36,8 +38,8 @@ function sumGroups(codes: usize, table: usize, groups: u32, to: usize, add: bool
   for (; codes < end; codes += 16, table += 16) {
     const nibbles = v128.load(codes);
     const entries = v128.load(table);
-    const first = i8x16.swizzle(entries, v128.and(nibbles, low4));
-    const second = i8x16.swizzle(entries, v128.and(i16x8.shr_u(nibbles, 4), low4));
+    const first = lookUp(entries, v128.and(nibbles, low4));
+    const second = lookUp(entries, v128.and(i16x8.shr_u(nibbles, 4), low4));
     low = i16x8.add(low, first);
     lowOdd = i16x8.add(lowOdd, i16x8.shr_u(first, 8));
     high = i16x8.add(high, second);
@@ -68,8 +70,8 @@ export function fastScanSmall(codes: usize, table: usize, blocks: u32, groups: u
       for (let i: usize = 0; i < smallTogether; i += 16) {
         const nibbles = v128.load(codes + i);
         const row = v128.load(entries + i);
-        first = i8x16.add(first, i8x16.swizzle(row, v128.and(nibbles, low4)));
-        second = i8x16.add(second, i8x16.swizzle(row, v128.and(i16x8.shr_u(nibbles, 4), low4)));
+        first = i8x16.add(first, lookUp(row, v128.and(nibbles, low4)));
+        second = i8x16.add(second, lookUp(row, v128.and(i16x8.shr_u(nibbles, 4), low4)));
       }
       low = i16x8.add(low, first);
       lowOdd = i16x8.add(lowOdd, i16x8.shr_u(first, 8));
