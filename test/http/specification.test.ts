@@ -56,6 +56,7 @@ describe("POST /v1/indexes/create", () => {
     [{ type: "ivfflat", dimension: 8 }, {}],
     [{ type: "ivf", dimension: 8, n_lists: 20 }, {}],
     [{ type: "ivf" }, {}],
+    [{ type: "ivfflat", dimension: 4, precision: "float16" }, { precision: "float16" }],
     [
       { type: "ivfpq", dimension: 8, pq_dim: 4, pq_bits: 6 },
       { pq_dim: 4, pq_bits: 6 },
@@ -124,6 +125,16 @@ describe("POST /v1/indexes/create", () => {
     ["a dimension of 8193", { index_config: { type: "ivf", dimension: 8193 } }, /^index_config\.dimension: /],
     ["a dimension of 1.5", { index_config: { type: "ivf", dimension: 1.5 } }, /^index_config\.dimension: /],
     ["n_lists 0", { index_config: { type: "ivf", n_lists: 0 } }, /^index_config\.n_lists: /],
+    [
+      "an unknown precision",
+      { index_config: { type: "ivfflat", precision: "int4" } },
+      /^index_config\.precision: expected one of float32, float16, int8/,
+    ],
+    [
+      "a precision of ivf",
+      { index_config: { type: "ivf", precision: "int8" } },
+      /^index_config\.precision: expected none/,
+    ],
     ["ivfpq without pq_dim", { index_config: { type: "ivfpq", pq_bits: 8 } }, /^index_config\.pq_dim: /],
     ["ivfpq without pq_bits", { index_config: { type: "ivfpq", pq_dim: 8 } }, /^index_config\.pq_bits: /],
     [

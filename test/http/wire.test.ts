@@ -80,6 +80,7 @@ test("the options of a new index are the same on the other side", () => {
     type: fc.constantFrom("ivfflat", "ivf", "ivfpq"),
     dimension: optional(fc.integer({ min: 1, max: 8192 })),
     nLists: optional(count),
+    precision: optional(fc.constantFrom("float32", "float16", "int8")),
     pqDim: count,
     pqBits: count,
   });
@@ -279,6 +280,8 @@ test("a description is the same on the other side", () => {
   );
   const quantized = { ...fc.sample(description, 1)[0], type: "ivfpq", pqDim: 8, pqBits: 4 } as const;
   expect(wire.decodeDescription(sent(wire.encodeDescription(quantized)))).toEqual(quantized);
+  const rounded = { ...fc.sample(description, 1)[0], type: "ivfflat", precision: "int8" } as const;
+  expect(wire.decodeDescription(sent(wire.encodeDescription(rounded)))).toEqual(rounded);
 });
 
 test("selections, numbers of lists, names and counts are the same on the other side", () => {

@@ -14,6 +14,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { bruteForceDistance } from "./behaviour.js";
+import { loadSet, setsOnDisk } from "./recall-sets.js";
 
 const d = 24;
 const n = 600;
@@ -41,7 +42,11 @@ async function vectorsOf(index: VectorIndex): Promise<Map<string, readonly numbe
 }
 
 /** Matches of each query, by brute force among the stored vectors. */
-function nearest(stored: ReadonlyMap<string, readonly number[]>, metric: Metric, query: Float32Array) {
+function nearest(
+  stored: ReadonlyMap<string, Float32Array | readonly number[]>,
+  metric: Metric,
+  query: Float32Array,
+) {
   return [...stored]
     .map(([id, vector]) => ({ id, distance: bruteForceDistance(metric, query, Float32Array.from(vector)) }))
     .sort((a, b) => a.distance - b.distance)
@@ -175,4 +180,31 @@ test.each([
     message: expect.stringMatching(message),
   });
   await client.close();
+});
+
+/** Of the ten nearest in float32, found among the rounded rows of data sets on disk. */
+describe.each(setsOnDisk())("of %s", (name) => {
+  test.each([
+    ["float16", 0.99],
+    ["int8", 0.95],
+  ] as const)("%s has most of the nearest", async (precision, recallMin) => {
+    const { metric, rows, queries: asked } = loadSet(name, 0, 40);
+    // Brute force has no distance for vectors without a direction.
+    const some = rows.filter((row) => row.some((value) => value !== 0)).slice(0, 6000);
+    const { client, index } = await open(precision, metric);
+    for (let start = 0; start < some.length; start += 1000) {
+      const part = some.slice(start, start + 1000);
+      await index.upsert(part.map((vector, i) => ({ id: `${start + i}`, vector })));
+    }
+    await index.train();
+    const all = new Map(some.map((vector, i) => [`${i}`, vector]));
+    let hits = 0;
+    for (const queryVector of asked) {
+      const wanted = new Set(nearest(all, metric, queryVector).map(({ id }) => id));
+      const found = await index.query({ queryVector, topK: 10, recall: "exact" });
+      hits += found.filter(({ id }) => wanted.has(id)).length;
+    }
+    expect(hits / (10 * asked.length)).toBeGreaterThanOrEqual(recallMin);
+    await client.close();
+  });
 });

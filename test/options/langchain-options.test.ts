@@ -31,6 +31,15 @@ test.each([
   );
 });
 
+test("precision is refused if the type is not ivfflat", () => {
+  for (const indexType of ["ivf", "ivfpq"] as const) {
+    const given = { ...args(), indexType, indexConfigParams: { precision: "int8" } };
+    expect(() => new EncryptedVectorStore(embeddings, given as never)).toThrow(
+      /only if indexType is ivfflat/,
+    );
+  }
+});
+
 test("pqDim and pqBits are refused if the type is not ivfpq", () => {
   for (const indexConfigParams of [{ pqDim: 8 }, { pqBits: 8 }]) {
     const given = { ...args(), indexType: "ivf" as const, indexConfigParams };
