@@ -152,7 +152,10 @@ export class Namespaces {
 
   /** Forgets the secrets that `manifest`, the newest, does not let write. */
   forget(manifest: Manifest): void {
-    for (const [id, namespace] of this.#known) if (!canBeWritten(manifest, namespace)) this.#known.delete(id);
+    const written = new Set(manifest.segments.map(({ namespace }) => namespace));
+    for (const [id, { erasures }] of this.#known) {
+      if (!written.has(id) && erasures !== (manifest.erasures ?? 0)) this.#known.delete(id);
+    }
   }
 
   async #readAll(): Promise<void> {

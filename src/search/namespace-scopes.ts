@@ -1,7 +1,7 @@
 /** What of an open index is kept open per namespace that is searched by itself: snapshots of its segments alone. */
 
 import type { Clock } from "../commit/clock.js";
-import type { Manifest } from "../commit/manifest.js";
+import { type Manifest, namedObjects } from "../commit/manifest.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
 import type { Namespaces } from "../commit/namespaces.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -67,7 +67,10 @@ export class NamespaceScopes {
     if (manifest.version <= this.#newestVersion) return;
     this.#newestVersion = manifest.version;
     this.#resources.namespaces.forget(manifest);
-    for (const { snapshots } of [this.whole, ...this.#scopes.values()]) snapshots.dropUnnamed(manifest);
+    const named = namedObjects(manifest);
+    for (const { snapshots } of [this.whole, ...this.#scopes.values()]) {
+      snapshots.dropUnnamed(manifest.version, named);
+    }
   }
 
   /** The objects that readers of this process may read. */

@@ -62,11 +62,10 @@ export class Snapshots {
     return this.#scope.select === undefined ? manifest : this.#scope.select(manifest);
   }
 
-  /** Keeps nothing open that `manifest`, a newer one, does not name. */
-  dropUnnamed(manifest: Manifest): void {
+  /** Keeps nothing open that the manifest of a newer version does not name. */
+  dropUnnamed(version: number, named: ReadonlySet<string>): void {
     const newest = this.#newest;
-    if (newest === undefined || newest.manifest.version >= manifest.version) return;
-    const named = namedObjects(manifest);
+    if (newest === undefined || newest.manifest.version >= version) return;
     if (newest.manifest.segments.every(({ name }) => named.has(name))) return;
     this.close();
   }
