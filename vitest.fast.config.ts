@@ -9,7 +9,7 @@ const slow = [
   "engine/coded",
   "format/{format,golden}",
   "http/{api-keys,body,client,client-requests,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,shared-storage,tls}",
-  "index/{automatic-training,codes-only,declared-recall,leakage,list-ids,numeric-borders,recall,tampering,warm-search,wraps}",
+  "index/{automatic-training,codes-only,declared-recall,leakage,list-ids,namespace-erasure,numeric-borders,recall,tampering,warm-search,wraps}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
   "operations/{abort,bounded-reads,compact,compact-large,retention,soak,soak-service}",
