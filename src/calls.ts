@@ -5,6 +5,7 @@
  */
 
 import { SealdexError } from "./errors.js";
+import { whenAborted } from "./when-aborted.js";
 
 export class Calls {
   #running = 0;
@@ -54,17 +55,16 @@ export class Calls {
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!(signal instanceof AbortSignal)) return promise;
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
+    const stopListening = whenAborted(signal, () => reject(signal.reason));
     const settle = <V>(give: (value: V) => void, value: V) => {
-      signal.removeEventListener("abort", onAbort);
+      stopListening();
       give(value);
     };
     promise.then(
       (value) => settle(resolve, value),
       (error: unknown) => settle(reject, error),
     );
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort);
+    if (signal.aborted) reject(signal.reason);
   });
 }
 

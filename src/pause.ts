@@ -1,18 +1,19 @@
 /** Pauses before what failed is tried again. Nothing of Node.js is used. */
 
+import { whenAborted } from "./when-aborted.js";
+
 /** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stopListening = whenAborted(signal, () => {
       clearTimeout(timer);
       reject(signal?.reason);
-    };
+    });
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
+      stopListening();
       resolve();
     }, ms);
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
 

@@ -104,13 +104,14 @@ const table: Record<string, string> = {
   "text/": "errors.ts check-input.ts option-names.ts",
   "engine/": "errors.ts",
   "memoize.ts": "",
-  "pause.ts": "",
+  "when-aborted.ts": "",
+  "pause.ts": "when-aborted.ts",
   "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "errors.ts node:crypto",
   "keys/": "crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
-    "check-input.ts option-names.ts pause.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
-  "calls.ts": "errors.ts",
+    "check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
+  "calls.ts": "when-aborted.ts errors.ts",
   "check-input.ts": "instance-name.ts engine/config.ts errors.ts",
   "json-text.ts": "check-input.ts",
   "option-names.ts": "check-input.ts",
@@ -143,21 +144,21 @@ const table: Record<string, string> = {
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
-    method-options.ts selection.ts item-change.ts vector-index.ts calls.ts errors.ts node:crypto
+    method-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts": "wire.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "wire.ts calls.ts pause.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "wire.ts calls.ts pause.ts when-aborted.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
-  "langchain/": `core.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+  "langchain/": `core.ts calls.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
   "langgraph/": `langchain/ check-input.ts probing.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,

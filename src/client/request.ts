@@ -1,6 +1,7 @@
 /** One request to a service: its answer, or why there is none. API key and bodies appear in no error. */
 
 import { SealdexError } from "../errors.js";
+import { whenAborted } from "../when-aborted.js";
 
 export interface Request {
   readonly method: "GET" | "POST";
@@ -33,7 +34,7 @@ export async function send(
   signal?.throwIfAborted();
   const controller = new AbortController();
   const abort = () => controller.abort();
-  signal?.addEventListener("abort", abort);
+  const stopListening = whenAborted(signal, abort);
   const timer = timeoutMs === Infinity ? undefined : setTimeout(abort, Math.max(0, timeoutMs));
   try {
     // A redirect is not followed: it would take the index key to wherever it points.
@@ -58,7 +59,7 @@ export async function send(
     };
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
+    stopListening();
   }
 }
 

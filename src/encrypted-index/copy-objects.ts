@@ -11,6 +11,7 @@ import { verifySegment } from "../segment/verify.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
+import { whenAborted } from "../when-aborted.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import { keysOfSegment, type OpenIndex, type ClientStores } from "./open-index.js";
@@ -119,9 +120,8 @@ async function eachObject(
 ): Promise<void> {
   const bytes = objects.reduce((sum, { length }) => sum + length, 0);
   const stop = new AbortController();
-  const onAbort = () => stop.abort(signal?.reason);
   signal?.throwIfAborted();
-  signal?.addEventListener("abort", onAbort);
+  const stopListening = whenAborted(signal, () => stop.abort(signal?.reason));
   const inNumber = createSemaphore(objectsAtOnce);
   const inBytes = createSemaphore(heldBytesMax);
   let [objectsDone, bytesDone] = [0, 0];
@@ -144,7 +144,7 @@ async function eachObject(
     await Promise.allSettled(works);
     stop.signal.throwIfAborted();
   } finally {
-    signal?.removeEventListener("abort", onAbort);
+    stopListening();
   }
 }
 

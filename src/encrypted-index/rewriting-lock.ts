@@ -7,6 +7,7 @@
 import { untilAborted } from "../calls.js";
 import type { SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
+import { whenAborted } from "../when-aborted.js";
 
 /** Small segments are merged by writes, large ones in the background: see due-segments.ts. */
 export type SegmentSize = "small" | "large";
@@ -55,14 +56,13 @@ export class RewritingLock {
   async mergeLarge(signal: AbortSignal, work: (signal: AbortSignal) => Promise<boolean>): Promise<void> {
     if (this.#rewriting !== undefined) return;
     const giveWay = new AbortController();
-    const abort = () => giveWay.abort(signal.reason);
-    signal.addEventListener("abort", abort);
+    const stopListening = whenAborted(signal, () => giveWay.abort(signal.reason));
     this.#giveWay = giveWay;
     try {
       await this.rewrite(giveWay.signal, async () => this.owe("large", await work(giveWay.signal)));
     } finally {
       this.#giveWay = undefined;
-      signal.removeEventListener("abort", abort);
+      stopListening();
     }
   }
 

@@ -1,5 +1,6 @@
 /** Adding any number of documents in batches of bounded size, each of which is stored whole or not at all. */
 
+import { untilAborted } from "../calls.js";
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { checkOptions, optionNames } from "../option-names.js";
@@ -70,7 +71,7 @@ export async function addInBatches(
   let embedding = embedBatch(documents, 0, vectorsOf);
   for (let start = 0; start < documents.length;) {
     const { batch, end } = embedding;
-    const vectors = await unlessAborted(embedding.vectors, signal);
+    const vectors = await untilAborted(embedding.vectors, signal);
     // One batch ahead: a model on a thread computes while this one is stored.
     embedding = embedBatch(documents, end, vectorsOf);
     const items = toItems(vectors, batch, ids.slice(start, end)).map((item) => ({ ...item, expiresAt }));
@@ -123,21 +124,4 @@ function endOfBatch(documents: readonly DocumentInterface[], start: number): num
     characters += documents[end++].pageContent.length;
   }
   return end;
-}
-
-/** The promise, or a rejection as soon as the signal says so: an embedding model may take its time. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    // The model's own first step may have aborted it, and then there is no event to come.
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

@@ -12,6 +12,7 @@
 import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { backoffMs, pause } from "../pause.js";
+import { whenAborted } from "../when-aborted.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 
 export interface RetryOptions {
@@ -137,7 +138,7 @@ function limited<T>(
     };
     const settle = <V>(give: (value: V) => void, value: V) => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      stopListening();
       give(value);
     };
     const giveUp = (reason: unknown) => {
@@ -145,7 +146,6 @@ function limited<T>(
       settle(reject, reason);
       controller?.abort(reason);
     };
-    const onAbort = () => giveUp(signal?.reason);
     const timer = setTimeout(() => {
       const error = new SealdexError(
         "storage_unavailable",
@@ -154,7 +154,7 @@ function limited<T>(
       timeouts.add(error);
       giveUp(error);
     }, timeoutMs);
-    signal?.addEventListener("abort", onAbort);
+    const stopListening = whenAborted(signal, () => giveUp(signal?.reason));
     begin(operation, attempt).then(
       (value) => settle(resolve, value),
       (error: unknown) => settle(reject, error),

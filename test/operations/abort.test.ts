@@ -13,6 +13,7 @@ import {
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { withRetries } from "../../src/storage/retrying.js";
 import { startService } from "../http/service.js";
 
 const options = { indexName: "aborted", indexKey: generateKey() };
@@ -223,5 +224,53 @@ describe("over HTTP", () => {
     });
     await service.close();
     expect(await stateOf(store)).toEqual(before);
+  });
+});
+
+describe("one signal for many calls", () => {
+  const many = 40;
+
+  /** The warnings of the process while `work` runs. */
+  async function warningsOf(work: () => Promise<unknown>): Promise<string[]> {
+    const warnings: string[] = [];
+    const note = ({ name }: Error) => warnings.push(name);
+    process.on("warning", note);
+    await work();
+    // Warnings are emitted in a turn of their own.
+    await new Promise(setImmediate);
+    process.off("warning", note);
+    return warnings;
+  }
+
+  test("warns of no leak, in the library, on a location and over HTTP", async () => {
+    const { signal } = new AbortController();
+    const client = createClient({ indexLocation: { location: "memory" } });
+    const index = await client.createIndex(options);
+    const service = await startService();
+    const remote = await createHttpClient(service.address).createIndex(options);
+    const work = async () => {
+      for (const one of [index, remote]) {
+        await Promise.all(items(many).map((item) => one.upsert([item], { signal })));
+        await Promise.all(items(many).map(({ id }) => one.get([id], { signal })));
+      }
+    };
+    expect(await warningsOf(work)).toEqual([]);
+    await client.close();
+    await service.close();
+  });
+
+  test("ends all of them, and those that are over hear nothing", async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const store = createMemoryStore();
+    const client = createClient({ indexLocation: withRetries(store) });
+    const index = await client.createIndex(options);
+    await index.upsert(items(5), { signal });
+    store.read = () => new Promise(() => undefined);
+    const running = Array.from({ length: many }, () => index.count({ signal }));
+    controller.abort(new Error("enough"));
+    const outcomes = await Promise.allSettled(running);
+    expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
+    expect(new Set(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason)).size).toBe(1);
   });
 });
