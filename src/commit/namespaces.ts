@@ -57,9 +57,16 @@ export class Namespaces {
 
   /** The namespace of this name that `manifest` has segments of. */
   async find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
+    const known = this.known(name, manifest);
+    if (known !== undefined) return known;
+    return (await this.stored(name)).find(({ id }) => namesNamespace(manifest, id));
+  }
+
+  /** As `find`, among those whose secrets were read. */
+  known(name: string, manifest: Manifest): Namespace | undefined {
     const isFound = (namespace: Namespace) =>
       namespace.name === name && namesNamespace(manifest, namespace.id);
-    return [...this.#known.values()].find(isFound) ?? (await this.stored(name)).find(isFound);
+    return [...this.#known.values()].find(isFound);
   }
 
   /** The namespace of this name for segments that are to be committed after `manifest`, or after one that lets it be written. */

@@ -102,6 +102,7 @@ export function openIndex(
     cache: indexCache,
     clock,
     maxStalenessMs,
+    oblivious,
   });
   const dropped = new DroppedObjects(indexStore, () => scopes.namesInUse(), resources);
   return {

@@ -3,7 +3,7 @@
 import type { Clock } from "../commit/clock.js";
 import { type Manifest, namedObjects } from "../commit/manifest.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
-import type { Namespaces } from "../commit/namespaces.js";
+import type { Namespace, Namespaces } from "../commit/namespaces.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { OpenObjects } from "./open-objects.js";
@@ -25,6 +25,8 @@ export interface ScopeResources {
   readonly cache: IndexCache;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
+  /** Whether storage is kept from seeing which namespaces are looked for. */
+  readonly oblivious: boolean;
 }
 
 /** Namespaces that stay open: those that were used last. */
@@ -79,11 +81,19 @@ export class NamespaceScopes {
     return new Set(scopes.flatMap(({ snapshots }) => [...snapshots.namesInUse()]));
   }
 
+  async #find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
+    const { namespaces, oblivious } = this.#resources;
+    if (!oblivious) return namespaces.find(name, manifest);
+    // With the whole index, all secrets are read, whichever is wanted.
+    await this.whole.snapshots.newest();
+    return namespaces.known(name, manifest);
+  }
+
   #open(name?: string): SearchTarget {
-    const { log, objects, namespaces, config, cache, clock, maxStalenessMs } = this.#resources;
+    const { log, objects, config, cache, clock, maxStalenessMs } = this.#resources;
     const onNewer = (manifest: Manifest) => this.refresh(manifest);
     const select = async (manifest: Manifest): Promise<Manifest> => {
-      const id = name === undefined ? undefined : (await namespaces.find(name, manifest))?.id;
+      const id = name === undefined ? undefined : (await this.#find(name, manifest))?.id;
       const isOwn = ({ namespace }: { readonly namespace?: string }) => id !== undefined && namespace === id;
       return { ...manifest, segments: manifest.segments.filter(isOwn) };
     };

@@ -43,7 +43,7 @@ async function written(): Promise<BlobStore> {
   return store;
 }
 
-/** A store that writes down its reads. */
+/** A store that writes down its reads and lists. */
 function recorded(inner: BlobStore): { store: BlobStore; reads: string[] } {
   const reads: string[] = [];
   const store: BlobStore = {
@@ -52,7 +52,10 @@ function recorded(inner: BlobStore): { store: BlobStore; reads: string[] } {
       return inner.read(key, range, options);
     },
     create: (key, bytes) => inner.create(key, bytes),
-    list: (prefix, options) => inner.list(prefix, options),
+    list: (prefix, options) => {
+      reads.push(`list ${prefix}`);
+      return inner.list(prefix, options);
+    },
     delete: (keys) => inner.delete(keys),
     close: () => inner.close(),
   };
@@ -104,6 +107,38 @@ function numbered(reads: readonly string[]): string[] {
 test("what storage is asked for is the same, whatever is looked for; without, it is not", async () => {
   expect(await traceOf(1, true)).toEqual(await traceOf(2, true));
   expect(await traceOf(1, false)).not.toEqual(await traceOf(2, false));
+});
+
+test("which namespace is looked for does not show, and whether there is one of the name", async () => {
+  const inner = await written();
+  const writer = await open(inner, { oblivious: false }).loadIndex(access);
+  const namespaces = ["ada", "bob", "nobody"];
+  for (const namespace of namespaces.slice(0, 2)) {
+    await writer.upsert(
+      Array.from({ length: 60 }, (_, i) => item(i)),
+      { namespace },
+    );
+  }
+  const traceOfCalls = async (namespace: string, oblivious: boolean) => {
+    const { store, reads } = recorded(inner);
+    const index = await open(store, { oblivious }).loadIndex(access);
+    const found = [
+      await index.query({ queryVector: rows[5], topK: 3, namespace, include: ["contents"] }),
+      await index.get(["item-7"], { namespace }),
+      await index.count({ namespace }),
+    ];
+    const plain = await open(inner, { oblivious: false }).loadIndex(access);
+    expect(found[0]).toEqual(
+      await plain.query({ queryVector: rows[5], topK: 3, namespace, include: ["contents"] }),
+    );
+    expect(found[2]).toBe(namespace === "nobody" ? 0 : 60);
+    return reads;
+  };
+  const traces: string[][] = [];
+  for (const namespace of namespaces) traces.push(await traceOfCalls(namespace, true));
+  expect(traces[1]).toEqual(traces[0]);
+  expect(traces[2]).toEqual(traces[0]);
+  expect(await traceOfCalls("ada", false)).not.toEqual(await traceOfCalls("bob", false));
 });
 
 test("after the index was read, looking for items asks storage for the newest manifest alone", async () => {
