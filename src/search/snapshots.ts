@@ -10,6 +10,7 @@ import type { Snapshot } from "./snapshot.js";
 
 /** What may be asked of a snapshot that is the newest. */
 const confirmed = async () => undefined;
+const ignored = () => undefined;
 /** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
 
@@ -124,18 +125,22 @@ export class Snapshots {
         if ((await checking) !== snapshot) throw outdated;
       }),
     );
-    // Awaited below, unless it was in vain.
-    if (begun instanceof Promise) begun.catch(() => undefined);
-    const newest = await checking;
-    this.#wasOutdated = newest !== known;
-    if (newest !== known) return this.#readFrom(newest, again);
-    if (!(begun instanceof Promise)) return begun;
+    const ended = begun instanceof Promise ? begun.then(ignored, ignored) : undefined;
     try {
-      return await begun;
-    } catch (error) {
-      if (!(await this.wasSuperseded(known.manifest, error))) throw error;
+      const newest = await checking;
+      this.#wasOutdated = newest !== known;
+      if (newest !== known) return await this.#readFrom(newest, again);
+      if (!(begun instanceof Promise)) return begun;
+      try {
+        return await begun;
+      } catch (error) {
+        if (!(await this.wasSuperseded(known.manifest, error))) throw error;
+      }
+      return await this.#readFrom(await this.newest(), again);
+    } finally {
+      // What was begun in vain, too: a client that waits for its calls leaves nothing in memory.
+      await ended;
     }
-    return this.#readFrom(await this.newest(), again);
   }
 
   /** As `read`, on a snapshot that has every change acknowledged before this call. */

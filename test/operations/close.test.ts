@@ -14,6 +14,7 @@ import {
   generateKey,
   LexicalEmbeddings,
 } from "../../src/index.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
@@ -142,4 +143,50 @@ test("await using closes a client and a store", async () => {
   }
   await expect(client.listIndexes()).rejects.toMatchObject({ code: "invalid_request" });
   await expect(store.addTexts(["b"])).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("a call ends with what it began in vain, on a state that another process has changed", async () => {
+  const store = createMemoryStore();
+  const writer = createClient({ indexLocation: store, automaticTraining: false });
+  const written = await writer.createIndex(options);
+  const items = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      id: `${from + i}`,
+      vector: [from + i, i % 7],
+      metadata: { even: i % 2 },
+    }));
+  // So many that a segment is not read as a whole when it is opened.
+  await written.upsert(items(0, 14_000));
+  await written.train({ nLists: 8 });
+  let go = () => {};
+  const released = new Promise<void>((resolve) => (go = resolve));
+  let [isHeld, held] = [false, 0];
+  const read: BlobStore["read"] = async (key, range) => {
+    if (isHeld && key.includes("/segment/") && before.has(key)) {
+      held++;
+      await released;
+    }
+    return store.read(key, range);
+  };
+  const client = createClient({ indexLocation: { ...store, read }, automaticTraining: false });
+  const index = await client.loadIndex(options);
+  await index.count();
+  const before = new Set(await store.list("", {}));
+  const kernelBytes = allocatedBytes();
+  await written.upsert(items(20_000, 10));
+  await written.train({ nLists: 9 });
+  isHeld = true;
+  const found = index.query({ queryVector: [5, 5], topK: 3, filter: { even: 1 } });
+  let isFound = false;
+  void found.then(() => (isFound = true));
+  // The new state is searched meanwhile.
+  while (held === 0) await new Promise(setImmediate);
+  for (let turns = 0; turns < 200; turns++) await new Promise(setImmediate);
+  expect(isFound).toBe(false);
+  const closing = client.close();
+  go();
+  expect(await found).toHaveLength(3);
+  await closing;
+  expect(allocatedBytes()).toBe(kernelBytes);
+  await writer.close();
 });
