@@ -4,26 +4,27 @@ import { common } from "./vitest.config.js";
 
 /** Suites that take several seconds of a processor each: they test in depth what the fast tier tests in short. */
 const slow = [
-  "dashboard/{accessibility,audit-pages,browser}",
-  "embedding/{images,packages,questions,real-models}",
-  "engine/coded",
+  "dashboard/{accessibility,admin-routes,audit-pages,browser}",
+  "embedding/{images,packages,questions,real-models,static-model}",
+  "engine/{code-layout,coded,scalar,training}",
   "format/{format,golden}",
-  "http/{api-keys,body,client,client-requests,command-line,cyborgdb,faults,langchain,models,processes,published-clients,requests,results,shared-storage,tls}",
-  "index/{automatic-training,codes-only,declared-recall,leakage,list-ids,namespace-erasure,numeric-borders,recall,tampering,warm-search,wraps}",
+  "http/{api-keys,behaviour,binary,body,client,client-requests,command-line,cyborgdb,faults,langchain,list-keys,models,processes,published-clients,requests,results,shared-storage,tls}",
+  "index/{anchors,automatic-training,batch,codes-only,concurrency,declared-recall,leakage,list-ids,namespace-erasure,numeric-borders,oblivious,order,precision,recall,reencrypt,tampering,warm-search,wraps}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
-  "operations/{abort,bounded-reads,compact,compact-large,retention,soak,soak-service}",
+  "operations/{abort,bounded-reads,cold-storage,compact,compact-large,due-segments,kernel-calls,retention,soak,soak-service}",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
   "readme",
-  "segment/{columns,id-table}",
+  "segment/{columns,gather-terms,id-table}",
   "storage/{conformance,gcs,local,location,object-store,outage}",
   "tamper/attacker",
+  "text/analyzer",
   "threads/kernel-threads",
   "types/typescript",
 ];
 
-/** Suites that look at the memory or the kernels of their process, or that set what its modules share. */
-const alone = ["engine/memory", "http/{canary,tracing}", "operations/kernel-calls", "segment/pieces"];
+/** Suites that look at the memory of their process, or that set what its modules share. */
+const alone = ["engine/memory", "http/{canary,tracing}", "segment/pieces"];
 
 const files = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 
