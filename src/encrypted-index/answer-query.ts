@@ -7,7 +7,7 @@ import type { Models } from "../embedding/models.js";
 import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import { isComplete } from "../search/open-list-blocks.js";
-import { type CheckedQuery, query, queryWarm } from "../search/query.js";
+import { type CheckedQuery, query, queryOne, queryWarm } from "../search/query.js";
 import { reservedAfter } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
@@ -98,11 +98,8 @@ function search(index: OpenIndex, vector: Vector, options: CheckedQuery): Promis
   return index.snapshots.readAhead((snapshot, confirm) => {
     const packed = pack(index, snapshot, vector, "queryVector");
     if (packed === undefined) return [];
-    const warm = queryWarm(index.searcher, snapshot, packed, options);
-    return (
-      warm ??
-      searchPacked(index, snapshot, [packed], reservedAfter(confirm, options)).then(([matches]) => matches)
-    );
+    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+    return queryOne(index.searcher, snapshot, packed, reservedAfter(confirm, options));
   });
 }
 
@@ -110,21 +107,10 @@ function search(index: OpenIndex, vector: Vector, options: CheckedQuery): Promis
 function searchEach(index: OpenIndex, vectors: readonly Vector[], options: CheckedQuery): Promise<Match[][]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
     const packed = vectors.map((vector, i) => pack(index, snapshot, vector, `queryVectors[${i}]`));
-    const confirmedOptions = reservedAfter(confirm, options);
-    return isComplete(packed)
-      ? searchPacked(index, snapshot, packed, confirmedOptions)
-      : vectors.map(() => []);
+    if (!isComplete(packed)) return vectors.map(() => []);
+    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+    return query(index.searcher, snapshot, packed, reservedAfter(confirm, options));
   });
-}
-
-async function searchPacked(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  vectors: readonly Float32Array[],
-  options: CheckedQuery,
-): Promise<Match[][]> {
-  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-  return query(index.searcher, snapshot, vectors, options);
 }
 
 /** A vector in float32. Undefined if no vector has been stored yet: then any dimension may ask, and nothing is near. */

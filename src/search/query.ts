@@ -18,7 +18,13 @@ import { findMatches, type Matches } from "./matches.js";
 import { phases } from "./phases.js";
 import { searchPrefiltered } from "./prefiltered-search.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
-import { type CheckedResults, openedItems, readItems, type Writable } from "./read-items.js";
+import {
+  type CheckedResults,
+  mayBeOpenedItems,
+  openedItems,
+  readItems,
+  type Writable,
+} from "./read-items.js";
 import { ListBlockScan } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
@@ -45,13 +51,36 @@ export function queryWarm(
   vector: Float32Array,
   options: CheckedQuery,
 ): Match[] | undefined {
-  const { filter, topK, include } = options;
+  if (!mayBeOpenedItems(options.topK, options.include, options)) return undefined;
+  const found = findWarm(searcher, snapshot, vector, options);
+  return found && openedMatches(searcher, found, options);
+}
+
+/** The matches of one vector: without a promise if all that it takes is in memory. */
+export function queryOne(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Promise<Match[]> | Match[] {
+  const found = findWarm(searcher, snapshot, vector, options);
+  if (found !== undefined)
+    return openedMatches(searcher, found, options) ?? readMatches(searcher, found, options);
+  const search = async (scope: SearchScope) =>
+    readMatches(searcher, await searchCold(scope, vector, options), options);
+  return searchMatches(searcher, snapshot, options, search, () => []);
+}
+
+function findWarm(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Found | undefined {
   const { model } = snapshot;
-  if (model === undefined || filter !== undefined || topK === 0) return undefined;
+  if (model === undefined || options.filter !== undefined || options.topK === 0) return undefined;
   const trained = searcher.openedModel(model);
-  const found = searchWarm({ searcher, snapshot, trained, matches: undefined }, vector, options);
-  const items = found && openedItems(found.rows, include, options);
-  return items && withDistances(searcher, items, found, include);
+  return searchWarm({ searcher, snapshot, trained, matches: undefined }, vector, options);
 }
 
 /** The matches of each vector, over one snapshot. */
@@ -107,7 +136,7 @@ async function searchAll(
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of await searchGroup(scope, vectors.slice(start, start + together), options)) {
-      results.push(await toMatches(scope, found, options));
+      results.push(await readMatches(scope.searcher, found, options));
     }
     if (vectors.length > 1) await yieldToEventLoop();
   }
@@ -143,9 +172,14 @@ async function searchGroup(
 }
 
 async function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> {
+  return searchWarm(scope, vector, options) ?? searchCold(scope, vector, options);
+}
+
+function searchCold(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> {
   const { matches } = scope;
-  if (isPrefiltered(matches)) return searchPrefiltered(scope, matches, vector, options.topK);
-  return searchWarm(scope, vector, options) ?? searchByLists(scope, vector, options);
+  return isPrefiltered(matches)
+    ? searchPrefiltered(scope, matches, vector, options.topK)
+    : searchByLists(scope, vector, options);
 }
 
 async function searchByLists(
@@ -167,7 +201,12 @@ async function searchByLists(
   }
 }
 
-async function toMatches({ searcher }: SearchScope, found: Found, options: CheckedQuery): Promise<Match[]> {
+function openedMatches(searcher: Searcher, found: Found, options: CheckedQuery): Match[] | undefined {
+  const items = openedItems(found.rows, options.include, options);
+  return items && withDistances(searcher, items, found, options.include);
+}
+
+async function readMatches(searcher: Searcher, found: Found, options: CheckedQuery): Promise<Match[]> {
   const { include } = options;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
   return withDistances(searcher, await readItems(found.rows, fields, options), found, include);

@@ -62,18 +62,27 @@ export async function readItems(
   return items;
 }
 
+/** Whether `openedItems` may return so many items, as far as that can be told before they are known. */
+export function mayBeOpenedItems(
+  count: number,
+  include: ReadonlySet<MatchField>,
+  { reserveBytes }: CheckedResults,
+): boolean {
+  return reserveBytes === undefined && !needsVectors(include) && count <= decodedRowsMax;
+}
+
 /** As `readItems`, if all of it is in memory and so little that decoding it takes no time worth a turn of the event loop. */
 export function openedItems(
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
-  { reserveBytes, rawMetadata = false }: CheckedResults,
+  results: CheckedResults,
 ): StoredItem[] | undefined {
-  if (reserveBytes !== undefined || needsVectors(include) || refs.length > decodedRowsMax) return undefined;
+  if (!mayBeOpenedItems(refs.length, include, results)) return undefined;
   const rows = openedRows(refs, include);
   if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
     return undefined;
   }
-  return rows.map((row) => toItem(row, include, rawMetadata));
+  return rows.map((row) => toItem(row, include, results.rawMetadata ?? false));
 }
 
 /**

@@ -40,7 +40,7 @@ async function scans(work: () => Promise<unknown>): Promise<Record<string, numbe
 
 async function warmIndex(
   indexConfig: IndexConfigInput = { type: "ivfflat" },
-  options?: { readonly maxStalenessMs: number },
+  options?: { readonly maxStalenessMs?: number },
 ) {
   const index = await newIndex(indexConfig, options);
   await index.train({ nLists });
@@ -80,6 +80,19 @@ test("a warm query that may be stale makes the promise that it returns, and no o
     hook.disable();
     expect(promises).toBe(1);
     expect(await answer).toEqual(expected);
+  }
+});
+
+test.each([
+  ["whose results are counted, as a service does", { reserveBytes: async () => undefined }],
+  ["of many neighbours", { topK: 400, nProbes: 30 }],
+  ["that includes vectors", { include: ["vector"] as const }],
+])("a warm query %s is searched once", async (_, more) => {
+  for (const options of [{}, { maxStalenessMs: 3_600_000 }]) {
+    const index = await warmIndex({ type: "ivfflat" }, options);
+    const request = { ...asked, ...more };
+    await index.query(request);
+    expect((await scans(() => index.query(request))).searchLists).toBe(1);
   }
 });
 
