@@ -94,12 +94,7 @@ export class Namespaces {
     return (await this.#read(objectName)) ?? this.forWriting(name, manifest);
   }
 
-  /** Of the namespace with this id. Throws `missing_object` if its secret was destroyed. */
-  async keysOf(id: string): Promise<ParentKeys> {
-    return (await this.byId(id)).keys;
-  }
-
-  /** Throws as `keysOf`. */
+  /** The namespace with this id. Throws `missing_object` if its secret was destroyed. */
   async byId(id: string): Promise<Namespace> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
@@ -130,9 +125,9 @@ export class Namespaces {
 
   /** Deletes secrets. Throws `storage_unavailable` if one is still there afterwards. */
   async destroy(objectNames: readonly string[]): Promise<void> {
-    for (const [id, { objectName }] of this.#known)
-      if (objectNames.includes(objectName)) this.#known.delete(id);
     if (objectNames.length === 0) return;
+    const destroyed = new Set(objectNames);
+    for (const [id, { objectName }] of this.#known) if (destroyed.has(objectName)) this.#known.delete(id);
     await this.#store.delete(objectNames);
     const left = await Promise.all(objectNames.map((name) => this.#store.read(name)));
     if (left.every((bytes) => bytes === null)) return;
@@ -150,7 +145,7 @@ export class Namespaces {
     const dead: string[] = [];
     for (let start = 0; start < older.length; start += secretsTogether) {
       const some = older.slice(start, start + secretsTogether);
-      const read = await Promise.all(some.map((name) => this.#knownOrRead(name)));
+      const read = await this.#knownOrRead(some);
       dead.push(...read.flatMap((one) => (one !== null && isDead(manifest, one) ? [one.objectName] : [])));
     }
     await this.destroy(dead);
@@ -168,13 +163,14 @@ export class Namespaces {
   async #readAll(): Promise<void> {
     const names = await this.objectNames();
     for (let start = 0; start < names.length; start += secretsTogether) {
-      await Promise.all(names.slice(start, start + secretsTogether).map((name) => this.#knownOrRead(name)));
+      await this.#knownOrRead(names.slice(start, start + secretsTogether));
     }
   }
 
-  async #knownOrRead(objectName: string): Promise<Namespace | null> {
-    const known = [...this.#known.values()].find((namespace) => namespace.objectName === objectName);
-    return known ?? this.#read(objectName);
+  /** Those that are under these names. Null if one was destroyed since it was listed. */
+  async #knownOrRead(objectNames: readonly string[]): Promise<(Namespace | null)[]> {
+    const known = new Map(Array.from(this.#known.values(), (one) => [one.objectName, one]));
+    return Promise.all(objectNames.map(async (name) => known.get(name) ?? this.#read(name)));
   }
 
   /** Null if it was destroyed since it was listed. */

@@ -14,7 +14,8 @@ import { run } from "../threads/run.js";
 import { whenAborted } from "../when-aborted.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
-import { keysOfSegment, type OpenIndex, type ClientStores } from "./open-index.js";
+import { keysOfSegment } from "../search/object-owner.js";
+import type { OpenIndex, ClientStores } from "./open-index.js";
 
 /** The progress of a copy. Every object counts twice: once copied, once verified at the target. */
 export interface CopyProgress {

@@ -4,10 +4,9 @@ import { type Anchor, encodeAnchor } from "../commit/anchor.js";
 import { AnchorStore } from "../commit/anchor-store.js";
 import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
-import type { Manifest, ObjectRef, SegmentRef } from "../commit/manifest.js";
+import type { Manifest, ObjectRef } from "../commit/manifest.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import { Namespaces } from "../commit/namespaces.js";
-import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { OpenObjects } from "../search/open-objects.js";
@@ -135,14 +134,6 @@ export function within(index: OpenIndex, namespace: string | undefined): OpenInd
 /** The dimension, by definition or by the first vector. */
 export function dimensionOf({ config }: OpenIndex, manifest: Manifest): number | undefined {
   return config.dimension ?? manifest.dimension;
-}
-
-/** The keys that seal a segment. Throws `missing_object` if its namespace was erased. */
-export async function keysOfSegment(
-  { keys, namespaces }: OpenIndex,
-  { namespace }: Pick<SegmentRef, "namespace">,
-): Promise<ParentKeys> {
-  return namespace === undefined ? keys.data : namespaces.keysOf(namespace);
 }
 
 /** The token of the newest state. */

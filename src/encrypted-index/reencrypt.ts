@@ -18,7 +18,8 @@ import { SealdexError } from "../errors.js";
 import { resealSegment } from "../segment/verify.js";
 import { run } from "../threads/run.js";
 import { readParts } from "./copy-objects.js";
-import { keysOfSegment, type OpenIndex } from "./open-index.js";
+import { keysOfSegment } from "../search/object-owner.js";
+import type { OpenIndex } from "./open-index.js";
 
 /** Throws `forbidden` unless the index was opened with its owner's key. */
 export async function reencrypt(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {

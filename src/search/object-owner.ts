@@ -1,3 +1,4 @@
+import type { SegmentRef } from "../commit/manifest.js";
 import type { Namespace } from "../commit/namespaces.js";
 import type { ParentKeys } from "../crypto/sealed-object.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -9,4 +10,12 @@ export interface ObjectOwner {
   readonly config: IndexConfig;
   /** By their ids. */
   readonly namespaces: { byId(id: string): Promise<Pick<Namespace, "name" | "keys">> };
+}
+
+/** The keys that seal a segment. Throws `missing_object` if its namespace was erased. */
+export async function keysOfSegment(
+  { keys, namespaces }: Pick<ObjectOwner, "keys" | "namespaces">,
+  { namespace }: Pick<SegmentRef, "namespace">,
+): Promise<ParentKeys> {
+  return namespace === undefined ? keys.data : (await namespaces.byId(namespace)).keys;
 }

@@ -12,7 +12,7 @@ import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
-import type { ObjectOwner } from "./object-owner.js";
+import { keysOfSegment, type ObjectOwner } from "./object-owner.js";
 import { type OpenSegment, Snapshot } from "./snapshot.js";
 
 /** A segment that is open for some snapshots. */
@@ -140,7 +140,7 @@ export class OpenObjects {
 
   /** `modelRef`: the model of the segment's rows, if they have one that is still there. */
   async #open(ref: SegmentRef, modelRef: ObjectRef | undefined): Promise<SegmentReader> {
-    const { indexId, keys, config, namespaces } = this.#owner;
+    const { indexId, config } = this.#owner;
     const { name, length, blocks, footerLength, rows, deleted } = ref;
     const context = { kind: "segment", indexId, name } as const;
     const header = Buffer.from(ref.header, "base64");
@@ -150,7 +150,7 @@ export class OpenObjects {
     const model = modelRef && this.model(modelRef);
     model?.catch(() => undefined);
     const codec = async (dimension: number) => codecToRead(config, dimension, isGrouped, await model);
-    const parents = ref.namespace === undefined ? keys.data : (await namespaces.byId(ref.namespace)).keys;
+    const parents = await keysOfSegment(this.#owner, ref);
     if (!this.#oblivious) return SegmentReader.open(parents, location, codec, this.#store, this.#cache);
     const bytes = await readRange(this.#store, name, 0, length);
     const reader = await SegmentReader.open(parents, location, codec, inMemory(bytes), this.#cache);

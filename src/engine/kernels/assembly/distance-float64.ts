@@ -46,7 +46,7 @@ export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
 
 /** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
 @inline
-function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
+export function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
   if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
   const difference = f64x2.sub(a, b);
   return f64x2.add(sum, f64x2.mul(difference, difference));
@@ -54,7 +54,7 @@ function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
 
 /** Two float32 as float64. */
 @inline
-function loadPair(offset: usize): v128 {
+export function loadPair(offset: usize): v128 {
   return f64x2.promote_low_f32x4(v128.load64_zero(offset));
 }
 

@@ -3,6 +3,7 @@
  * sums in float64, which equal those of distance-float64.ts over the decoded rows, bit for bit.
  */
 
+import { addTerms, loadPair } from "./distance-float64";
 import { sumEach } from "./lanes";
 import { float16, float16Bits, float16Unit, int8 } from "./scalar";
 import { Query } from "./search";
@@ -135,18 +136,4 @@ function lowPair(words: v128, factor: v128, precision: u32): v128 {
 @inline
 function highPair(words: v128, factor: v128, precision: u32): v128 {
   return lowPair(i64x2.shuffle(words, words, 1, 1), factor, precision);
-}
-
-/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
-@inline
-function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
-  if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
-  const difference = f64x2.sub(a, b);
-  return f64x2.add(sum, f64x2.mul(difference, difference));
-}
-
-/** Two float32 as float64. */
-@inline
-function loadPair(offset: usize): v128 {
-  return f64x2.promote_low_f32x4(v128.load64_zero(offset));
 }
