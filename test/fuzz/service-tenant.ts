@@ -209,7 +209,8 @@ export class ServiceTenant {
     const body = { query_vectors: vectors, filters: filtered?.filter, top_k: topK, ...probing, include };
     const answer = await send("/v1/vectors/query", { ...this.address, ...body });
     const matching = this.plain.matching(filtered?.matches ?? (() => true));
-    const results = vectors.flatMap(() => matching.slice(0, topK));
+    // Whichever are the nearest: results are no larger than as many of the largest.
+    const results = vectors.flatMap(() => largest(matching, topK));
     if (this.#isRefused(answer, body, limits.queryBytesMax) || isTooLarge(answer, results)) return;
     const isExhaustive =
       !this.plain.trained || "greedy" in probing || JSON.stringify(probing).includes(`${everyList}`);
@@ -327,11 +328,21 @@ function depthOf(text: string): number {
   return deepest;
 }
 
+/** So many of the items that are the largest as results. */
+function largest<T extends object>(items: readonly T[], count: number): readonly T[] {
+  return [...items].sort((a, b) => resultBytes(b) - resultBytes(a)).slice(0, count);
+}
+
+/** About what a result takes. */
+function resultBytes(item: object): number {
+  return JSON.stringify(item).length + 128;
+}
+
 /** Refused for the size of its results, and rightly: what was asked for is more than a small part of the limit. */
 function isTooLarge({ status, body }: Answer, expected: readonly object[]): boolean {
   if (status !== 413) return false;
   expect(body).toMatchObject({ code: "too_large" });
-  const bytes = expected.reduce((sum, item) => sum + JSON.stringify(item).length + 128, 0);
+  const bytes = expected.reduce((sum, item) => sum + resultBytes(item), 0);
   expect(bytes).toBeGreaterThan(limits.resultBytesMax / 8);
   return true;
 }
