@@ -42,10 +42,9 @@ export async function checkQuery(
   const matching = plain.matching(filtered?.matches ?? (() => true));
   if (results.length !== vectors.length)
     throw new Error(`${results.length} results of ${vectors.length} queries`);
-  // A filter that few rows match is answered by comparing them all.
   const isExhaustive = !plain.trained || probing.nProbes === everyList || probing.greedy === true;
-  const isPrefiltered = filter !== undefined && plain.items.size <= manyItems;
-  const isNearest = plain.isExact && (isExhaustive || isPrefiltered);
+  const isCompared = filter !== undefined && plain.comparesMatches;
+  const isNearest = plain.isExact && (isExhaustive || isCompared);
   const isFull = isExhaustive || isNearest || probing.nProbes === 0;
   results.forEach((found, i) => {
     const asked = { topK, include, isFull, isNearest, filter };

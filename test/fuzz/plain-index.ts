@@ -10,6 +10,9 @@ export interface PlainItem {
   readonly metadata: Metadata;
 }
 
+/** Rows up to which an index answers a filter by comparing all that match. */
+const comparedMax = 2048;
+
 export class PlainIndex {
   readonly config: IndexConfigInput;
   readonly metric: Metric;
@@ -17,6 +20,7 @@ export class PlainIndex {
   /** Undefined until the first vector determines it. */
   dimension: number | undefined;
   trained = false;
+  #written = 0;
 
   constructor(config: IndexConfigInput, metric: Metric) {
     this.config = config;
@@ -29,7 +33,13 @@ export class PlainIndex {
     return this.config.type === "ivfflat" || !this.trained;
   }
 
+  /** Whether every filter is answered by comparing all rows that match: those that newer ones replaced count, too. */
+  get comparesMatches(): boolean {
+    return this.#written <= comparedMax;
+  }
+
   upsert(items: readonly Item[]): void {
+    this.#written += items.length;
     for (const { id, vector = [], contents, metadata = {} } of items) {
       this.dimension ??= vector.length;
       const stored = {

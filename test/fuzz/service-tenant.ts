@@ -214,7 +214,8 @@ export class ServiceTenant {
     if (this.#isRefused(answer, body, limits.queryBytesMax) || isTooLarge(answer, results)) return;
     const isExhaustive =
       !this.plain.trained || "greedy" in probing || JSON.stringify(probing).includes(`${everyList}`);
-    const isNearest = this.plain.isExact && (isExhaustive || filtered !== undefined);
+    const isCompared = filtered !== undefined && this.plain.comparesMatches;
+    const isNearest = this.plain.isExact && (isExhaustive || isCompared);
     const isFull = isExhaustive || isNearest || JSON.stringify(probing) === '{"n_probes":0}';
     const lists = answer.body.results as readonly (readonly Match[])[];
     expect(lists).toHaveLength(vectors.length);
