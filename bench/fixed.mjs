@@ -2,7 +2,8 @@
 //
 // The fixed cost of a query: warm, one probe, ten neighbours, 25,000 x 256. Median time, the shares of it by what ran
 // (sampled by V8's profiler), promises made (counted by async_hooks) and bytes of heap allocated (with the collector held
-// back). For a client in memory that may read stale state, on local disk with strong reads, and through LangChain.
+// back). For a client in memory that may read stale state, on local disk with strong reads, through LangChain, with filters,
+// and of the other types.
 
 import { createHook } from "node:async_hooks";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -31,17 +32,17 @@ console.log(`Node ${process.version}, ${cpus()[0].model}, ${n} x ${dimension}, o
 const heads = ["query", "p50 (µs)", ...columns.map((name) => `${name} (µs)`), "promises", "heap (bytes)"];
 console.log(`| ${heads.join(" | ")} |\n|---|${"---:|".repeat(heads.length - 1)}`);
 const memory = { indexLocation: { location: "memory" }, maxStalenessMs: 86_400_000 };
-const local = { indexLocation: { location: "local", path: folder } };
+const local = (name) => ({ indexLocation: { location: "local", path: join(folder, name) } });
+const options = { topK: neighbours, nProbes: 1 };
+const queried =
+  (more) =>
+  ({ index }) =>
+  (queryVector) =>
+    index.query({ ...options, ...more, queryVector });
 try {
-  await profile("memory, stale reads", memory, ({ index }) => {
-    const options = { topK: neighbours, nProbes: 1 };
-    return (queryVector) => index.query({ ...options, queryVector });
-  });
-  await profile("local disk, strong reads", local, ({ index }) => {
-    const options = { topK: neighbours, nProbes: 1 };
-    return (queryVector) => index.query({ ...options, queryVector });
-  });
-  await profile("memory, stale reads, LangChain", memory, ({ client, key }) => {
+  await profile("memory, stale reads", { client: memory }, queried());
+  await profile("local disk, strong reads", { client: local("plain") }, queried());
+  await profile("memory, stale reads, LangChain", { client: memory }, ({ client, key }) => {
     const embeddings = { embedQuery: async () => [], embedDocuments: async () => [] };
     const store = new EncryptedVectorStore(embeddings, {
       client,
@@ -55,23 +56,36 @@ try {
       return store.similaritySearchVectorWithScore(arrays.get(vector.byteOffset), neighbours);
     };
   });
+  for (const [name, filter] of [
+    ["that 1 % match", { percent: 7 }],
+    ["that 20 % match", { percent: { $lt: 20 } }],
+  ]) {
+    await profile(`memory, stale reads, filter ${name}`, { client: memory }, queried({ filter }));
+    await profile(`local disk, strong reads, filter ${name}`, { client: local(name) }, queried({ filter }));
+  }
+  for (const indexConfig of [{ type: "ivf" }, { type: "ivfpq", pqDim: 64 }]) {
+    await profile(`memory, stale reads, ${indexConfig.type}`, { client: memory, indexConfig }, queried());
+  }
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-async function profile(name, clientOptions, open) {
+async function profile(name, { client: clientOptions, indexConfig = { type: "ivfflat" } }, open) {
   const client = createClient({ ...clientOptions, automaticTraining: false });
   const key = generateKey();
-  const indexConfig = { type: "ivfflat", dimension };
   const index = await client.createIndex({
     indexName: "fixed",
     indexKey: key,
     metric: "cosine",
-    indexConfig,
+    indexConfig: { ...indexConfig, dimension },
   });
   for (let start = 0; start < n; start += 5000) {
     await index.upsert(
-      Array.from({ length: 5000 }, (_, i) => ({ id: String(start + i), vector: vectorAt(base, start + i) })),
+      Array.from({ length: 5000 }, (_, i) => ({
+        id: String(start + i),
+        vector: vectorAt(base, start + i),
+        metadata: { percent: (start + i) % 100 },
+      })),
     );
   }
   await index.train();

@@ -2,7 +2,7 @@
 
 import type { CompiledFilter } from "../filter.js";
 import type { ListSet } from "../engine/coarse-quantizer.js";
-import { type CachedValue, namedKey } from "../segment/cache-group.js";
+import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { addRow, noRows } from "../segment/row-bits.js";
 import { filterDigest } from "./filter-digest.js";
 import { isSelective } from "./prefiltered-rows.js";
@@ -54,16 +54,23 @@ export interface Distribution {
 const listBytes = 128;
 const blockBytes = 8;
 
-/** The matches of a filter, which do not change while the snapshot is in use. */
-export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
-  const key = namedKey<CachedMatches>(`matches ${filterDigest(filter)}`);
-  const known = snapshot.cache.peek(key);
-  if (known !== undefined) return known;
-  const [matches] = await snapshot.cache.load([key], async () => [await pinMatches(snapshot, filter)]);
-  return matches;
+type CachedMatches = Matches & CachedValue;
+
+function matchesKey(filter: CompiledFilter): CacheKey<CachedMatches> {
+  return namedKey(`matches ${filterDigest(filter)}`);
 }
 
-type CachedMatches = Matches & CachedValue;
+/** The matches of a filter, if they are known already. */
+export function knownMatches(snapshot: Snapshot, filter: CompiledFilter): Matches | undefined {
+  return snapshot.cache.peek(matchesKey(filter));
+}
+
+/** The matches of a filter, which do not change while the snapshot is in use. */
+export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
+  const find = async () => [await pinMatches(snapshot, filter)];
+  const [matches] = await snapshot.cache.load([matchesKey(filter)], find);
+  return matches;
+}
 
 /** The matching rows of all segments, which stay pinned until the matches are evicted. */
 async function pinMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<CachedMatches> {

@@ -21,6 +21,7 @@ import {
   unpinPrefiltered,
 } from "./prefiltered-rows.js";
 import type { SearchScope } from "./search-scope.js";
+import type { Snapshot } from "./snapshot.js";
 
 /** The matching rows of a segment, opened. */
 interface OpenedMatches {
@@ -33,23 +34,37 @@ interface ScannedPiece extends OpenedMatches {
   readonly piece: PrefilteredPiece;
 }
 
-/** Compares a query with every row that matches. Awaits nothing if these rows are open already. */
+/** As `searchPrefiltered`, if all of these rows are open already. */
+export function searchOpenedPrefiltered(
+  { searcher: { config }, snapshot }: SearchScope,
+  { selected }: Matches,
+  vector: Float32Array,
+  topK: number,
+): Found | undefined {
+  const tables = shadowingReaders(snapshot, selected).map((reader) => reader.openedTable());
+  const segments = peekAll(selected);
+  if (segments === undefined || !isComplete(tables)) return undefined;
+  return scan(segments, tables, vector, { config, topK });
+}
+
+/** Compares a query with every row that matches. */
 export async function searchPrefiltered(
   { searcher: { config }, snapshot }: SearchScope,
   { selected }: Matches,
   vector: Float32Array,
   topK: number,
 ): Promise<Found> {
-  const newer = snapshot.newestReaders(Math.max(...selected.map(({ newerSegments }) => newerSegments)));
-  const tables = newer.map((reader) => reader.openedTable());
-  const segments = peekAll(selected);
-  if (segments !== undefined && isComplete(tables)) return scan(segments, tables, vector, { config, topK });
-  const pinned = await pinAll(selected, newer, config);
+  const pinned = await pinAll(selected, shadowingReaders(snapshot, selected), config);
   try {
     return scan(pinned.segments, pinned.tables, vector, { config, topK });
   } finally {
     pinned.release();
   }
+}
+
+/** The segments that can shadow rows of these. */
+function shadowingReaders(snapshot: Snapshot, selected: readonly SelectedSegment[]): SegmentReader[] {
+  return snapshot.newestReaders(Math.max(...selected.map(({ newerSegments }) => newerSegments)));
 }
 
 function peekAll(selected: readonly SelectedSegment[]): OpenedMatches[] | undefined {

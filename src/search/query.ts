@@ -14,9 +14,9 @@ import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, ItemField, Match, MatchField, StoredItem } from "../vector-index.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { Found } from "./found.js";
-import { findMatches, type Matches } from "./matches.js";
+import { findMatches, knownMatches, type Matches } from "./matches.js";
 import { phases } from "./phases.js";
-import { searchPrefiltered } from "./prefiltered-search.js";
+import { searchOpenedPrefiltered, searchPrefiltered } from "./prefiltered-search.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import {
   type CheckedResults,
@@ -44,15 +44,16 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly include: ReadonlySet<MatchField>;
 }
 
-/** The matches of one vector, if all that it takes is in memory; undefined if something has to be read first. */
+/** The matches of one vector, if `searchAtOnce` finds them. */
 export function queryWarm(
   searcher: Searcher,
   snapshot: Snapshot,
   vector: Float32Array,
   options: CheckedQuery,
 ): Match[] | undefined {
-  if (!mayBeOpenedItems(options.topK, options.include, options)) return undefined;
-  const found = findWarm(searcher, snapshot, vector, options);
+  if (options.topK === 0 || !mayBeOpenedItems(options.topK, options.include, options)) return undefined;
+  const scope = openedScope(searcher, snapshot, options);
+  const found = scope && searchAtOnce(scope, vector, options);
   return found && openedMatches(searcher, found, options);
 }
 
@@ -63,24 +64,40 @@ export function queryOne(
   vector: Float32Array,
   options: CheckedQuery,
 ): Promise<Match[]> | Match[] {
-  const found = findWarm(searcher, snapshot, vector, options);
-  if (found !== undefined)
-    return openedMatches(searcher, found, options) ?? readMatches(searcher, found, options);
-  const search = async (scope: SearchScope) =>
-    readMatches(searcher, await searchCold(scope, vector, options), options);
-  return searchMatches(searcher, snapshot, options, search, () => []);
+  const found = nearest(searcher, snapshot, vector, options);
+  return found instanceof Promise
+    ? found.then((rows) => readMatches(searcher, rows, options))
+    : (openedMatches(searcher, found, options) ?? readMatches(searcher, found, options));
 }
 
-function findWarm(
+/** The nearest rows of one vector: without a promise if all that it takes is in memory. */
+export function nearest(
   searcher: Searcher,
   snapshot: Snapshot,
   vector: Float32Array,
   options: CheckedQuery,
-): Found | undefined {
+): Promise<Found> | Found {
+  if (options.topK === 0 || snapshot.segments.length === 0) return noRows;
+  const opened = openedScope(searcher, snapshot, options);
+  if (opened !== undefined) return searchOne(opened, vector, options);
+  const search = (scope: SearchScope) => searchOne(scope, vector, options);
+  return searchMatches(searcher, snapshot, options, search, () => noRows);
+}
+
+const noRows: Found = { candidates: [], rows: [] };
+
+/** The scope of a search if model and matches are in memory: valid until the next await. */
+function openedScope(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  { filter }: CheckedQuery,
+): SearchScope | undefined {
+  const matches = filter && knownMatches(snapshot, filter);
+  if (filter !== undefined && matches === undefined) return undefined;
   const { model } = snapshot;
-  if (model === undefined || options.filter !== undefined || options.topK === 0) return undefined;
-  const trained = searcher.openedModel(model);
-  return searchWarm({ searcher, snapshot, trained, matches: undefined }, vector, options);
+  const trained = model && searcher.openedModel(model);
+  if (model !== undefined && trained === undefined) return undefined;
+  return { searcher, snapshot, trained, matches };
 }
 
 /** The matches of each vector, over one snapshot. */
@@ -94,23 +111,12 @@ export function query(
   return searchMatches(searcher, snapshot, options, search, () => vectors.map(() => []));
 }
 
-/** The nearest rows of one vector. */
-export function nearest(
-  searcher: Searcher,
-  snapshot: Snapshot,
-  vector: Float32Array,
-  options: CheckedQuery,
-): Promise<Found> {
-  const search = (scope: SearchScope) => searchOne(scope, vector, options);
-  return searchMatches(searcher, snapshot, options, search, () => ({ candidates: [], rows: [] }));
-}
-
 /** What `search` finds among the rows that match the filter; `nothing` if there are none, or none is asked for. */
 async function searchMatches<T>(
   searcher: Searcher,
   snapshot: Snapshot,
   { filter, topK }: CheckedQuery,
-  search: (scope: SearchScope) => Promise<T>,
+  search: (scope: SearchScope) => Promise<T> | T,
   nothing: () => T,
 ): Promise<T> {
   if (topK === 0 || snapshot.segments.length === 0) return nothing();
@@ -171,34 +177,53 @@ async function searchGroup(
   return results;
 }
 
-async function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> {
-  return searchWarm(scope, vector, options) ?? searchCold(scope, vector, options);
+/** What few kernel calls find in memory; undefined if something has to be read first, or the phases of a search by lists are needed. */
+function searchAtOnce(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Found | undefined {
+  const { matches } = scope;
+  if (matches?.count === 0) return noRows;
+  return isPrefiltered(matches)
+    ? searchOpenedPrefiltered(scope, matches, vector, options.topK)
+    : searchWarm(scope, vector, options);
 }
 
-function searchCold(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> {
+/** Awaits only what has to be read: a promise if there is something. The scope need not be pinned. */
+function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> | Found {
   const { matches } = scope;
+  const found = searchAtOnce(scope, vector, options);
+  if (found !== undefined) return found;
   return isPrefiltered(matches)
     ? searchPrefiltered(scope, matches, vector, options.topK)
     : searchByLists(scope, vector, options);
 }
 
-async function searchByLists(
+function searchByLists(
   scope: SearchScope,
   vector: Float32Array,
   options: CheckedQuery,
-): Promise<Found> {
+): Promise<Found> | Found {
   const { config } = scope.searcher;
   const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
   const search = new Search(asked, chooseScanner(config, asked, vector, scope.trained), options.topK);
-  const scan = new ListBlockScan(scope, search);
-  try {
-    await scan.scan(phases(scope, asked, options, search), options.signal);
-    return scan.finish();
-  } finally {
+  const scan = new ListBlockScan(scope, search, phases(scope, asked, options, search), options.signal);
+  const free = () => {
     scan.free();
     search.free();
     asked.free();
+  };
+  let rest: Promise<Found> | undefined;
+  try {
+    if (scan.scanOpened()) return scan.finish();
+    rest = scanRest(scope, scan);
+  } finally {
+    if (rest === undefined) free();
   }
+  return rest.finally(free);
+}
+
+async function scanRest({ searcher, trained }: SearchScope, scan: ListBlockScan): Promise<Found> {
+  if (trained === undefined) await scan.scan();
+  else await searcher.withTrained(trained.model, () => scan.scan());
+  return scan.finish();
 }
 
 function openedMatches(searcher: Searcher, found: Found, options: CheckedQuery): Match[] | undefined {

@@ -23,25 +23,50 @@ export interface ScanPhase {
 export class ListBlockScan {
   readonly #scope: SearchScope;
   readonly #search: Search;
+  readonly #pieces: Iterator<ScanPhase, undefined>;
+  readonly #signal: AbortSignal | undefined;
   readonly #accepted: PlacedRows | undefined;
   /** Candidates name their blocks by positions here. */
   readonly #scanned: ListBlock[] = [];
   readonly #slice = new TimeSlice();
+  /** The piece that could not be scanned without waiting. */
+  #next: ScanPhase | undefined;
 
-  /** `search` stays the caller's. */
-  constructor(scope: SearchScope, search: Search) {
+  /** Each phase begins when the one before is scanned. `search` stays the caller's. */
+  constructor(
+    scope: SearchScope,
+    search: Search,
+    phases: Iterable<ScanPhase>,
+    signal: AbortSignal | undefined,
+  ) {
     this.#scope = scope;
     this.#search = search;
+    this.#pieces = piecesOfAll(phases);
+    this.#signal = signal;
     this.#accepted = scope.matches && new PlacedRows(scope.matches.rows);
   }
 
-  /** Scans the phases, each when the one before is done. Awaits only what has to be read, and the event loop. */
-  async scan(phases: Iterable<ScanPhase>, signal: AbortSignal | undefined): Promise<void> {
-    for (const phase of phases) {
-      for (const piece of piecesOf(phase)) {
-        signal?.throwIfAborted();
-        if (this.#slice.isOver) await this.#yield();
-        if (!this.#scanOpened(piece)) await this.#scanPinned(piece);
+  /** Scans as far as nothing has to be awaited. Returns whether that was all. */
+  scanOpened(): boolean {
+    for (;;) {
+      this.#signal?.throwIfAborted();
+      this.#next ??= this.#pieces.next().value;
+      if (this.#next === undefined) return true;
+      if (this.#slice.isOver || !this.#scanOpened(this.#next)) return false;
+      this.#next = undefined;
+    }
+  }
+
+  /** Scans the rest. Awaits only what has to be read, and the event loop. */
+  async scan(): Promise<void> {
+    while (!this.scanOpened()) {
+      if (this.#slice.isOver) {
+        await yieldToEventLoop();
+        this.#slice.restart();
+      } else if (this.#next !== undefined) {
+        const piece = this.#next;
+        this.#next = undefined;
+        await this.#scanPinned(piece);
       }
     }
   }
@@ -53,11 +78,6 @@ export class ListBlockScan {
 
   free(): void {
     this.#accepted?.free();
-  }
-
-  async #yield(): Promise<void> {
-    await yieldToEventLoop();
-    this.#slice.restart();
   }
 
   /** The warm case, which must cost nothing. False if something has to be read first. */
@@ -95,6 +115,10 @@ export class ListBlockScan {
       })),
     );
   }
+}
+
+function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase, undefined> {
+  for (const phase of phases) yield* piecesOf(phase);
 }
 
 /** A phase in pieces that may be open at the same time. */

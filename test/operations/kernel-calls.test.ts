@@ -20,7 +20,10 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-async function newIndex(indexConfig: IndexConfigInput, options: { readonly maxStalenessMs?: number } = {}) {
+async function newIndex(
+  indexConfig: IndexConfigInput,
+  options: { readonly maxStalenessMs?: number; readonly cacheBytesMax?: number } = {},
+) {
   const client = createClient({
     indexLocation: { location: "memory" },
     automaticTraining: false,
@@ -64,22 +67,59 @@ test("a warm query is one call, however many lists it probes", async () => {
   expect(total.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4);
 });
 
+async function promisesOf(work: () => Promise<unknown>): Promise<{ begun: number; made: number }> {
+  let made = 0;
+  const hook = createHook({
+    init(_id, type) {
+      if (type === "PROMISE") made++;
+    },
+  });
+  hook.enable();
+  const answer = work();
+  const begun = made;
+  await answer;
+  hook.disable();
+  return { begun, made };
+}
+
 test("a warm query that may be stale makes the promise that it returns, and no other", async () => {
   const index = await warmIndex({ type: "ivfflat" }, { maxStalenessMs: 3_600_000 });
   const include = ["distance", "metadata", "contents"] as const;
-  for (const request of [asked, { ...asked, nProbes: 0 }, { ...asked, include }]) {
-    const expected = await index.query(request);
-    let promises = 0;
-    const hook = createHook({
-      init(_id, type) {
-        if (type === "PROMISE") promises++;
-      },
-    });
-    hook.enable();
-    const answer = index.query(request);
-    hook.disable();
-    expect(promises).toBe(1);
-    expect(await answer).toEqual(expected);
+  const few = { ...asked, filter: { n: { $lt: 20 } } };
+  const none = { ...asked, filter: { n: -1 } };
+  for (const request of [asked, { ...asked, nProbes: 0 }, { ...asked, include }, few, none]) {
+    await index.query(request);
+    expect((await promisesOf(() => index.query(request))).begun).toBe(1);
+  }
+});
+
+const types = [{ type: "ivfflat" }, { type: "ivf" }, { type: "ivfpq", pqDim: 8 }] as const;
+
+test.each(types)("of $type, whatever its filter, a warm query makes few promises", async (indexConfig) => {
+  for (const maxStalenessMs of [0, 3_600_000]) {
+    const index = await newIndex(indexConfig, { maxStalenessMs });
+    for (const isTrained of [false, true]) {
+      if (isTrained) await index.train({ nLists });
+      for (const filter of [undefined, { odd: 1 }, { n: { $lt: 20 } }, { n: -1 }]) {
+        const request = { ...asked, ...(filter && { filter }) };
+        await index.query({ ...request, nProbes: nLists });
+        await index.query(request);
+        const { made } = await promisesOf(() => index.query(request));
+        expect(made, JSON.stringify(filter)).toBeLessThanOrEqual(maxStalenessMs > 0 ? 13 : 21);
+      }
+    }
+  }
+});
+
+test.each(types)("of $type, a query that has to read blocks scans each of them once", async (indexConfig) => {
+  const index = await newIndex(indexConfig, { cacheBytesMax: 0 });
+  await index.train({ nLists });
+  const warm = await warmIndex(indexConfig);
+  for (const filter of [{ odd: 1 }, { n: { $lt: 3000 } }]) {
+    const request = { ...asked, nProbes: nLists - 1, filter };
+    await warm.query(request);
+    const expected = await scans(() => warm.query(request));
+    expect(await scans(() => index.query(request))).toMatchObject(expected);
   }
 });
 
