@@ -23,6 +23,8 @@ interface Schema {
 /** What the elements of an array may be. */
 export interface ArrayRule {
   readonly maxItems: number;
+  /** Whether elements may be numbers, and any finite ones. */
+  readonly takesNumbers: boolean;
   /** What is wrong with an element; undefined if nothing is. */
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
@@ -96,7 +98,8 @@ export class BodySchemas {
           // That none of the alternatives fits is said by what is wrong with each.
           return errors.filter(({ keyword }) => keyword !== "anyOf");
         };
-        return [[name, { maxItems, faultsOf }] as const];
+        const takesNumbers = arrays.some(({ items }) => items !== undefined && isAnyNumber(items));
+        return [[name, { maxItems, takesNumbers, faultsOf }] as const];
       }),
     );
   }
@@ -137,6 +140,10 @@ function hasAtMost(max: number, text: string): boolean {
     if (high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000) pairs++;
   }
   return text.length - pairs <= max;
+}
+
+function isAnyNumber(schema: Schema): boolean {
+  return schema.type === "number" && Object.keys(schema).length === 1;
 }
 
 function alternatives(schema: Schema): readonly Schema[] {

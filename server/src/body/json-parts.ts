@@ -16,7 +16,8 @@ export interface ArrayPart {
   readonly name: string;
   /** The position of the first of them in the array. */
   readonly start: number;
-  readonly elements: readonly unknown[];
+  /** The receiver's own. */
+  readonly elements: unknown[];
 }
 
 /** What is streamed in objects directly below the top: dotted names, and the names of those objects. */
@@ -84,8 +85,10 @@ export class JsonParts {
         i = this.#skipString(chunk, i);
         continue;
       }
-      // Digits, points, signs and letters, which most bytes of vectors are.
-      if (byte > comma && byte < openArray) continue;
+      if (isPlain(byte)) {
+        while (isPlain(chunk[i + 1])) i++;
+        continue;
+      }
       switch (byte) {
         case quote:
           if (this.#parent !== undefined && this.#depth === 2 && this.#array === undefined) {
@@ -232,6 +235,11 @@ export class JsonParts {
   }
 }
 
+/** Digits, points, signs and capitals, which most bytes of vectors are. */
+function isPlain(byte: number | undefined): boolean {
+  return byte !== undefined && byte > comma && byte < openArray;
+}
+
 /** Bytes of a part that is not complete yet. */
 class Held {
   bytes = 0;
@@ -246,7 +254,7 @@ class Held {
 
   /** Its text; it is empty then. Parts end at ASCII characters, so none of them cuts another character. */
   take(): string {
-    const bytes = Buffer.concat(this.#chunks);
+    const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
     this.#chunks = [];
     this.bytes = 0;
     this.values = 0;

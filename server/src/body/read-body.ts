@@ -76,7 +76,14 @@ class BodyArrays {
         `${name}: expected at most ${rule.maxItems} entries, got ${count} or more`,
       );
     }
-    const array = this.arrays.get(name) ?? [];
+    const known = this.arrays.get(name);
+    // A validator, and a place to name, for each number of a vector would take longer than the query.
+    if (rule.takesNumbers && elements.every(Number.isFinite)) {
+      if (known === undefined) this.arrays.set(name, elements);
+      else for (const element of elements) known.push(element);
+      return;
+    }
+    const array = known ?? [];
     this.arrays.set(name, array);
     for (const [i, element] of elements.entries()) {
       const faults = rule.faultsOf(element);
