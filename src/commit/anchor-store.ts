@@ -59,8 +59,8 @@ export class AnchorStore {
   async advance({ version, digest }: Omit<Anchor, "indexId">): Promise<void> {
     const { indexId, indexName, keys } = this.#identity;
     if (this.#generation === undefined) await this.newest();
-    this.#generation ??= (await this.#latestGeneration()) + 1;
-    const name = anchorName(indexName, { generation: this.#generation, indexId, version });
+    const generation = (this.#generation ??= (await this.#latestGeneration()) + 1);
+    const name = anchorName(indexName, { generation, indexId, version });
     const plaintext = Buffer.from(digest, "hex");
     const bytes = sealObject(keys.anchor, { kind: "anchor", indexId, name }, plaintext);
     if (!(await createConfirmed(this.#store, name, bytes))) {
@@ -73,7 +73,7 @@ export class AnchorStore {
       }
     }
     this.#keep({ indexId, version, digest });
-    if (version % pruneEvery === 0) await this.#prune(version - keptVersions);
+    if (version % pruneEvery === 0) await this.#prune(generation, version - keptVersions);
   }
 
   /** Marks the index as deleted. */
@@ -103,10 +103,9 @@ export class AnchorStore {
     return name === undefined ? 0 : parseAnchorName(name).generation;
   }
 
-  async #prune(version: number): Promise<void> {
+  /** Deletes the anchors of this index before `version`, oldest first. */
+  async #prune(generation: number, version: number): Promise<void> {
     const { indexId, indexName } = this.#identity;
-    if (version < 1 || this.#generation === undefined) return;
-    const generation = this.#generation;
     const after = anchorName(indexName, { generation, indexId, version });
     const older = await this.#store.list(anchorPrefix(indexName), { after });
     await this.#store.delete(older.filter((name) => this.#isOurs(parseAnchorName(name).indexId)).reverse());

@@ -6,7 +6,7 @@
 import { SealdexError } from "../errors.js";
 import type { Anchor } from "./anchor.js";
 import type { AnchorStore } from "./anchor-store.js";
-import type { SealedManifest } from "./manifest.js";
+import type { Manifest, SealedManifest } from "./manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
 
 /** Manifests read at once along the chain. */
@@ -18,7 +18,7 @@ export class AnchoredHistory {
   readonly #indexName: string;
   readonly #store: AnchorStore | undefined;
   readonly #expected: Anchor | undefined;
-  /** Digests by version, without gaps, of manifests that descend from every anchor seen so far. */
+  /** Digests by version of manifests that descend from every anchor seen so far. */
   readonly #proven = new Map<number, string>();
 
   /** `store` keeps the newest anchor; `expected` is the caller's own. */
@@ -37,44 +37,41 @@ export class AnchoredHistory {
 
   /** The newest anchor that is known now. Throws as `AnchorStore.newest` does. */
   async anchor(): Promise<Anchor | undefined> {
+    const expected = this.#expected;
     const kept = await this.#store?.newest();
-    return kept === undefined || this.#isNewer(this.#expected, kept) ? this.#expected : kept;
+    const isNewer = expected !== undefined && (kept === undefined || expected.version > kept.version);
+    return isNewer ? expected : kept;
   }
 
   /**
-   * Throws `rollback_detected` unless `newest` is the anchored manifest or descends from it. `read` returns a manifest by its
-   * version, null if there is none. Manifests below the history watermark of `newest` may have been deleted: then its version
-   * alone counts.
+   * Throws `rollback_detected` unless `newest` is the manifest of `anchor` and of the caller's own, or descends from them. `read`
+   * returns a manifest by its version, null if there is none. Below the history watermark of `newest` manifests may have been
+   * deleted: there, an anchor's version alone counts if its manifest is gone.
    */
   async check(
     newest: SealedManifest,
     anchor: Anchor | undefined,
     read: (version: number) => Promise<SealedManifest | null>,
   ): Promise<void> {
-    const { version } = newest.manifest;
-    if (anchor !== undefined && version < anchor.version) {
-      throw this.#rolledBack(`storage shows version ${version}, but version ${anchor.version} is anchored`);
+    const { version, history } = newest.manifest;
+    // Neither implies the other: they may be of different histories.
+    const anchors = [anchor, this.#expected].filter((one) => one !== undefined);
+    for (const anchored of anchors) {
+      if (version < anchored.version) {
+        throw this.#rolledBack(`storage shows version ${version}, but version ${anchored.version} is anchored`);
+      }
+      if (!this.#isProvenAs(anchored.version, anchored.digest)) throw this.#forked(anchored.version);
     }
-    if (anchor !== undefined && (this.#proven.get(anchor.version) ?? anchor.digest) !== anchor.digest) {
-      throw this.#rolledBack(`version ${anchor.version} belongs to another history`);
-    }
-    const from = this.#start(anchor, version);
-    let before: SealedManifest | undefined;
-    for (let start = from; start < version; start += readAtOnce) {
-      const count = Math.min(readAtOnce, version - start);
-      const manifests = await Promise.all(Array.from({ length: count }, (_, i) => read(start + i)));
+    const versions = this.#unproven(newest.manifest, anchors);
+    for (let start = 0; start < versions.length; start += readAtOnce) {
+      const some = versions.slice(start, start + readAtOnce);
+      const manifests = await Promise.all(some.map(read));
       for (const [i, next] of manifests.entries()) {
-        if (next === null) {
-          if (start + i >= newest.manifest.history.floor) throw this.#rolledBack("its history has a gap");
-          this.#proven.clear();
-          before = undefined;
-        } else {
-          this.#prove(next, before, anchor);
-          before = next;
-        }
+        if (next !== null) this.#prove(next, anchors);
+        else if (some[i] >= history.floor) throw this.#rolledBack("its history has a gap");
       }
     }
-    this.#prove(newest, before, anchor);
+    this.#prove(newest, anchors);
   }
 
   /** Anchors a manifest that this process committed. */
@@ -87,35 +84,37 @@ export class AnchoredHistory {
     await this.#store?.end();
   }
 
-  /** The version from which the chain has to be read: the first that is not proven, or the anchored one. */
-  #start(anchor: Anchor | undefined, newest: number): number {
+  /**
+   * The versions to read before the newest: those after the proven ones, or from the oldest anchor. Of those that may be gone,
+   * the anchored ones alone.
+   */
+  #unproven({ version, history }: Manifest, anchors: readonly Anchor[]): number[] {
+    const anchored = anchors.map((anchor) => anchor.version);
     const proven = Math.max(0, ...this.#proven.keys());
-    return proven > 0 ? proven + 1 : (anchor?.version ?? newest);
+    const from = proven > 0 ? proven + 1 : Math.min(version, ...anchored);
+    const kept = Math.max(from, history.floor);
+    return [
+      ...anchored.filter((one) => one >= from && one < kept),
+      ...Array.from({ length: version - kept }, (_, i) => kept + i),
+    ];
   }
 
-  #prove(
-    { manifest, digest }: SealedManifest,
-    before: SealedManifest | undefined,
-    anchor: Anchor | undefined,
-  ): void {
-    const { version, previous } = manifest;
-    const known = this.#proven.get(version) ?? (anchor?.version === version ? anchor.digest : undefined);
-    const isChained = before === undefined || previous === before.digest;
-    const follows = this.#proven.get(version - 1);
-    if (
-      (known !== undefined && known !== digest) ||
-      !isChained ||
-      (follows !== undefined && follows !== previous)
-    ) {
-      throw this.#rolledBack(`version ${version} belongs to another history`);
-    }
+  #prove({ manifest: { version, previous }, digest }: SealedManifest, anchors: readonly Anchor[]): void {
+    const isAnchored = anchors.every((anchor) => anchor.version !== version || anchor.digest === digest);
+    const isChained = this.#isProvenAs(version, digest) && this.#isProvenAs(version - 1, previous);
+    if (!isAnchored || !isChained) throw this.#forked(version);
     this.#proven.set(version, digest);
     const [oldest] = this.#proven.keys();
     if (this.#proven.size > keptDigests) this.#proven.delete(oldest);
   }
 
-  #isNewer(expected: Anchor | undefined, kept: Anchor): boolean {
-    return expected !== undefined && expected.version > kept.version;
+  /** Whether no other digest of this version is proven. */
+  #isProvenAs(version: number, digest: string): boolean {
+    return (this.#proven.get(version) ?? digest) === digest;
+  }
+
+  #forked(version: number): SealdexError {
+    return this.#rolledBack(`version ${version} belongs to another history`);
   }
 
   #rolledBack(what: string): SealdexError {

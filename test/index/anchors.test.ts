@@ -174,6 +174,20 @@ describe("with an anchor location", () => {
     expect(outcomes).toEqual(["done", "rollback_detected"]);
   });
 
+  test("the caller's own anchor is proven as well, even if the anchors kept are newer", async () => {
+    const { store, indexKey, states, tokens } = await history(3);
+    const anchors = createMemoryStore();
+    await restore(store, states[2]);
+    const fork = await open(store, anchors).loadIndex({ indexName, indexKey });
+    for (let i = 0; i < 3; i++) {
+      await fork.upsert([{ id: `fork ${i}`, vector: [i, i] }]);
+      const outcomes = tokens.map((anchor) =>
+        codeOf(open(store, anchors).loadIndex({ indexName, indexKey, anchor })),
+      );
+      expect(await Promise.all(outcomes)).toEqual(["done", "done", "done", "rollback_detected"]);
+    }
+  });
+
   test("a deleted index, or an older one of the same name and key, does not come back", async () => {
     const anchors = createMemoryStore();
     const { store, indexKey } = await history(2, anchors);

@@ -1,0 +1,133 @@
+/** What the commit code alone needs: keys of several generations, chains of manifests, and stores that count and interfere. */
+
+import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
+import type { IndexIdentity } from "../../src/commit/index-identity.js";
+import {
+  emptyManifest,
+  type Manifest,
+  type SealedManifest,
+  type SegmentRef,
+  sealManifest,
+} from "../../src/commit/manifest.js";
+import { manifestName } from "../../src/commit/object-names.js";
+import { KeyRing } from "../../src/keys/key-ring.js";
+import type { Keyset } from "../../src/keys/keyset.js";
+import type { BlobStore, ListOptions } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+
+export const indexId = new Uint8Array(16).fill(7);
+export const otherId = new Uint8Array(16).fill(9);
+
+/** The keyset of a writer to whom the generations up to `last` were given. */
+export function keysetUpTo(last: number): Keyset<unknown> {
+  const seedOf = (number: number) => new Uint8Array(32).fill(100 + number);
+  const generations = Array.from({ length: last }, (_, i) => ({
+    number: i + 1,
+    secret: new Uint8Array(32).fill(50 + i),
+    verifyKey: verifyKeyOf(signingKey(seedOf(i + 1))),
+  }));
+  return {
+    name: "owner",
+    access: "owner",
+    indexSecret: new Uint8Array(32).fill(42),
+    generations,
+    signingSeed: seedOf(last),
+    definition: {},
+  };
+}
+
+export function keysUpTo(last: number): KeyRing {
+  return new KeyRing(indexId, keysetUpTo(last));
+}
+
+export function identityOf(keys: KeyRing, indexName = "borders"): IndexIdentity {
+  return { indexName, indexId, keys, renewKeys: async () => {} };
+}
+
+export const digestOf = (n: number) => n.toString(16).padStart(64, "0");
+
+/** A manifest after another, by a writer with these keys. */
+export function sealAfter(
+  before: SealedManifest,
+  keys: KeyRing,
+  changes: Partial<Manifest> = {},
+): SealedManifest {
+  const { manifest, digest } = before;
+  return sealManifest(keys, indexId, {
+    ...manifest,
+    version: manifest.version + 1,
+    previous: digest,
+    ...changes,
+  });
+}
+
+/** Manifests 1 to `length` of one history. */
+export function chain(length: number, keys: KeyRing): SealedManifest[] {
+  const manifests = [sealManifest(keys, indexId, emptyManifest(0))];
+  while (manifests.length < length) manifests.push(sealAfter(manifests[manifests.length - 1], keys));
+  return manifests;
+}
+
+export async function storeAll(store: BlobStore, manifests: readonly SealedManifest[]): Promise<void> {
+  for (const { manifest, bytes } of manifests)
+    await store.create(manifestName(indexId, manifest.version), bytes);
+}
+
+export function segmentRef(name: string, changes: Partial<SegmentRef> = {}): SegmentRef {
+  return {
+    name,
+    header: "",
+    length: 1,
+    sequence: 1,
+    rows: 1,
+    deleted: 0,
+    blocks: 1,
+    footerLength: 1,
+    ...changes,
+  };
+}
+
+/** A store in memory that writes down what it is asked, and calls `before` of a kind of call first. */
+export function recordingStore() {
+  const store = createMemoryStore();
+  const reads: string[] = [];
+  const creates: string[] = [];
+  const deletes: string[] = [];
+  const lists: { readonly prefix: string; readonly options: ListOptions | undefined }[] = [];
+  const before = { read: async (_key: string) => {}, create: async (_key: string) => {} };
+  const recording: BlobStore = {
+    ...store,
+    async read(key, range) {
+      reads.push(key);
+      await before.read(key);
+      return store.read(key, range);
+    },
+    async create(key, bytes) {
+      creates.push(key);
+      await before.create(key);
+      return store.create(key, bytes);
+    },
+    list(prefix, options) {
+      lists.push({ prefix, options });
+      return store.list(prefix, options);
+    },
+    delete(keys) {
+      deletes.push(...keys);
+      return store.delete(keys);
+    },
+  };
+  return {
+    store: recording,
+    /** The same, of which nothing is written down. */
+    quiet: store,
+    before,
+    reads,
+    creates,
+    deletes,
+    lists,
+    /** Forgets what was asked so far. */
+    reset(): void {
+      for (const calls of [reads, creates, deletes, lists]) calls.length = 0;
+    },
+  };
+}
