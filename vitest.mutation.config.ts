@@ -4,7 +4,10 @@ import { common } from "./vitest.config.js";
 /** What `npm run test:mutation` runs per folder: suites that work on the sources, in their own process, and are short. */
 const suites: Readonly<Record<string, readonly string[]>> = {
   crypto: ["crypto/*", "format/*", "index/{leakage,rotate-key,tampering}"],
-  commit: ["index/{anchors,rotate-key}", "protocol/{collect,commit,manifest-borders,simulation}"],
+  commit: [
+    "protocol/{anchor-store,anchored-commits,anchored-history,late-commits,namespace-secrets,turns}",
+    "protocol/manifest{,-borders,-log,-reader}",
+  ],
   search: [
     "filter",
     "index/{batch,cache,codes-only,embedded,warm-search}",

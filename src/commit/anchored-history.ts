@@ -58,7 +58,9 @@ export class AnchoredHistory {
     const anchors = [anchor, this.#expected].filter((one) => one !== undefined);
     for (const anchored of anchors) {
       if (version < anchored.version) {
-        throw this.#rolledBack(`storage shows version ${version}, but version ${anchored.version} is anchored`);
+        throw this.#rolledBack(
+          `storage shows version ${version}, but version ${anchored.version} is anchored`,
+        );
       }
       if (!this.#isProvenAs(anchored.version, anchored.digest)) throw this.#forked(anchored.version);
     }

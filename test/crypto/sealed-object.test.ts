@@ -70,6 +70,36 @@ test("every flipped bit of an object is detected", () => {
   }
 });
 
+test.each([
+  ["fewer bytes than the number of zeros takes", Buffer.alloc(3)],
+  ["more zeros than there are bytes", Buffer.from("0002000000", "hex")],
+])("a block that its writer did not pad is corrupt: %s", (_, padded) => {
+  const { header } = sealBlocks([]);
+  const info = Buffer.concat([
+    Buffer.from("sealdex/1/object\0\u0004", "latin1"),
+    context.indexId,
+    Buffer.from(context.name),
+  ]);
+  const key = Buffer.from(hkdfSync("sha256", parentKey, header.subarray(12, 44), info, 64)).subarray(0, 32);
+  const cipher = createCipheriv("aes-256-gcm", key, Buffer.alloc(12));
+  cipher.setAAD(Buffer.concat([header, Buffer.alloc(4)]));
+  const sealed = Buffer.concat([cipher.update(padded), cipher.final(), cipher.getAuthTag()]);
+  expect(() => new ObjectOpener(parent, context, header).open(0, sealed)).toThrowError(
+    expect.objectContaining({
+      code: "corrupt",
+      message: "stored object index/a/segment/b: block 0 is not padded",
+    }),
+  );
+});
+
+test("a sealer counts its blocks", () => {
+  const sealer = new ObjectSealer(parent, context);
+  expect(sealer.blocks).toBe(0);
+  sealer.seal(Buffer.of(1));
+  sealer.sealPieces([Buffer.of(1), Buffer.of(2)]);
+  expect(sealer.blocks).toBe(2);
+});
+
 test("an altered block is reported with the cipher's error as its cause", () => {
   const bytes = sealObject(parent, context, Buffer.from("short"));
   bytes[bytes.length - 1] ^= 1;

@@ -186,7 +186,7 @@ describe("a deleted index", () => {
     expect(lists.map(({ options }) => options?.limit)).toEqual([1, undefined, 1]);
     expect(await own.newest()).toMatchObject(anchorOf(1));
     await expect(before.newest()).rejects.toMatchObject({ message: 'index "anchored": it was deleted' });
-    // Where the mark was lost as well.
+    // Even if the mark was lost.
     await store.delete([nameOf(1, 2, deletedIndexId)]);
     await expect(before.newest()).rejects.toMatchObject({ message: 'index "anchored": it was deleted' });
   });

@@ -68,6 +68,14 @@ describe("the newest anchor", () => {
     expect((await history.anchor())?.version).toBe(newest);
   });
 
+  test("is none for an index that was marked as deleted", async () => {
+    const { newest } = world(1);
+    const history = new AnchoredHistory(identity, new AnchorStore(createMemoryStore(), identity), undefined);
+    await history.committed(newest);
+    await history.end();
+    await expect(history.anchor()).rejects.toMatchObject(rolledBack("it was deleted"));
+  });
+
   test("is the caller's alone without an anchor location, which nothing is asked of", async () => {
     const { history, newest } = world(3, (manifests) => anchorOf(manifests[1]));
     await history.committed(newest);

@@ -9,11 +9,13 @@ import {
   type SegmentRef,
   sealManifest,
 } from "../../src/commit/manifest.js";
+import { ManifestLog } from "../../src/commit/manifest-log.js";
 import { manifestName } from "../../src/commit/object-names.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import type { Keyset } from "../../src/keys/keyset.js";
 import type { BlobStore, ListOptions } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { StandingClock } from "./standing-clock.js";
 
 export const indexId = new Uint8Array(16).fill(7);
 export const otherId = new Uint8Array(16).fill(9);
@@ -68,9 +70,13 @@ export function chain(length: number, keys: KeyRing): SealedManifest[] {
   return manifests;
 }
 
+export const nameOf = (version: number) => manifestName(indexId, version);
+
+/** A change that changes nothing. */
+export const same = (latest: Manifest) => latest;
+
 export async function storeAll(store: BlobStore, manifests: readonly SealedManifest[]): Promise<void> {
-  for (const { manifest, bytes } of manifests)
-    await store.create(manifestName(indexId, manifest.version), bytes);
+  for (const { manifest, bytes } of manifests) await store.create(nameOf(manifest.version), bytes);
 }
 
 export function segmentRef(name: string, changes: Partial<SegmentRef> = {}): SegmentRef {
@@ -130,4 +136,33 @@ export function recordingStore() {
       for (const calls of [reads, creates, deletes, lists]) calls.length = 0;
     },
   };
+}
+
+/** A clock in which a pause takes its whole time, and is written down. */
+export class PausingClock extends StandingClock {
+  readonly pauses: number[] = [];
+  /** Happens after each pause. */
+  afterPause: () => Promise<unknown> = async () => {};
+  override pause = async (ms: number): Promise<void> => {
+    this.pauses.push(ms);
+    this.advance(ms);
+    await this.afterPause();
+  };
+}
+
+/** A new index, and logs of processes that share its storage and its time. */
+export async function newLog() {
+  const recording = recordingStore();
+  const clock = new PausingClock();
+  const open = (store: BlobStore = recording.quiet, keys: KeyRing = keysUpTo(1)) =>
+    new ManifestLog(store, identityOf(keys), clock);
+  const own = open(recording.store);
+  await own.begin();
+  const costs = () => ({
+    reads: recording.reads.length,
+    creates: recording.creates.length,
+    lists: recording.lists.length,
+  });
+  recording.reset();
+  return { ...recording, clock, open, own, costs };
 }

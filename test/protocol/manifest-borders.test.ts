@@ -1,30 +1,34 @@
 /** What the commit protocol refuses: names, manifests and anchors that cannot be right. */
 
 import { describe, expect, test } from "vitest";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
-import { AnchoredHistory } from "../../src/commit/anchored-history.js";
-import type { IndexIdentity } from "../../src/commit/index-identity.js";
-import { ManifestReader } from "../../src/commit/manifest-reader.js";
-import { emptyManifest, openManifest, sealManifest } from "../../src/commit/manifest.js";
+import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
+import { emptyManifest, openManifest } from "../../src/commit/manifest.js";
 import {
+  afterFolder,
   anchorName,
+  bornAt,
   checkIndexName,
   indexIdIn,
   indexNameOf,
+  indexObjectKinds,
+  isNumbered,
   manifestName,
+  manifestPrefix,
+  namespaceName,
+  newObjectName,
+  numberOf,
+  orphanedSince,
+  orphanName,
   parseAnchorName,
   recordName,
 } from "../../src/commit/object-names.js";
 import { sealObject } from "../../src/crypto/sealed-object.js";
-import { createMemoryStore } from "../../src/storage/memory.js";
-import { fixedRecord } from "./open.js";
-import { StandingClock } from "./standing-clock.js";
+import { indexId, keysUpTo } from "./commit-world.js";
 
-const { keys, indexId } = fixedRecord();
-const identity: IndexIdentity = { indexName: "borders", indexId, keys, renewKeys: async () => {} };
+const keys = keysUpTo(1);
 
 describe("a name of an index", () => {
-  test.each([["a"], ["ä".repeat(64)], ["Käse 🧀/.."], [" "]])("may be %j", (name) => {
+  test.each([["a"], ["abcde"], ["ä".repeat(64)], ["Käse 🧀/.."], [" "]])("may be %j", (name) => {
     checkIndexName(name);
     expect(indexNameOf(recordName(name, 1))).toBe(name);
   });
@@ -62,6 +66,63 @@ describe("a name of an index", () => {
   });
 });
 
+describe("names of objects", () => {
+  const id = Buffer.from(indexId).toString("hex");
+
+  test("are those that FORMAT.md gives", () => {
+    const handle = new Uint8Array(16).fill(1);
+    expect(recordName("a", 1)).toBe("names/me/9007199254740990");
+    expect(manifestName(indexId, 258)).toBe(`index/${id}/manifest/9007199254740733`);
+    expect(namespaceName(indexId, handle, 0)).toBe(
+      `index/${id}/namespace/${"01".repeat(16)}/9007199254740991`,
+    );
+    expect(orphanName(indexId, 1_800_000_000_000)).toBe(`index/${id}/orphan/0001800000000000`);
+    const parts = { generation: 2, indexId, version: 3 };
+    expect(anchorName("a", parts)).toBe(`anchors/me/9007199254740989/${id}/9007199254740988`);
+    for (const kind of indexObjectKinds) {
+      const name = newObjectName(indexId, kind, 77);
+      expect(name).toMatch(new RegExp(`^index/${id}/${kind}/0000000000000077[0-9a-f]{32}$`));
+      expect(bornAt(name)).toBe(77);
+      expect(newObjectName(indexId, kind, 77)).not.toBe(name);
+    }
+    expect(indexObjectKinds).toEqual(["segment", "model"]);
+  });
+
+  test("give back what they hold", () => {
+    expect(orphanedSince(orphanName(indexId, 1_800_000_000_000))).toBe(1_800_000_000_000);
+    expect(numberOf(manifestName(indexId, 258))).toBe(258);
+    const prefix = manifestPrefix(indexId);
+    expect(isNumbered(manifestName(indexId, 258), prefix)).toBe(true);
+    const foreign = [
+      `${prefix}258`,
+      `${prefix}${"0".repeat(17)}`,
+      `${prefix}${"x".repeat(16)}`,
+      `x${prefix}`,
+    ];
+    for (const key of [...foreign, manifestName(indexId, 1).replace("index", "INDEX")]) {
+      expect(isNumbered(key, prefix), key).toBe(false);
+    }
+  });
+
+  test("of one index are before what comes after its folder", () => {
+    const last = `index/${id}/zzzz`;
+    const after = afterFolder(manifestName(indexId, 1));
+    expect(after).toBe(`index/${id}0`);
+    expect(after > last).toBe(true);
+    expect(after < `index/${id.slice(0, -1)}8/a`).toBe(true);
+  });
+
+  test.each([
+    "index/readme",
+    `index/${id}`,
+    `index/${id}a/x`,
+    `x/index/${id}/x`,
+    `index/${"g".repeat(32)}/x`,
+  ])("%s is of no index", (key) => {
+    expect(indexIdIn(key)).toBeUndefined();
+  });
+});
+
 test("a manifest that declares another version than its name is corrupt", () => {
   const text = Buffer.from(JSON.stringify({ ...emptyManifest(0), version: 3 }));
   const signature = keys.sign("sealdex/1/manifest", Buffer.concat([indexId, text]));
@@ -72,37 +133,42 @@ test("a manifest that declares another version than its name is corrupt", () => 
   );
 });
 
-test("manifests that are listed and never there are missing", async () => {
-  const store = createMemoryStore();
-  await store.create(manifestName(indexId, 1), sealManifest(keys, indexId, emptyManifest(0)).bytes);
-  let reads = 0;
-  const forgetful = { ...store, read: async () => (reads++, null) };
-  const reader = new ManifestReader(forgetful, identity, new StandingClock());
-  await expect(reader.locate()).rejects.toMatchObject({
-    code: "missing_object",
-    message: 'index "borders": its manifests are gone',
-  });
-  expect(reads).toBe(3);
-});
+describe("an anchor's token", () => {
+  const digest = "0123456789abcdef".repeat(4);
+  const tokenOf = (version: bigint) => {
+    const bytes = Buffer.concat([indexId, Buffer.alloc(8), Buffer.from(digest, "hex")]);
+    bytes.writeBigUInt64BE(version, 16);
+    return `sealdex-anchor-1-${bytes.toString("base64url")}`;
+  };
 
-test("anchors that are listed and never there are an outage", async () => {
-  const store = createMemoryStore();
-  await store.create(anchorName("borders", { generation: 1, indexId, version: 1 }), new Uint8Array(1));
-  const forgetful = { ...store, read: async () => null };
-  await expect(new AnchorStore(forgetful, identity).newest()).rejects.toMatchObject({
-    code: "storage_unavailable",
-    message: 'index "borders": its anchors change too fast',
+  test.each([1, 258, Number.MAX_SAFE_INTEGER])("holds id, version %d and digest", (version) => {
+    const anchor = { indexId, version, digest };
+    expect(encodeAnchor(anchor)).toBe(tokenOf(BigInt(version)));
+    expect(decodeAnchor(encodeAnchor(anchor))).toEqual(anchor);
   });
-});
 
-test("a version that was proven cannot be anchored with another digest", async () => {
-  const history = new AnchoredHistory(identity, undefined, undefined);
-  const newest = sealManifest(keys, indexId, emptyManifest(0));
-  const anchor = { indexId, version: 1, digest: newest.digest };
-  await history.check(newest, anchor, async () => null);
-  const other = { ...anchor, digest: "0".repeat(64) };
-  await expect(history.check(newest, other, async () => null)).rejects.toMatchObject({
-    code: "rollback_detected",
-    message: 'index "borders": version 1 belongs to another history',
+  const good = tokenOf(7n);
+  test.each([
+    [undefined],
+    [7],
+    [{ toString: () => good }],
+    [good.slice(1)],
+    [good.slice(0, -1)],
+    [` ${good}`],
+    [`${good}A`],
+    [`${good}\n`],
+    [good.replace(/.$/, "=")],
+    // A bit of the padding is set.
+    [good.replace(/.$/, (last) => String.fromCharCode(last.charCodeAt(0) + 1))],
+    [tokenOf(0n)],
+    [tokenOf(2n ** 53n)],
+    [tokenOf(2n ** 64n - 1n)],
+  ])("is not %j", (token) => {
+    expect(() => decodeAnchor(token)).toThrowError(
+      expect.objectContaining({
+        code: "invalid_request",
+        message: "anchor: expected a token that anchor() returned",
+      }),
+    );
   });
 });

@@ -1,0 +1,108 @@
+/** Commits of an index that has an anchor location. */
+
+import { describe, expect, test } from "vitest";
+import { AnchorStore } from "../../src/commit/anchor-store.js";
+import { AnchoredHistory } from "../../src/commit/anchored-history.js";
+import { ManifestLog } from "../../src/commit/manifest-log.js";
+import { type SealedManifest } from "../../src/commit/manifest.js";
+import { SealdexError } from "../../src/errors.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { identityOf, keysUpTo, newLog, recordingStore, same, sealAfter, storeAll } from "./commit-world.js";
+import { StandingClock } from "./standing-clock.js";
+
+describe("with anchors", () => {
+  async function anchored() {
+    const one = await newLog();
+    const anchors = recordingStore();
+    const keep = () => new AnchorStore(anchors.store, identityOf(keysUpTo(1)));
+    const open = (store: BlobStore = one.quiet) =>
+      new ManifestLog(
+        store,
+        identityOf(keysUpTo(1)),
+        one.clock,
+        new AnchoredHistory(identityOf(keysUpTo(1)), keep(), undefined),
+      );
+    return { ...one, open, anchors, keep };
+  }
+
+  test("the beginning is anchored once it is known, and every commit before it is answered", async () => {
+    const { open, keep, quiet } = await anchored();
+    const log = open();
+    await log.anchorBeginning();
+    expect(await keep().newest()).toBeUndefined();
+    await log.newest();
+    await log.anchorBeginning();
+    expect((await keep().newest())?.version).toBe(1);
+    await log.commit(same);
+    expect((await keep().newest())?.version).toBe(2);
+    await log.end();
+    await expect(keep().newest()).rejects.toMatchObject({ code: "rollback_detected" });
+    const plain = new ManifestLog(quiet, identityOf(keysUpTo(1)), new StandingClock());
+    await plain.newest();
+    await plain.anchorBeginning();
+    await plain.end();
+  });
+
+  test("a commit that cannot be anchored is not answered, nor remembered", async () => {
+    const { open, anchors } = await anchored();
+    const log = open();
+    await log.newest();
+    anchors.before.create = async () => {
+      throw new SealdexError("storage_unavailable", "the anchor location is gone");
+    };
+    await expect(log.commit(same)).rejects.toMatchObject({ message: "the anchor location is gone" });
+    expect(log.knownVersion).toBe(1);
+  });
+
+  test("a commit of a process that was shown an old state is refused once a newer one is anchored", async () => {
+    const { open, quiet, keep } = await anchored();
+    const log = open();
+    await log.newest();
+    // The others go on elsewhere, from here.
+    const elsewhere = recordingStore();
+    for (const key of await quiet.list(""))
+      await elsewhere.quiet.create(key, (await quiet.read(key)) ?? Buffer.of());
+    const others = chainAfter(await open(elsewhere.quiet).newestSealed(), 3);
+    const { manifest, digest } = others[2];
+    await keep().advance({ version: manifest.version, digest });
+    await expect(log.commit(same)).rejects.toMatchObject({
+      code: "rollback_detected",
+      message: 'index "borders": storage shows version 2, but version 4 is anchored',
+    });
+  });
+
+  test("a commit that others have continued since is answered", async () => {
+    const { open, quiet, anchors, keep, reads, store, reset } = await anchored();
+    const log = open(store);
+    await log.newest();
+    anchors.before.create = async () => {
+      anchors.before.create = async () => {};
+      const [next] = chainAfter(
+        await new ManifestLog(quiet, identityOf(keysUpTo(1)), new StandingClock()).newestSealed(),
+        1,
+      );
+      await storeAll(quiet, [next]);
+      await keep().advance({ version: 3, digest: next.digest });
+    };
+    reset();
+    expect((await log.commit(same))?.version).toBe(2);
+    expect(reads.length).toBeGreaterThan(0);
+    expect(log.knownVersion).toBe(3);
+    reset();
+    await log.commit(same);
+    await log.commit(same);
+    // Alone, a commit reads nothing.
+    reset();
+    await log.commit(same);
+    expect(reads).toEqual([]);
+  });
+});
+
+function chainAfter(before: SealedManifest, length: number): SealedManifest[] {
+  const keys = keysUpTo(1);
+  const manifests: SealedManifest[] = [];
+  while (manifests.length < length) {
+    manifests.push(sealAfter(manifests[manifests.length - 1] ?? before, keys, { dimension: 9 }));
+  }
+  return manifests;
+}
