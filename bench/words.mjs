@@ -1,6 +1,7 @@
 // npm run bench:words -- [passages …] [--peers]
 //
-// Queries by words over passages of 60 words, one thread, local disk: ingest, size, warm and cold queries. With --peers
+// Queries by words over passages of 60 words, one thread, local disk: ingest, size, warm and cold queries. What writes and the
+// compaction of all take of the processor goes to stderr. With --peers
 // also MiniSearch, FlexSearch, Orama and SQLite FTS5 as far as bench/package.json is installed: they keep the texts in memory,
 // unencrypted. Words follow Zipf's law; a query is two to four words of one passage, none of them among the 100 most frequent.
 
@@ -135,6 +136,8 @@ async function sealdex(count, corpus) {
     const ratio = (words.bytes - plain.bytes) / textBytes;
     report("Sealdex", count, count / words.seconds, ratio, times, percentile(cold, 0.5));
     console.error(`without words ${(count / plain.seconds).toFixed(0)} passages/s`);
+    const cpu = [words.upsertCpu, words.compactCpu].map((seconds) => (count / seconds).toFixed(0));
+    console.error(`per CPU second ${cpu[0]} passages written, ${cpu[1]} compacted`);
   } finally {
     rmSync(path, { recursive: true });
   }
@@ -153,6 +156,7 @@ async function ingest(path, count, corpus, textIndex) {
   const options = { indexName: "words", indexKey: generateKey() };
   const index = await client.createIndex({ ...options, textIndex });
   let seconds = 0;
+  let upsertCpu = 0;
   for (let first = 0; first < count; first += batch) {
     const items = Array.from({ length: Math.min(batch, count - first) }, (_, i) => ({
       id: `passage ${first + i}`,
@@ -160,15 +164,23 @@ async function ingest(path, count, corpus, textIndex) {
       contents: corpus.passage(first + i),
     }));
     const started = performance.now();
+    const cpuBefore = process.cpuUsage();
     await index.upsert(items);
     seconds += (performance.now() - started) / 1000;
+    upsertCpu += userSeconds(cpuBefore);
   }
+  const cpuBefore = process.cpuUsage();
   await index.compact();
+  const compactCpu = userSeconds(cpuBefore);
   if (!textIndex) await client.close();
   // Of the index alone: what it replaced stays for 15 minutes.
   const copy = `${path}-copy`;
   await copyIndex({ ...options, from: locationAt(path), to: locationAt(copy) });
-  return { client, index, options, seconds, bytes: folderBytes(copy) };
+  return { client, index, options, seconds, upsertCpu, compactCpu, bytes: folderBytes(copy) };
+}
+
+function userSeconds(since) {
+  return process.cpuUsage(since).user / 1e6;
 }
 
 async function measurePeer({ name, build }, count, corpus) {

@@ -2,6 +2,7 @@
 
 import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import type { RowOrigin } from "../segment/moved-terms.js";
 import type { Row } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
@@ -58,12 +59,13 @@ export async function* liveRowBatches(
   const { model, name } = target;
   let rows: Row[] = [];
   let parts: MovedRows[] = [];
+  let origins: RowOrigin[] = [];
   let bytes = 0;
   let tombstones = deleted;
   const flush = async (): Promise<RowBatch> => {
-    const batch = { dimension, rows, source: await joinMoved(parts, dimension), deleted: tombstones };
-    const collected = { batch, bytes };
-    [rows, parts, bytes, tombstones] = [[], [], 0, []];
+    const source = await joinMoved(parts, dimension);
+    const collected = { batch: { dimension, rows, source, origins, deleted: tombstones }, bytes };
+    [rows, parts, origins, bytes, tombstones] = [[], [], [], 0, []];
     return collected;
   };
   // Rows that have lists to be cut by.
@@ -85,6 +87,8 @@ export async function* liveRowBatches(
     const places = found.kept.map((row) => block.firstRow + row);
     const [records, contents] = await Promise.all(forward.map((read) => read(places)));
     const revised = change === undefined ? records : await revisedRecords(records, change);
+    // The texts of a row that is changed may be others.
+    if (change === undefined) origins.push({ reader, first: rows.length, rows: places });
     found.fingerprints.forEach((fingerprint, i) => {
       const record = revised[i];
       if (record === null) return;

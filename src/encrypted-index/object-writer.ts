@@ -10,7 +10,8 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { Encoding } from "../segment/row-source.js";
 import type { RowTexts } from "../segment/gather-terms.js";
-import { type Batch, writeSegment } from "../segment/segment-writer.js";
+import { readMovedTerms } from "../segment/moved-terms.js";
+import { type Batch, groupByList, writeSegment } from "../segment/segment-writer.js";
 import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { run } from "../threads/run.js";
@@ -49,7 +50,12 @@ export class ObjectWriter {
     const keys = namespace?.keys ?? this.#record.keys.data;
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const context = { kind: "segment", indexId, name } as const;
-    const writing = writeSegment(keys, context, batch, encoding, this.#texts);
+    const grouped = batch.grouped ?? (await run(groupByList(batch, encoding), signal));
+    const words = this.#texts && {
+      texts: this.#texts,
+      known: await readMovedTerms(batch, grouped.order),
+    };
+    const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, words);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),

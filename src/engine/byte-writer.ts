@@ -23,10 +23,10 @@ export class ByteWriter {
     this.#bytes[this.#length++] = value;
   }
 
-  add(bytes: Uint8Array): void {
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
+  /** Adds bytes `start` to `end`, which are few. */
+  addRange(bytes: Uint8Array, start: number, end: number): void {
+    this.#reserve(end - start);
+    for (let i = start; i < end; i++) this.#bytes[this.#length++] = bytes[i];
   }
 
   clear(): void {

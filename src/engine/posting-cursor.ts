@@ -1,10 +1,21 @@
 /** Walks the postings of one term by ascending row, without decoding the blocks that it skips. */
 
 import type { BitReader } from "./bit-reader.js";
-import { blockRowsMax, chunkBytes, type PostingList } from "./postings.js";
+import { blockPositionsEnd, blockRowsMax, chunkBytes, type PostingList } from "./postings.js";
 
 /** The row of a cursor that has no more. */
 export const endOfRows = 0xffffffff;
+
+/** A block as it is stored, to be filled again and again. */
+export class PostingBlock {
+  count = 0;
+  readonly rows = new Uint32Array(blockRowsMax);
+  readonly frequencies = new Uint32Array(blockRowsMax);
+  /** How many positions are stored of each row. */
+  readonly counts = new Uint32Array(blockRowsMax);
+  /** The positions, row by row, each less the one before in its row. */
+  readonly gaps = new Uint32Array(blockPositionsEnd);
+}
 
 export class PostingCursor {
   /** The current row; `endOfRows` at the end. Only a lower bound while `isUndecoded`. */
@@ -16,17 +27,17 @@ export class PostingCursor {
   lastRow = -1;
   frequencyMax = 0;
   lengthMin = 0;
-  readonly list: PostingList;
-  readonly #chunks: readonly BitReader[];
+  list: CursorList;
+  #chunks: readonly BitReader[];
   #chunk = 0;
   #reader: BitReader;
   /** In the current chunk: where the block begins, and what follows it. */
-  #at: number;
-  #next: number;
+  #at = 0;
+  #next = 0;
   /** The last row of the block before. */
   #before = -1;
   #count = 0;
-  #left: number;
+  #left = 0;
   #i = 0;
   readonly #rows = new Uint32Array(blockRowsMax);
   readonly #frequencies = new Uint32Array(blockRowsMax);
@@ -38,13 +49,34 @@ export class PostingCursor {
   #positions: BlockPositions | undefined;
 
   /** `chunks`: of the stream, from the one with the list's start on. */
-  constructor(list: PostingList, chunks: readonly BitReader[]) {
+  constructor(list: CursorList, chunks: readonly BitReader[]) {
     this.list = list;
     this.#chunks = chunks;
     this.#reader = chunks[0];
-    this.#at = list.start % chunkBytes;
+    this.#begin();
+  }
+
+  /** At the end of a list without rows, to be moved. */
+  static ofNothing(): PostingCursor {
+    return new PostingCursor({ rows: 0, start: 0, hasHeads: false, frequencyMax: 0, lengthMin: 0 }, []);
+  }
+
+  /** Goes to the beginning of another list. `chunks`: all of its stream. */
+  moveTo(list: CursorList, chunks: readonly BitReader[]): void {
+    this.list = list;
+    this.#chunks = chunks;
+    this.#chunk = Math.floor(list.start / chunkBytes);
+    this.#reader = chunks[this.#chunk];
+    this.#begin();
+  }
+
+  #begin(): void {
+    const { start, rows } = this.list;
+    this.#at = start % chunkBytes;
     this.#next = this.#at;
-    this.#left = list.rows;
+    this.#left = rows;
+    this.#count = 0;
+    this.lastRow = -1;
     this.skipBlock();
   }
 
@@ -142,14 +174,36 @@ export class PostingCursor {
     return values.subarray(this.#i === 0 ? 0 : ends[this.#i - 1], ends[this.#i]);
   }
 
+  /** Copies the current block, which is decoded. */
+  readBlock(into: PostingBlock): void {
+    const count = this.#count;
+    into.count = count;
+    for (let i = 0; i < count; i++) {
+      into.rows[i] = this.#rows[i];
+      into.frequencies[i] = this.#frequencies[i];
+    }
+    const at = this.#readCounts(into.counts);
+    let positions = 0;
+    for (let i = 0; i < count; i++) positions += into.counts[i];
+    this.#reader.vector(at, positions, into.gaps);
+  }
+
+  /** Reads how many positions each row of the block has. Returns the bit after that. */
+  #readCounts(into: Uint32Array): number {
+    const count = this.#count;
+    if (this.#isSingle) {
+      into.fill(1, 0, count);
+      return this.#positionsAt;
+    }
+    const at = this.#reader.vector(this.#positionsAt, count, into);
+    for (let i = 0; i < count; i++) into[i] = this.#frequencies[i] - into[i];
+    return at;
+  }
+
   #decodePositions(): BlockPositions {
     const count = this.#count;
-    const ends = new Uint32Array(count).fill(1);
-    let at = this.#positionsAt;
-    if (!this.#isSingle) {
-      at = this.#reader.vector(at, count, ends);
-      for (let i = 0; i < count; i++) ends[i] = this.#frequencies[i] - ends[i];
-    }
+    const ends = new Uint32Array(count);
+    const at = this.#readCounts(ends);
     let end = 0;
     for (let i = 0; i < count; i++) ends[i] = end += ends[i];
     const values = new Uint32Array(end);
@@ -161,6 +215,9 @@ export class PostingCursor {
     return { values, ends };
   }
 }
+
+/** What of a list is needed to walk it. */
+export type CursorList = Omit<PostingList, "end">;
 
 /** Those of row i of a block are `values[ends[i - 1] .. ends[i])`. */
 interface BlockPositions {

@@ -16,7 +16,7 @@ const positionsMax = 255;
 /** A block is closed once it has as many positions. */
 const blockPositionsMax = 4096;
 /** With those of its last row. */
-const blockPositionsEnd = blockPositionsMax + positionsMax;
+export const blockPositionsEnd = blockPositionsMax + positionsMax;
 
 /** Where the postings of a term are, and what bounds their scores. */
 export interface PostingList {
@@ -82,6 +82,19 @@ export class PostingStream {
     this.#counts[i]++;
     this.#positions[this.#positionCount++] = position - this.#lastPosition;
     this.#lastPosition = position;
+  }
+
+  /**
+   * All occurrences in the last row, as they are stored: `count` positions, each less the one before, are at `from` of `gaps`.
+   */
+  addStored(frequency: number, gaps: Uint32Array, from: number, count: number): void {
+    const i = this.#count - 1;
+    this.#frequencies[i] = frequency;
+    this.#counts[i] = count;
+    const end = from + count;
+    let at = this.#positionCount;
+    for (let k = from; k < end; k++) this.#positions[at++] = gaps[k];
+    this.#positionCount = at;
   }
 
   /** Occurrences in the last row whose positions nobody asks for. */
@@ -167,8 +180,8 @@ export class PostingStream {
       this.#used = 0;
     }
     const start = this.#length;
-    this.#chunk.set(this.#head.view(), this.#used);
-    this.#chunk.set(this.#bits.view(), this.#used + this.#head.length);
+    if (this.#head.length > 0) this.#chunk.set(this.#head.view(), this.#used);
+    this.#bits.copyTo(this.#chunk, this.#used + this.#head.length);
     this.#used += bytes;
     return start;
   }

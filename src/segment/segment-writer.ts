@@ -15,8 +15,8 @@ import type { Row } from "./row.js";
 import type { Encoding, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
-import type { RowTexts } from "./gather-terms.js";
-import { encodeTermIndex } from "./term-index.js";
+import type { RowOrigin } from "./moved-terms.js";
+import { encodeTermIndex, type WordSource } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
@@ -26,6 +26,8 @@ export interface Batch {
   readonly source: RowSource;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
+  /** Rows that are those of stored segments. Default: none. */
+  readonly origins?: readonly RowOrigin[];
   /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
 }
@@ -57,13 +59,13 @@ const rowsEncodedBytes = 4 * 1024 * 1024;
 const pagesTogether = 4;
 const partsTogether = 16;
 
-/** Seals a segment. Yields between pieces of work of a few milliseconds. `texts`: if the index holds words. */
+/** Seals a segment. Yields between pieces of work of a few milliseconds. `words`: if the index holds them. */
 export function* writeSegment(
   keys: ParentKeys,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-  texts?: RowTexts,
+  words?: WordSource,
 ): Work<SealedSegment> {
   const parts = new SealedParts(keys, context);
 
@@ -109,7 +111,7 @@ export function* writeSegment(
   );
 
   yield;
-  const terms = texts && (yield* sealTerms(rows, texts, parts));
+  const terms = words && (yield* sealTerms(rows, words, parts));
 
   yield;
   const idsInOrder = yield* sortedIdsOf(rows);
@@ -192,10 +194,10 @@ function* sealPages(
 
 function* sealTerms(
   rows: readonly Row[],
-  rowTexts: RowTexts,
+  words: WordSource,
   sealing: SealedParts,
 ): Work<FooterDraft["terms"]> {
-  const encoded = yield* encodeTermIndex(rows, rowTexts);
+  const encoded = yield* encodeTermIndex(rows, words);
   if (encoded === undefined) return undefined;
   const { texts, length, lengthBytes } = encoded;
   const lengths = encoded.lengths.map(({ plaintext, firstRow, rows: count }) => ({

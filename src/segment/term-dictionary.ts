@@ -28,14 +28,15 @@ const together = 4096;
  */
 export function* encodeTerms(terms: readonly string[], lists: readonly PostingList[]): Work<EncodedTerms[]> {
   const pages = new TermPages();
+  const bytes = new Uint8Array(termBytesMax);
   for (let i = 0; i < terms.length; i++) {
-    pages.add(terms[i], lists[i]);
+    pages.add(bytes, writeUtf8(terms[i], bytes), lists[i]);
     if (i % together === together - 1) yield;
   }
   return pages.finish();
 }
 
-class TermPages {
+export class TermPages {
   readonly #pages: EncodedTerms[] = [];
   readonly #entries = new ByteWriter();
   #firstTerm = "";
@@ -43,20 +44,20 @@ class TermPages {
   #firstStart = 0;
   #lastStart = 0;
   #lastEnd = 0;
-  /** Bytes of the term and of the one before. */
-  #term = new Uint8Array(termBytesMax);
-  #before = new Uint8Array(termBytesMax);
+  /** Bytes of the term before. */
+  readonly #before = new Uint8Array(termBytesMax);
   #lengthBefore = 0;
 
-  add(term: string, list: PostingList): void {
+  /** Adds a term, the first `length` bytes of `term`, after those before. */
+  add(term: Uint8Array, length: number, list: PostingList): void {
     if (this.#entries.length > pageBytes - entryBytesMax) this.#flush();
     if (this.#count === 0) {
-      this.#firstTerm = term;
+      this.#firstTerm = Buffer.from(term.buffer, term.byteOffset, length).toString("utf8");
       this.#firstStart = list.start;
       this.#lastStart = list.start;
     }
-    const length = writeUtf8(term, this.#term);
-    this.#addBytes(length, this.#count % wholeEvery === 0 ? 0 : this.#sharedBytes(length));
+    const shared = this.#sharedBytes(term, length);
+    this.#addBytes(term, length, this.#count % wholeEvery === 0 ? 0 : shared);
     const { rows, hasHeads, start, frequencyMax, lengthMin } = list;
     const entries = this.#entries;
     entries.varint(4 * rows + (hasHeads ? 2 : 0) + (frequencyMax > 1 ? 1 : 0));
@@ -66,7 +67,7 @@ class TermPages {
     this.#count++;
     this.#lastStart = start;
     this.#lastEnd = list.end;
-    [this.#term, this.#before] = [this.#before, this.#term];
+    for (let i = shared; i < length; i++) this.#before[i] = term[i];
     this.#lengthBefore = length;
   }
 
@@ -75,19 +76,20 @@ class TermPages {
     return this.#pages;
   }
 
-  #sharedBytes(length: number): number {
+  /** With the term before. */
+  #sharedBytes(term: Uint8Array, length: number): number {
     const end = Math.min(length, this.#lengthBefore);
     let shared = 0;
-    while (shared < end && this.#term[shared] === this.#before[shared]) shared++;
+    while (shared < end && term[shared] === this.#before[shared]) shared++;
     return shared;
   }
 
   /** A byte 16 shared + own if both are at most 15, else 0, shared and own, a byte each; then the bytes. */
-  #addBytes(length: number, shared: number): void {
+  #addBytes(term: Uint8Array, length: number, shared: number): void {
     const own = length - shared;
     if (shared <= shortMax && own <= shortMax) this.#entries.byte(16 * shared + own);
     else for (const byte of [0, shared, own]) this.#entries.byte(byte);
-    this.#entries.add(this.#term.subarray(shared, length));
+    this.#entries.addRange(term, shared, length);
   }
 
   #flush(): void {

@@ -1,16 +1,27 @@
-/** What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. FORMAT.md §4. */
+/**
+ * What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. FORMAT.md §4. Texts of
+ * new rows are analyzed; rows of stored segments take what those hold of them. The bytes are the same either way.
+ */
 
+import { BitReader } from "../engine/bit-reader.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
 import type { Work } from "../engine/work.js";
 import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
 import type { TextSums } from "./footer.js";
+import { mergeTerms, type RowTerms } from "./merge-terms.js";
 import type { Row } from "./row.js";
-import { type EncodedTerms, encodeTerms } from "./term-dictionary.js";
+import { encodeTerms } from "./term-dictionary.js";
+import { noPlace, type TermSource } from "./term-source.js";
 
-export interface EncodedTermIndex extends TextSums {
+/** Where the words of rows are taken from. */
+export interface WordSource {
+  readonly texts: RowTexts;
+  /** The words of some rows, at most one source of each; the texts of all others are analyzed. */
+  readonly known: readonly TermSource[];
+}
+
+export interface EncodedTermIndex extends TextSums, Omit<RowTerms, "lengths"> {
   readonly lengths: readonly EncodedLengths[];
-  readonly postings: readonly Uint8Array[];
-  readonly dictionary: readonly EncodedTerms[];
 }
 
 export interface EncodedLengths {
@@ -25,9 +36,38 @@ const rowsOfLengths = 2 ** 16;
 const occurrencesTogether = 2 ** 14;
 
 /** Undefined if no row has a term. */
-export function* encodeTermIndex(rows: readonly Row[], texts: RowTexts): Work<EncodedTermIndex | undefined> {
+export function* encodeTermIndex(
+  rows: readonly Row[],
+  { texts, known }: WordSource,
+): Work<EncodedTermIndex | undefined> {
+  const { lengths, postings, dictionary } =
+    known.length === 0 ? yield* analyzedTerms(rows, texts) : yield* joinedTerms(rows, texts, known);
+  if (dictionary.length === 0) return undefined;
+  return { ...encodeLengths(rows, lengths), postings, dictionary };
+}
+
+function* joinedTerms(rows: readonly Row[], texts: RowTexts, known: readonly TermSource[]): Work<RowTerms> {
+  const isKnown = new Uint8Array(rows.length);
+  for (const { places } of known) for (const place of places) if (place !== noPlace) isKnown[place] = 1;
+  const places = Uint32Array.from(rows.keys()).filter((place) => isKnown[place] === 0);
+  if (places.length === 0) return yield* mergeTerms(known, rows.length);
+  const { lengths, postings, dictionary } = yield* analyzedTerms(
+    Array.from(places, (place) => rows[place]),
+    texts,
+  );
+  const analyzed = {
+    lengths,
+    places,
+    postings: postings.map((chunk) => new BitReader(chunk)),
+    dictionary: dictionary.map(({ plaintext }) => plaintext),
+  };
+  yield;
+  return yield* mergeTerms([...known, analyzed], rows.length);
+}
+
+/** The words of rows by their texts. */
+export function* analyzedTerms(rows: readonly Row[], texts: RowTexts): Work<RowTerms> {
   const gathered = yield* gatherTerms(rows, texts);
-  if (gathered.terms.length === 0) return undefined;
   yield;
   const stream = new PostingStream();
   const lists: PostingList[] = [];
@@ -47,11 +87,7 @@ export function* encodeTermIndex(rows: readonly Row[], texts: RowTexts): Work<En
     start = end;
   }
   const dictionary = yield* encodeTerms(gathered.terms, lists);
-  return {
-    ...encodeLengths(rows, gathered),
-    postings: stream.finish(),
-    dictionary,
-  };
+  return { lengths: gathered.lengths, postings: stream.finish(), dictionary };
 }
 
 /** Adds occurrences `from` to `end` to the present list of the stream, which begins with occurrence `start`. */
@@ -71,7 +107,7 @@ function addOccurrences(
 }
 
 /** Blocks of the lengths of some rows, then the first word of the fingerprint of each. */
-function encodeLengths(rows: readonly Row[], { lengths }: GatheredTerms) {
+function encodeLengths(rows: readonly Row[], lengths: Uint32Array) {
   let texts = 0;
   let length = 0;
   let longest = 0;

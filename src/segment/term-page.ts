@@ -17,11 +17,9 @@ export class TermPage implements CachedValue {
   /** Keeps `page`. */
   constructor(page: Uint8Array) {
     this.#page = new Uint8Array(page.buffer, page.byteOffset, page.length);
-    const walk = new TermWalk(this.#page, 0, 0);
-    // An entry takes at least five bytes.
-    this.#count = Math.min(walk.varint(), page.length);
-    walk.start = walk.varint();
-    this.#end = walk.varint();
+    const { walk, count, end } = walkPage(this.#page);
+    this.#count = count;
+    this.#end = end;
     const groups = Math.ceil(this.#count / wholeEvery);
     this.#entries = new Uint16Array(groups);
     this.#starts = new Uint32Array(groups);
@@ -77,8 +75,21 @@ export class TermPage implements CachedValue {
   }
 }
 
+/** Before the first entry of a page; how many it has, and where the last list ends. */
+export function walkPage(page: Uint8Array): {
+  readonly walk: TermWalk;
+  readonly count: number;
+  readonly end: number;
+} {
+  const walk = new TermWalk(page, 0, 0);
+  // An entry takes at least five bytes.
+  const count = Math.min(walk.varint(), page.length);
+  walk.start = walk.varint();
+  return { walk, count, end: walk.varint() };
+}
+
 /** Reads entries one after the other. */
-class TermWalk {
+export class TermWalk {
   at: number;
   readonly term = new Uint8Array(termBytesMax);
   length = 0;
@@ -125,13 +136,19 @@ class TermWalk {
     return value >>> 0;
   }
 
-  /** Negative if the present term comes before `term`, 0 if they are equal. */
-  compare(term: Uint8Array): number {
-    const common = Math.min(this.length, term.length);
+  /** Copies the present term to the beginning of `into`. Returns how many bytes it has. */
+  copyTerm(into: Uint8Array): number {
+    for (let i = 0; i < this.length; i++) into[i] = this.term[i];
+    return this.length;
+  }
+
+  /** Negative if the present term comes before `term`, of `length` bytes, 0 if they are equal. */
+  compare(term: Uint8Array, length = term.length): number {
+    const common = Math.min(this.length, length);
     for (let k = 0; k < common; k++) {
       const difference = this.term[k] - term[k];
       if (difference !== 0) return difference;
     }
-    return this.length - term.length;
+    return this.length - length;
   }
 }

@@ -3,7 +3,7 @@
 import { chunkBytes, type PostingList } from "../engine/postings.js";
 import { PostingCursor } from "../engine/posting-cursor.js";
 import { type CachedValue, namedKey } from "./cache-group.js";
-import type { PostingBlock, TermBlock } from "./footer.js";
+import type { Footer, PostingBlock, TermBlock } from "./footer.js";
 import { PostingChunk } from "./opened-blocks.js";
 import type { SegmentReader } from "./segment-reader.js";
 import { TermPage } from "./term-page.js";
@@ -24,16 +24,18 @@ export function openedTextRows({ cache }: SegmentReader): TextRows | undefined {
 }
 
 export async function loadTextRows(reader: SegmentReader): Promise<TextRows> {
-  const [rows] = await reader.cache.load([textRowsKey], async () => [await readTextRows(reader)]);
+  const { footer } = reader;
+  const read = async () => [openTextRows(footer, await reader.readBlocks(footer.lengths))];
+  const [rows] = await reader.cache.load([textRowsKey], read);
   return rows;
 }
 
-async function readTextRows(reader: SegmentReader): Promise<TextRows> {
-  const { rows, lengths: blocks, textSums } = reader.footer;
+/** `plaintexts`: begin with those of the blocks of lengths. */
+export function openTextRows(footer: Footer, plaintexts: readonly Uint8Array[]): TextRows {
+  const { rows, lengths: blocks, textSums } = footer;
   const width = textSums?.lengthBytes ?? 1;
   const lengths = new Uint32Array(rows);
   const ties = new Uint32Array(rows);
-  const plaintexts = await reader.readBlocks(blocks);
   for (const [i, { firstRow, rows: count }] of blocks.entries()) {
     const plaintext = new Uint8Array(plaintexts[i]);
     const { buffer } = plaintext;

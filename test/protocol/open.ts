@@ -13,6 +13,7 @@ import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/calls.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
+import type { TextDefinition } from "../../src/text/text-options.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 
 export interface Opened {
@@ -21,12 +22,15 @@ export interface Opened {
   close(): Promise<void>;
 }
 
-/** A new index that is the same in every run: only what its keys give, such as the order of fingerprints, steers a run. */
-export function fixedRecord(): OpenedRecord {
+/**
+ * A new index that is the same in every run: only what its keys give, such as the order of fingerprints, steers a run. `text`: if
+ * it holds words.
+ */
+export function fixedRecord(text?: TextDefinition): OpenedRecord {
   const indexId = new Uint8Array(16).fill(7);
   const salt = new Uint8Array(32).fill(8);
   const config = { type: "ivfflat", metric: "euclidean", nLists: 1024 } as const;
-  const definition = { config };
+  const definition = { config, ...(text && { text }) };
   const signingSeed = new Uint8Array(32).fill(43);
   const verifyKey = verifyKeyOf(signingKey(signingSeed));
   const keys = new KeyRing(indexId, {
