@@ -14,6 +14,8 @@ const tenantsMax = 3;
 
 export class ServiceHistory {
   requests = 0;
+  /** Services that were started, each at an address of its own. */
+  services = 0;
   #made = 0;
   readonly #choice: Choice;
   readonly #store = createMemoryStore();
@@ -55,6 +57,7 @@ export class ServiceHistory {
   }
 
   #start(): Promise<RunningService> {
+    this.services++;
     const issuing = { rootKey: this.#rootKey, store: this.#store };
     return startService({ indexLocation: this.#store, automaticTraining: false, limits, issuing });
   }
