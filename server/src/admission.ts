@@ -35,7 +35,9 @@ export function limitRequests(scope: Server, limits: Limits): void {
 
 /** Gives back what was taken once the request is answered, or its client has left. */
 async function enter(semaphore: Semaphore, weight: number, reply: FastifyReply): Promise<void> {
-  whenEnded(reply, await semaphore.acquire(weight, untilDisconnected(reply)));
+  // Hardly any request waits: a signal is made for those that do.
+  const leave = semaphore.tryAcquire(weight) ?? (await semaphore.acquire(weight, untilDisconnected(reply)));
+  whenEnded(reply, leave);
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

@@ -18,15 +18,32 @@ export class Semaphore {
     this.#waitingMax = waitingMax;
   }
 
+  /** Takes `weight` if it fits now and nobody waits; returns a function that gives it back. More than the capacity counts as all of it. */
+  tryAcquire(weight: number): (() => void) | undefined {
+    const share = this.#shareOf(weight);
+    if (this.#waiting.length > 0 || this.#taken + share > this.#capacity) return undefined;
+    this.#taken += share;
+    return this.#releaseOf(share);
+  }
+
   /**
-   * Resolves once `weight` fits, to a function that gives it back. More than the capacity counts as all of it. Rejects
-   * with the signal's reason if that aborts first, and with `overloaded` if too many wait already.
+   * As `tryAcquire`, once it fits. Rejects with the signal's reason if that aborts first, and with `overloaded` if too many wait
+   * already.
    */
   async acquire(weight: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    const share = Math.min(weight, this.#capacity);
-    if (this.#waiting.length > 0 || this.#taken + share > this.#capacity) await this.#wait(share, signal);
-    else this.#taken += share;
+    const acquired = this.tryAcquire(weight);
+    if (acquired !== undefined) return acquired;
+    const share = this.#shareOf(weight);
+    await this.#wait(share, signal);
+    return this.#releaseOf(share);
+  }
+
+  #shareOf(weight: number): number {
+    return Math.min(weight, this.#capacity);
+  }
+
+  #releaseOf(share: number): () => void {
     let isInside = true;
     return () => {
       if (isInside) this.#taken -= share;

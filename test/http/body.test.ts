@@ -249,6 +249,7 @@ describe("a semaphore", () => {
     const left = semaphore.acquire(8, leaving.signal);
     const second = semaphore.acquire(5, never).then((leave) => (order.push("second"), leave));
     const third = semaphore.acquire(1000, never).then((leave) => (order.push("third"), leave));
+    expect(semaphore.tryAcquire(1)).toBeUndefined();
     leaving.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
     first();
