@@ -3,7 +3,7 @@ import { common } from "./vitest.config.js";
 
 /** What `npm run test:mutation` runs per folder: suites that work on the sources, in their own process, and are short. */
 const suites: Readonly<Record<string, readonly string[]>> = {
-  crypto: ["crypto/*", "format/*", "index/{leakage,rotate-key,tampering}"],
+  crypto: ["crypto/*"],
   commit: [
     "protocol/{anchor-store,anchored-commits,anchored-history,late-commits,namespace-secrets,turns}",
     "protocol/manifest{,-borders,-log,-reader}",

@@ -21,6 +21,7 @@ import {
   orphanName,
   parseAnchorName,
   recordName,
+  recordPrefix,
 } from "../../src/commit/object-names.js";
 import { sealObject } from "../../src/crypto/sealed-object.js";
 import { indexId, keysUpTo } from "./commit-world.js";
@@ -37,6 +38,7 @@ describe("a name of an index", () => {
     [undefined, "indexName: expected a string, got undefined"],
     ["", "indexName: expected 1 to 128 bytes, got 0"],
     ["ä".repeat(65), "indexName: expected 1 to 128 bytes, got 130"],
+    [`${"a".repeat(127)}\t`, "indexName: expected no control characters or lone surrogates"],
     ["tab\t", "indexName: expected no control characters or lone surrogates"],
     ["\ud800", "indexName: expected no control characters or lone surrogates"],
   ])("may not be %j", (name, message) => {
@@ -72,6 +74,15 @@ describe("names of objects", () => {
   test("are those that FORMAT.md gives", () => {
     const handle = new Uint8Array(16).fill(1);
     expect(recordName("a", 1)).toBe("names/me/9007199254740990");
+    // RFC 4648 has these examples.
+    for (const [name, encoded] of [
+      ["fo", "mzxq"],
+      ["foob", "mzxw6yq"],
+      ["fooba", "mzxw6ytb"],
+      ["foobar", "mzxw6ytboi"],
+    ]) {
+      expect(recordPrefix(name)).toBe(`names/${encoded}/`);
+    }
     expect(manifestName(indexId, 258)).toBe(`index/${id}/manifest/9007199254740733`);
     expect(namespaceName(indexId, handle, 0)).toBe(
       `index/${id}/namespace/${"01".repeat(16)}/9007199254740991`,

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
+import type { Change } from "../../src/commit/group-commit.js";
 import { type Manifest, type ObjectRef } from "../../src/commit/manifest.js";
 import { historyMs, uploadMs } from "../../src/commit/retention.js";
 import { SealdexError } from "../../src/errors.js";
@@ -236,6 +237,54 @@ describe("a commit", () => {
     clock.pauses.length = 0;
     await own.commit(same);
     expect(clock.pauses).toEqual([4]);
+  });
+
+  test.each(["creating", "declining"])(
+    "that ends by %s has lost no race: what waits behind it does not pause",
+    async (by) => {
+      const { own, before, clock, costs } = await newLog();
+      const outcomes: Promise<unknown>[] = [];
+      let left = 4;
+      /** Ends one commit while the next one waits already. */
+      const end = () => {
+        if (left-- > 0) outcomes.push(own.commit(change).catch(() => "failed"));
+      };
+      const fail = async () => {
+        end();
+        throw new SealdexError("storage_unavailable", "no connection");
+      };
+      const change: Change = (latest) => {
+        if (by !== "declining") return latest;
+        end();
+        return null;
+      };
+      if (by === "creating") before.create = fail;
+      end();
+      while (outcomes.length < 4) await new Promise(setImmediate);
+      const expected = by === "declining" ? null : "failed";
+      expect(await Promise.all(outcomes)).toEqual(Array.from({ length: 4 }, () => expected));
+      expect([clock.pauses, costs().creates]).toEqual([[], by === "creating" ? 4 : 0]);
+    },
+  );
+
+  test("next to another writer looks first; once that has stopped, no longer", async () => {
+    const { own, open, costs, reset } = await newLog();
+    const other = open();
+    const creates: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      await other.commit(same);
+      reset();
+      await own.commit(same);
+      creates.push(costs().creates);
+    }
+    // The first race is lost.
+    expect(creates).toEqual([2, 1, 1, 1]);
+    reset();
+    await own.commit(same);
+    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
+    reset();
+    await own.commit(same);
+    expect(costs()).toEqual({ reads: 0, creates: 1, lists: 0 });
   });
 
   test("made while another one is under way waits for it", async () => {

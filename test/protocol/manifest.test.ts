@@ -1,7 +1,7 @@
 /** What a manifest says, and how changes of it are put together. */
 
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { elapsedMs, instant, systemClock } from "../../src/commit/clock.js";
 import { createConfirmed } from "../../src/commit/create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "../../src/commit/group-commit.js";
 import {
@@ -291,6 +291,23 @@ describe("a create", () => {
     const { store, reads } = recordingStore();
     await createConfirmed(store, "a", bytes);
     expect(reads).toEqual([]);
+  });
+});
+
+describe("the time since a moment", () => {
+  const clockAt = (wall: number, steady: number) => ({
+    ...systemClock,
+    wall: () => wall,
+    steady: () => steady,
+  });
+
+  test("is never too short if one of the clocks is wrong", () => {
+    const since = instant(clockAt(1000, 50));
+    expect(since).toEqual({ wall: 1000, steady: 50 });
+    expect(elapsedMs(clockAt(1100, 150), since)).toBe(100);
+    // The wall clock was set back; the steady one stood still while the machine slept.
+    expect(elapsedMs(clockAt(400, 150), since)).toBe(100);
+    expect(elapsedMs(clockAt(9000, 50), since)).toBe(8000);
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { emptyManifest, type Manifest } from "../../src/commit/manifest.js";
 import { canBeWritten, type Namespace, Namespaces } from "../../src/commit/namespaces.js";
 import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.js";
-import { fingerprint } from "../../src/crypto/keys.js";
+import { fingerprint, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { identityOf, indexId, keysUpTo, recordingStore, segmentRef } from "./commit-world.js";
 
@@ -68,6 +68,20 @@ describe("a namespace for writing", () => {
     const context = { kind: "segment", indexId, name: "segment" } as const;
     const sealed = sealObject(one.keys, context, Buffer.from("of one"));
     expect(() => openObject(two.keys, context, sealed)).toThrow();
+  });
+
+  test("is stored as FORMAT.md says: id, secret, name", async () => {
+    const { own, quiet } = world();
+    const { id, objectName, keys: drawn } = await own.forWriting("Käse", manifest());
+    const stored = { kind: "namespace", indexId, name: objectName } as const;
+    const bytes = (await quiet.read(objectName)) ?? Buffer.of();
+    const plaintext = Buffer.from(openObject(keys.namespace, stored, bytes));
+    expect(plaintext.subarray(0, 16).toString("hex")).toBe(id);
+    expect(plaintext.subarray(48).toString("utf8")).toBe("Käse");
+    const context = { kind: "segment", indexId, name: "segment" } as const;
+    const derived = keys.dataOf(secretKey(plaintext.subarray(16, 48)));
+    const sealed = sealObject(derived, context, Buffer.from("of Käse"));
+    expect(Buffer.from(openObject(drawn, context, sealed)).toString()).toBe("of Käse");
   });
 
   test("serves on after others were erased while it is named, and not otherwise", async () => {
@@ -204,7 +218,10 @@ describe("finding a namespace", () => {
     const other = open();
     expect(await other.byId(bob.id)).toMatchObject({ name: "bob" });
     await expect(other.byId(ann.id)).rejects.toMatchObject(goneFor(ann.id));
-    expect(await other.stored("ann")).toEqual([]);
+    const carl = await own.forWriting("carl", manifest());
+    before.read = (key) => quiet.delete([key]);
+    expect(await open().stored("carl")).toEqual([]);
+    expect(await quiet.list("")).not.toContain(carl.objectName);
   });
 
   test("passes over what others put among the secrets", async () => {
