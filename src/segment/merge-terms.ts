@@ -20,8 +20,9 @@ export interface RowTerms {
   readonly dictionary: readonly EncodedTerms[];
 }
 
-/** Terms and positions that are read between two pauses, about. */
+/** Positions that are read between two pauses, about, and how many of them a term takes as long as. */
 const together = 2 ** 14;
+const termCost = 8;
 
 /** `rows`: how many there are to write. */
 export function* mergeTerms(sources: readonly TermSource[], rows: number): Work<RowTerms> {
@@ -52,8 +53,12 @@ export function* mergeTerms(sources: readonly TermSource[], rows: number): Work<
         yield;
       }
       heap.next();
-      done++;
+      done += termCost;
     } while (heap.isAt(term, length));
+    if (done >= together) {
+      done = 0;
+      yield;
+    }
     if (postings.count === 0) continue;
     while (postings.mergeRuns()) {
       if ((done += postings.count) < together) continue;

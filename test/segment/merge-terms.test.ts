@@ -109,6 +109,20 @@ test("any rows of any segments, in any order, some dropped and some new", () => 
   );
 });
 
+test("terms of one row each are merged in pieces", () => {
+  const texts = Array.from({ length: 400 }, (_, i) => {
+    return [{ text: Array.from({ length: 50 }, (__, j) => `w${i}x${j}`).join(" "), weight: 1 }];
+  });
+  const all = world(texts);
+  const rows = Array.from(texts.keys());
+  const known = [sourceOf(all, rows, new Map(rows.map((row) => [row, row])))];
+  const work = encodeTermIndex(all.rows, { texts: all.texts, known });
+  let pauses = 0;
+  while (work.next().done !== true) pauses++;
+  // 20,000 terms.
+  expect(pauses).toBeGreaterThanOrEqual(8);
+});
+
 test("lists of many blocks, dictionaries of many pages, and long texts", () => {
   const wordOf = (i: number, j: number) =>
     `w${Math.floor(60_000 * (((i * 7919 + j * 104_729) % 10_007) / 10_007) ** 4)}x`;
