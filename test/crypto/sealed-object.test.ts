@@ -71,6 +71,7 @@ test("every flipped bit of an object is detected", () => {
 });
 
 test.each([
+  ["no byte at all", Buffer.alloc(0)],
   ["fewer bytes than the number of zeros takes", Buffer.alloc(3)],
   ["more zeros than there are bytes", Buffer.from("0002000000", "hex")],
 ])("a block that its writer did not pad is corrupt: %s", (_, padded) => {

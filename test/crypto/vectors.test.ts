@@ -7,10 +7,22 @@ import { hkdf } from "@noble/hashes/hkdf.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { deriveDataKey, deriveLastingKeys, deriveWrapKeys } from "../../src/crypto/keys.js";
+import {
+  deriveDataKey,
+  deriveLastingKeys,
+  deriveNamespaceKey,
+  deriveWrapKeys,
+} from "../../src/crypto/keys.js";
 import { ObjectOpener, ObjectSealer, onlyKey } from "../../src/crypto/sealed-object.js";
 import { paddingFor } from "../../src/crypto/padding.js";
-import { isSignedBy, signingKey, signMessage, verifyKey, verifyKeyOf } from "../../src/crypto/signing.js";
+import {
+  isSignedBy,
+  newSigningSeed,
+  signingKey,
+  signMessage,
+  verifyKey,
+  verifyKeyOf,
+} from "../../src/crypto/signing.js";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");
 
@@ -101,6 +113,17 @@ test("signatures are those of an independent implementation over label, zero byt
   );
 });
 
+test("a new signing key is a seed of 32 bytes, each time another", () => {
+  const seeds = Array.from({ length: 20 }, newSigningSeed);
+  expect(seeds.map(({ length }) => length)).toEqual(seeds.map(() => 32));
+  expect(new Set(seeds.map((seed) => Buffer.from(seed).toString("hex"))).size).toBe(20);
+  const message = Buffer.from("message");
+  const signature = signMessage(signingKey(seeds[0]), "label", message);
+  const isBy = (seed: Uint8Array) =>
+    isSignedBy(verifyKey(verifyKeyOf(signingKey(seed))), "label", message, signature);
+  expect([isBy(seeds[0]), isBy(seeds[1])]).toEqual([true, false]);
+});
+
 test("every derived key is that of an independent implementation, and no two are equal", () => {
   const key32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
   const id16 = fc.uint8Array({ minLength: 16, maxLength: 16 });
@@ -113,15 +136,19 @@ test("every derived key is that of an independent implementation, and no two are
       const none = new Uint8Array(0);
       const wrap = deriveWrapKeys(createSecretKey(secret), salt, indexId);
       const lasting = deriveLastingKeys(Uint8Array.from(secret), indexId);
+      const ofNamespace = deriveNamespaceKey(createSecretKey(secret), createSecretKey(salt), indexId);
       const derived = {
         "key-encryption": [wrap.keyEncryption.export(), salt],
         "key-check": [Buffer.from(wrap.keyCheck), salt],
         id: [lasting.id.export(), none],
         anchor: [lasting.anchor.export(), none],
+        namespace: [lasting.namespace.export(), none],
+        "namespace-name": [lasting.namespaceName.export(), none],
+        "namespace-data": [ofNamespace.export(), salt],
         data: [deriveDataKey(Uint8Array.from(secret), indexId).export(), none],
       } as const;
       for (const [label, [made, by]] of Object.entries(derived)) expect(made).toEqual(expected(label, by));
-      expect(new Set(Object.values(derived).map(([made]) => made.toString("hex"))).size).toBe(5);
+      expect(new Set(Object.values(derived).map(([made]) => made.toString("hex"))).size).toBe(8);
     }),
     { numRuns: 50 },
   );
