@@ -12,6 +12,8 @@ import type { Background } from "./background.js";
 
 /** How soon what a reader of this process needs is looked at again. */
 export const usedPauseMs = 10_000;
+/** How much later than it could be something is deleted, as a share of the time that it is kept: so that many go in one request. */
+const delayShare = 0.01;
 
 export interface Retention {
   /** How long what a commit dropped is kept. */
@@ -31,7 +33,7 @@ export class DroppedObjects {
   readonly #namesInUse: NamespaceScopes["namesInUse"];
   readonly #retention: Retention;
   /** In the order in which they were dropped. */
-  #waiting: readonly Waiting[] = [];
+  #waiting: Waiting[] = [];
   #isScheduled = false;
 
   /** `namesInUse`: the objects that readers of this process may read. */
@@ -50,7 +52,7 @@ export class DroppedObjects {
   add(objects: readonly ObjectRef[]): void {
     if (objects.length === 0) return;
     const since = this.#retention.clock.steady();
-    this.#waiting = [...this.#waiting, ...objects.map((object) => ({ object, since }))];
+    for (const object of objects) this.#waiting.push({ object, since });
     this.#schedule(this.#retention.retentionMs);
   }
 
@@ -72,7 +74,8 @@ export class DroppedObjects {
     } finally {
       const [next] = this.#waiting;
       // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
-      if (next !== undefined) this.#schedule(next.since > end ? Math.ceil(next.since - end) : usedPauseMs);
+      const waitMs = (since: number) => Math.ceil(Math.max(since - end, delayShare * retentionMs));
+      if (next !== undefined) this.#schedule(next.since > end ? waitMs(next.since) : usedPauseMs);
     }
   }
 

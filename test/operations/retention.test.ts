@@ -7,7 +7,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { type Client, createClient, generateKey, type IndexType, type VectorIndex } from "../../src/core.js";
 import { historyMs } from "../../src/commit/retention.js";
-import { usedPauseMs } from "../../src/encrypted-index/dropped-objects.js";
+import { Background } from "../../src/encrypted-index/background.js";
+import { DroppedObjects, usedPauseMs } from "../../src/encrypted-index/dropped-objects.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -125,6 +126,38 @@ test("what was replaced goes after the retention, though nobody writes any more"
   expect(await objects()).toHaveLength(segments + 1);
   expect(clock.timers).toBe(0);
   expect(await index.count()).toBe(n);
+});
+
+test("what a busy writer replaces goes in few requests, and none of it is kept in mind", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const deleted: number[] = [];
+  const counting: BlobStore = {
+    ...store,
+    delete: async (keys) => void deleted.push(keys.length),
+  };
+  const background = new Background();
+  const dropped = new DroppedObjects(counting, () => new Set(), {
+    retentionMs: historyMs,
+    clock,
+    background,
+  });
+  const commits = 4000;
+  for (let i = 0; i < commits; i++) {
+    dropped.add([{ name: `segment ${i}`, header: "", length: 1 }]);
+    clock.advance(1000);
+    await turn();
+  }
+  // One a second; what was kept for 15 minutes goes nine at a time.
+  expect(dropped.bytes).toBeLessThanOrEqual(historyMs / 1000 + 10);
+  expect(deleted.length).toBeLessThanOrEqual(commits / 9);
+  for (let i = 0; i < 3; i++) {
+    clock.advance(historyMs);
+    await turn();
+  }
+  expect(dropped.bytes).toBe(0);
+  expect(deleted.reduce((sum, count) => sum + count)).toBe(commits);
+  await background.stop();
 });
 
 test("a loop over items keeps its state as long as it runs", async () => {

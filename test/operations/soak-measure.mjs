@@ -1,16 +1,32 @@
 // What the processes of the soaks share. Uses the build. Run with --expose-gc.
 
 let now = Date.now();
+/** What is to be called, and when. */
+const timers = new Set();
+
+function pass(ms) {
+  now += ms;
+  for (const timer of timers) {
+    if (timer.at > now) continue;
+    timers.delete(timer);
+    setImmediate(() => timer.run());
+  }
+  return now;
+}
 
 /**
  * Time passes with each call, so that garbage is collected as in a process that lives for days: it would count as a leak of
  * the storage location, which is in memory.
  */
 export const clock = {
-  wall: () => (now += 1000),
+  wall: () => pass(1000),
   steady: () => now,
   pause: () => new Promise(setImmediate),
-  after: () => () => undefined,
+  after(ms, run) {
+    const timer = { at: now + ms, run };
+    timers.add(timer);
+    return () => timers.delete(timer);
+  },
 };
 
 /** What the process holds, in bytes, beside the memory of the kernels. */
