@@ -69,7 +69,7 @@ export class ManifestReader {
       if (ahead > aheadMax) return this.locate(base);
       const at = instant(this.#clock);
       const from = sealed.manifest.version + 1;
-      // Most reads ask for one, and make four promises less so.
+      // Most reads ask for one, and a list of one would make four promises more.
       for (const next of ahead === 1 ? [await this.read(from)] : await this.#readFrom(from, ahead)) {
         if (next !== null && isSuccessor(next, sealed)) {
           sealed = next;

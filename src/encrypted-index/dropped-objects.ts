@@ -73,10 +73,15 @@ export class DroppedObjects {
       this.#waiting = this.#waiting.filter((each) => !gone.has(each));
     } finally {
       const [next] = this.#waiting;
-      // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
-      const waitMs = (since: number) => Math.ceil(Math.max(since - end, delayShare * retentionMs));
-      if (next !== undefined) this.#schedule(next.since > end ? waitMs(next.since) : usedPauseMs);
+      if (next !== undefined) this.#schedule(this.#pauseMs(next.since - end));
     }
+  }
+
+  /** How long to wait for what is due in `ms`; if it was due before, readers use it. */
+  #pauseMs(ms: number): number {
+    if (ms <= 0) return usedPauseMs;
+    // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
+    return Math.ceil(Math.max(ms, delayShare * this.#retention.retentionMs));
   }
 
   #schedule(ms: number): void {

@@ -82,16 +82,11 @@ function matchText({
   metadataJson,
   expiresAt,
 }: Match & RawMetadata & Partial<RankedMatch> & WordFields): Iterable<string> {
-  // One text per match, put together without a list of its fields: a service writes thousands.
-  let text = `{"id":${JSON.stringify(id)}`;
-  if (namespace !== undefined) text += `,"namespace":${JSON.stringify(namespace)}`;
-  if (distance !== undefined) text += `,"distance":${JSON.stringify(distance)}`;
-  if (score !== undefined) text += `,"score":${JSON.stringify(score)}`;
-  if (scores !== undefined) text += `,"scores":${JSON.stringify(scores)}`;
-  if (highlights !== undefined) text += `,"highlights":${JSON.stringify(highlights)}`;
-  if (metadataJson !== undefined) text += `,"metadata":${metadataJson}`;
-  if (expiresAt !== undefined) text += `,"expires_at":${JSON.stringify(expiresAt)}`;
-  return [`${text}}`];
+  const words = member("score", score) + member("scores", scores) + member("highlights", highlights);
+  const found = member("namespace", namespace) + member("distance", distance) + words;
+  return [
+    `{"id":${JSON.stringify(id)}${found}${metadataMember(metadataJson)}${member("expires_at", expiresAt)}}`,
+  ];
 }
 
 function itemText({
@@ -103,14 +98,20 @@ function itemText({
   metadataJson,
   expiresAt,
 }: StoredItem & RawMetadata): Iterable<string> {
-  const fields = [
-    `"id":${JSON.stringify(id)}`,
-    ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
-    ...(vector === undefined ? [] : [`"vector":${JSON.stringify(encodeVector(vector, "vector"))}`]),
-    ...(decoded === undefined ? [] : [`"decoded":${JSON.stringify(encodeVector(decoded, "decoded"))}`]),
-    ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
-    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
-    ...(expiresAt === undefined ? [] : [`"expires_at":${JSON.stringify(expiresAt)}`]),
+  const vectors =
+    member("vector", vector && encodeVector(vector, "vector")) +
+    member("decoded", decoded && encodeVector(decoded, "decoded"));
+  const stored = member("namespace", namespace) + vectors + member("contents", contents);
+  return [
+    `{"id":${JSON.stringify(id)}${stored}${metadataMember(metadataJson)}${member("expires_at", expiresAt)}}`,
   ];
-  return [`{${fields.join(",")}}`];
+}
+
+/** A member of an object after its first one; nothing without a value. A list of members would be made for each of thousands. */
+function member(name: string, value: unknown): string {
+  return value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;
+}
+
+function metadataMember(metadataJson: string | undefined): string {
+  return metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
 }

@@ -138,6 +138,19 @@ export function recordingStore() {
   };
 }
 
+/** How many reads of a recording store are made together, from now on, wave by wave. */
+export function wavesOf(before: { read: (key: string) => Promise<void> }): readonly number[] {
+  const waves: number[] = [];
+  let asked = 0;
+  before.read = async () => {
+    asked++;
+    await new Promise(setImmediate);
+    if (asked > 0) waves.push(asked);
+    asked = 0;
+  };
+  return waves;
+}
+
 /** A clock in which a pause takes its whole time, and is written down. */
 export class PausingClock extends StandingClock {
   readonly pauses: number[] = [];

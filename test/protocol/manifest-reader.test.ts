@@ -16,6 +16,7 @@ import {
   recordingStore,
   sealAfter,
   storeAll,
+  wavesOf,
 } from "./commit-world.js";
 import { StandingClock } from "./standing-clock.js";
 
@@ -113,14 +114,7 @@ describe("with a known manifest", () => {
 
   test("what is read ahead is read together", async () => {
     const { reader, reads, before } = await world(40, 40, 1);
-    const waves: number[] = [];
-    let asked = 0;
-    before.read = async () => {
-      asked++;
-      await new Promise(setImmediate);
-      if (asked > 0) waves.push(asked);
-      asked = 0;
-    };
+    const waves = wavesOf(before);
     await reader.newest();
     expect(waves).toEqual([1, 2, 4, 8, 16, 1]);
     expect(reads[30]).toBe(name(32));

@@ -6,7 +6,7 @@ import { canBeWritten, type Namespace, Namespaces } from "../../src/commit/names
 import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.js";
 import { fingerprint, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
-import { identityOf, indexId, keysUpTo, recordingStore, segmentRef } from "./commit-world.js";
+import { identityOf, indexId, keysUpTo, recordingStore, segmentRef, wavesOf } from "./commit-world.js";
 
 const keys = keysUpTo(1);
 
@@ -168,14 +168,7 @@ describe("finding a namespace", () => {
     const other = open();
     await other.stored("n0");
     reset();
-    const waves: number[] = [];
-    let asked = 0;
-    before.read = async () => {
-      asked++;
-      await new Promise(setImmediate);
-      if (asked > 0) waves.push(asked);
-      asked = 0;
-    };
+    const waves = wavesOf(before);
     const found = await Promise.all([drawn[149], drawn[3], drawn[0]].map(({ id }) => other.byId(id)));
     expect(found.map(({ name }) => name)).toEqual(["n149", "n3", "n0"]);
     expect([lists.length, reads.length, new Set(reads).size]).toEqual([1, 149, 149]);

@@ -86,7 +86,7 @@ export class JsonParts {
         continue;
       }
       if (isPlain(byte)) {
-        while (isPlain(chunk[i + 1])) i++;
+        while (i + 1 < chunk.length && isPlain(chunk[i + 1])) i++;
         continue;
       }
       switch (byte) {
@@ -236,8 +236,8 @@ export class JsonParts {
 }
 
 /** Digits, points, signs and capitals, which most bytes of vectors are. */
-function isPlain(byte: number | undefined): boolean {
-  return byte !== undefined && byte > comma && byte < openArray;
+function isPlain(byte: number): boolean {
+  return byte > comma && byte < openArray;
 }
 
 /** Bytes of a part that is not complete yet. */
