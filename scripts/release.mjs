@@ -2,7 +2,7 @@
 // `node scripts/release.mjs --dry-run` does all of it but publishing.
 
 import { execFileSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -18,6 +18,14 @@ function npm(args, options = {}) {
   return execFileSync("npm", args, { cwd: root, encoding: "utf8", ...options });
 }
 
+if (!isDryRun) {
+  for (const { folder } of packages) {
+    const { name, repository } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+    // The registry compares it with the provenance: better no package is out than one of three.
+    if (!repository)
+      throw new Error(`${name}: package.json has no repository, without which provenance is refused`);
+  }
+}
 npm(["run", "check"], { stdio: "inherit" });
 for (const { folder, workspace } of packages) {
   const bill = join(root, folder, "sbom.cdx.json");
