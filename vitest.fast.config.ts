@@ -4,11 +4,12 @@ import { common } from "./vitest.config.js";
 
 /** Suites that take several seconds of a processor each: they test in depth what the fast tier tests in short. */
 const slow = [
+  "crypto/wycheproof",
   "dashboard/{accessibility,admin-routes,audit-pages,browser}",
   "embedding/{images,packages,questions,real-models,static-model}",
   "engine/{code-layout,coded,scalar,training}",
   "format/{format,golden}",
-  "http/{api-keys,behaviour,binary,body,client,client-requests,command-line,cyborgdb,faults,langchain,list-keys,models,processes,published-clients,requests,results,shared-storage,tls}",
+  "http/{api-keys,behaviour,binary,body,client,client-requests,command-line,cyborgdb,faults,key-copies,langchain,list-keys,models,processes,published-clients,requests,results,shared-storage,tls}",
   "index/{anchors,automatic-training,batch,codes-only,concurrency,declared-recall,leakage,list-ids,moved-words,namespace-erasure,numeric-borders,oblivious,order,precision,recall,reencrypt,tampering,warm-search,wraps}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
@@ -17,7 +18,7 @@ const slow = [
   "readme",
   "segment/{columns,gather-terms,id-table}",
   "storage/{conformance,gcs,local,location,object-store,outage}",
-  "tamper/attacker",
+  "tamper/{attacker,classified}",
   "text/analyzer",
   "threads/kernel-threads",
   "types/typescript",
