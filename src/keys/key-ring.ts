@@ -4,9 +4,9 @@
  */
 
 import type { KeyObject } from "node:crypto";
-import { deriveDataKey, deriveLastingKeys, deriveNamespaceKey } from "../crypto/keys.js";
+import { deriveDataKey, deriveLastingKeys, deriveNamespaceKey, secretKey } from "../crypto/keys.js";
 import { onlyKey, type ParentKeys } from "../crypto/sealed-object.js";
-import { isSignedBy, signingKey, signMessage, verifyKey } from "../crypto/signing.js";
+import { isSignedBy, signingKeyOf, signMessage, verifyKey } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import { type Access, currentGeneration, type Keyset } from "./keyset.js";
 
@@ -30,6 +30,7 @@ export class KeyRing {
   readonly #indexId: Uint8Array;
   readonly #generations = new Map<number, Generation>();
   #generation = 0;
+  /** The seed until the first signature, then the private key, which is slow to make. */
   #signing: KeyObject | undefined;
   #expiresAt = Infinity;
 
@@ -90,7 +91,7 @@ export class KeyRing {
     this.#expiresAt = keyset.expiresAt ?? Infinity;
     if (current >= this.#generation) {
       this.#generation = current;
-      this.#signing = keyset.signingSeed && signingKey(keyset.signingSeed);
+      this.#signing = keyset.signingSeed && secretKey(keyset.signingSeed);
     }
     keyset.signingSeed?.fill(0);
   }
@@ -115,6 +116,7 @@ export class KeyRing {
     if (this.#signing === undefined) {
       throw new SealdexError("forbidden", "index key: expected one with read-write access");
     }
+    if (this.#signing.type === "secret") this.#signing = signingKeyOf(this.#signing);
     return signMessage(this.#signing, label, message);
   }
 
