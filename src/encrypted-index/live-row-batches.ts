@@ -10,6 +10,7 @@ import { withEncoding } from "./encoding.js";
 import { type BlockOrder, liveBlocks, type RowSets } from "./live-blocks.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
+import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 /** Rows per batch: each is a few objects, and more of them make the garbage collector hold the event loop. */
@@ -70,6 +71,8 @@ export async function* liveRowBatches(
   };
   // Rows that have lists to be cut by.
   const together = model !== undefined && order === "by segment" ? 2 : 1;
+  // Records that change may change the texts of their rows.
+  const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
   for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
@@ -87,15 +90,14 @@ export async function* liveRowBatches(
     const places = found.kept.map((row) => block.firstRow + row);
     const [records, contents] = await Promise.all(forward.map((read) => read(places)));
     const revised = change === undefined ? records : await revisedRecords(records, change);
-    // The texts of a row that is changed may be others.
-    if (change === undefined) origins.push({ reader, first: rows.length, rows: places });
+    const isLeft = (_: unknown, i: number) => revised[i] !== null;
+    if (keepsTexts) origins.push({ reader, first: rows.length, rows: places.filter(isLeft) });
     found.fingerprints.forEach((fingerprint, i) => {
       const record = revised[i];
       if (record === null) return;
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
-    const isLeft = (_: unknown, i: number) => revised[i] !== null;
     const live = change === undefined ? found : { ...found, kept: found.kept.filter(isLeft) };
     const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
       move(live, encoding, name, index.config),
