@@ -6,9 +6,9 @@
  */
 
 import { afterAll, describe, expect, test } from "vitest";
-import { createClient, SealdexError } from "../../src/core.js";
+import { copyIndex, createClient, SealdexError } from "../../src/core.js";
 import { attackNames, attacks, type Random, randomOf } from "./attacks.js";
-import { added, answerOf, newWorld, open, type Place, type World } from "./world.js";
+import { added, answerOf, newWorld, open, type Place, storeOf, type World } from "./world.js";
 
 const count = Number(process.env.SEALDEX_TAMPER ?? 60);
 const firstSeed = Number(process.env.SEALDEX_SEED ?? Math.trunc(Math.random() * 2 ** 31));
@@ -30,7 +30,7 @@ interface Outcome {
   readonly result: "right" | "older" | "refused";
 }
 
-/** Attacks once, reads, and now and then writes, trains or compacts and reads again. Throws if an answer is wrong. */
+/** Attacks once, reads, and now and then writes, trains, compacts or copies and reads again. Throws if an answer is wrong. */
 async function attack(world: World, withAnchors: boolean, random: Random): Promise<Outcome> {
   const blobs = new Map(world.states.at(-1));
   const place: Place = { blobs, ...(withAnchors && { anchors: new Map(world.anchors) }) };
@@ -53,6 +53,7 @@ async function attack(world: World, withAnchors: boolean, random: Random): Promi
     if (!isRight && withAnchors) throw new Error(`${named}: an older state in spite of anchors`);
     const then = random(24);
     if (then < 4) await changeAndRead(index, then, version, world, named);
+    if (then === 4) await copyAndRead(place, answer, world, named);
     return { attack: named, result: isRight ? "right" : "older" };
   } catch (error) {
     if (!(error instanceof SealdexError) || !detected.test(error.code)) throw error;
@@ -82,6 +83,25 @@ async function changeAndRead(
   const found = ids(await answerOf(index));
   if (found.size !== expected.size || ![...expected].every((id) => found.has(id))) {
     throw new Error(`${named}: after a change ${found.size} items, not ${expected.size}`);
+  }
+}
+
+/** A copy of what was attacked has the same answer, or is not made. */
+async function copyAndRead(
+  { blobs, anchors }: Place,
+  answer: string,
+  { indexName, indexKey }: World,
+  named: string,
+): Promise<void> {
+  const copied: Place = { blobs: new Map() };
+  const from = { indexLocation: storeOf(blobs), ...(anchors && { anchorLocation: storeOf(anchors) }) };
+  await copyIndex({ indexName, indexKey, from, to: { indexLocation: storeOf(copied.blobs) } });
+  const client = open(copied);
+  try {
+    const found = await answerOf(await client.loadIndex({ indexName, indexKey }));
+    if (found !== answer) throw new Error(`${named}: a copy with another answer: ${found.slice(0, 300)}`);
+  } finally {
+    await client.close();
   }
 }
 

@@ -1,6 +1,6 @@
 /** What an active attacker does to storage: one or a few random changes of its bytes, names and states. */
 
-import { manifestName, numberOf } from "../../src/commit/object-names.js";
+import { numberOf } from "../../src/commit/object-names.js";
 import type { Blobs, World } from "./world.js";
 
 /** Integers from 0 on, below a limit. */
@@ -96,10 +96,13 @@ export const attacks: Record<string, Change> = {
   },
   "a manifest under another number": (blobs, _world, random) => {
     const manifests = [...blobs.keys()].filter((key) => kindOf(key) === "manifest");
+    // A change before this one has removed them all.
+    if (manifests.length === 0) return;
     const key = pick(manifests, random);
-    const indexId = Buffer.from(key.split("/")[1], "hex");
+    const folder = key.slice(0, key.lastIndexOf("/") + 1);
     const version = Math.max(1, numberOf(manifests.sort()[0]) + 2 - random(4));
-    blobs.set(manifestName(indexId, version), blobs.get(key) as Uint8Array);
+    const number = String(Number.MAX_SAFE_INTEGER - version).padStart(16, "0");
+    blobs.set(folder + number, blobs.get(key) as Uint8Array);
   },
   "an object of another index": (blobs, { foreign }, random) => {
     const [key, bytes] = pick(foreign, random);
