@@ -21,7 +21,7 @@ import {
   sealManifest,
 } from "./manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { ManifestReader, type SeenManifest } from "./manifest-reader.js";
+import { type ListedObjects, ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
 import { advanceWatermark, historyMs, uploadMs } from "./retention.js";
 
@@ -115,6 +115,11 @@ export class ManifestLog {
    */
   async newest(maxStalenessMs = 0): Promise<Manifest> {
     return this.recent(maxStalenessMs) ?? this.#live(await this.#reader.newest());
+  }
+
+  /** The newest listed manifest; may miss commits made since. Throws `not_found` if the index was deleted. */
+  async newestListed(listed: ListedObjects): Promise<Manifest> {
+    return this.#live(await this.#reader.newest(listed));
   }
 
   /** The known manifest if it was the newest at most `maxStalenessMs` ago. Throws `not_found` if the index was deleted. */

@@ -29,6 +29,13 @@ export interface SeenManifest {
   readonly at: Instant;
 }
 
+/** Names of the first objects of an index, as listed. */
+export interface ListedObjects {
+  readonly names: readonly string[];
+  /** When the list was requested. */
+  readonly at: Instant;
+}
+
 export class ManifestReader {
   readonly #store: BlobStore;
   readonly #index: IndexIdentity;
@@ -49,11 +56,14 @@ export class ManifestReader {
     return this.#known;
   }
 
-  /** The newest manifest, asked of storage. Throws `rollback_detected` if it is not a successor of the known one. */
-  async newest(): Promise<SeenManifest> {
+  /**
+   * The newest manifest: from storage, or from `listed`, which may miss later commits. Throws
+   * `rollback_detected` if it is not a successor of the known one.
+   */
+  async newest(listed?: ListedObjects): Promise<SeenManifest> {
     const history = this.#history;
-    if (history === undefined) return this.remember(await this.#catchUp());
-    const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp()]);
+    if (history === undefined) return this.remember(await this.#catchUp(listed));
+    const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp(listed)]);
     // The anchor may be of a commit made between the two reads.
     const isBehind = anchor !== undefined && anchor.version > found.sealed.manifest.version;
     const seen = isBehind ? await this.#catchUp() : found;
@@ -61,9 +71,9 @@ export class ManifestReader {
     return this.remember(seen);
   }
 
-  async #catchUp(): Promise<SeenManifest> {
+  async #catchUp(listed?: ListedObjects): Promise<SeenManifest> {
     const base = this.#known;
-    if (base === undefined) return this.locate();
+    if (base === undefined) return (await this.#newestListed(listed)) ?? this.locate();
     let { sealed } = base;
     for (let ahead = 1; ; ahead *= 2) {
       if (ahead > aheadMax) return this.locate(base);
@@ -123,6 +133,17 @@ export class ManifestReader {
       return { sealed, at };
     }
     throw new SealdexError("missing_object", `index "${this.#index.indexName}": its manifests are gone`);
+  }
+
+  /** The newest of those that were listed; undefined if there are none, or it was deleted since then. */
+  async #newestListed(listed: ListedObjects | undefined): Promise<SeenManifest | undefined> {
+    const prefix = manifestPrefix(this.#index.indexId);
+    const name = listed?.names.find((one) => isNumbered(one, prefix));
+    if (listed === undefined || name === undefined) return undefined;
+    const sealed = await this.read(numberOf(name));
+    if (sealed === null) return undefined;
+    await this.#checkGeneration(sealed);
+    return { sealed, at: listed.at };
   }
 
   /**

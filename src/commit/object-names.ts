@@ -6,6 +6,8 @@
  * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
  * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`.
  *
+ * What is named `index/<id>/…` lies below `index/<index name>/<id>/`: see index-folder.ts.
+ *
  * Versions and numbers count down, so that the newest is the first of a list.
  *
  * An object is born at the newest version that its writer knew. This distinguishes, without a clock, what a crashed writer left
@@ -45,7 +47,7 @@ export function isIndexName(name: string): boolean {
 
 /** The prefix of an index's records: its name in base32 (RFC 4648, lower case, unpadded). */
 export function recordPrefix(indexName: string): string {
-  return `${namesPrefix}${encodeBase32(Buffer.from(indexName, "utf8"))}/`;
+  return `${namesPrefix}${encodeName(indexName)}/`;
 }
 
 export function recordName(indexName: string, version: number): string {
@@ -55,10 +57,7 @@ export function recordName(indexName: string, version: number): string {
 /** The index name in a record's key; undefined for a key among the records that is not ours. */
 export function indexNameOf(key: string): string | undefined {
   const [, encoded] = /^names\/([a-z2-7]+)\/\d{16}$/.exec(key) ?? [];
-  if (encoded === undefined) return undefined;
-  const indexName = decodeBase32(encoded).toString("utf8");
-  // Bytes that are not UTF-8, and bits left over, do not survive a round trip.
-  return isIndexName(indexName) && key.startsWith(recordPrefix(indexName)) ? indexName : undefined;
+  return encoded === undefined ? undefined : decodeName(encoded);
 }
 
 export function indexPrefix(indexId: Uint8Array): string {
@@ -68,15 +67,28 @@ export function indexPrefix(indexId: Uint8Array): string {
 /** The prefix of every key of every index. */
 export const indexesPrefix = "index/";
 
-/** The id of the index that a key belongs to; undefined for a key that is not ours. */
-export function indexIdIn(key: string): Uint8Array | undefined {
-  const [, id] = /^index\/([0-9a-f]{32})\//.exec(key) ?? [];
-  return id === undefined ? undefined : Buffer.from(id, "hex");
+/** The prefix of the keys of all indexes that have had this name. */
+export function folderPrefix(indexName: string): string {
+  return `${indexesPrefix}${encodeName(indexName)}/`;
 }
 
-/** After every key in the folder of this key below `index/`, and before all others: "0" is what comes after "/". */
-export function afterFolder(key: string): string {
-  return `${indexesPrefix}${key.split("/")[1]}0`;
+/** The index that a key belongs to. */
+export interface IndexPlace {
+  readonly indexName: string;
+  readonly indexId: Uint8Array;
+}
+
+/** Undefined for a key that is not ours. */
+export function indexPlaceOf(key: string): IndexPlace | undefined {
+  const [, encoded, id] = /^index\/([a-z2-7]+)\/([0-9a-f]{32})\//.exec(key) ?? [];
+  const indexName = encoded === undefined ? undefined : decodeName(encoded);
+  return indexName === undefined ? undefined : { indexName, indexId: Buffer.from(id, "hex") };
+}
+
+/** After every key of the index that this key belongs to, and before all others: "0" is what comes after "/". A key of no index itself. */
+export function afterIndex(key: string): string {
+  const parts = key.split("/");
+  return parts.length > 3 ? `${parts.slice(0, 3).join("/")}0` : key;
 }
 
 /** Objects of an index without a record are marked with the time at which they were first seen. */
@@ -127,7 +139,7 @@ export interface AnchorNameParts {
 }
 
 export function anchorPrefix(indexName: string): string {
-  return `anchors/${encodeBase32(Buffer.from(indexName, "utf8"))}/`;
+  return `anchors/${encodeName(indexName)}/`;
 }
 
 export function anchorName(indexName: string, { generation, indexId, version }: AnchorNameParts): string {
@@ -178,6 +190,17 @@ function countDown(number: number): string {
 
 function padded(number: number): string {
   return String(number).padStart(numberDigits, "0");
+}
+
+function encodeName(indexName: string): string {
+  return encodeBase32(Buffer.from(indexName, "utf8"));
+}
+
+/** Undefined if it is not the encoding of an index name. */
+function decodeName(encoded: string): string | undefined {
+  const indexName = decodeBase32(encoded).toString("utf8");
+  // Bytes that are not UTF-8, and bits left over, do not survive a round trip.
+  return isIndexName(indexName) && encodeName(indexName) === encoded ? indexName : undefined;
 }
 
 function encodeBase32(bytes: Uint8Array): string {

@@ -21,8 +21,7 @@ export async function collectGarbage(
   checkOptions(options, collectOptions);
   const { signal } = options;
   return atLocation(place, "collectGarbage", signal, async (client) => {
-    const { indexStore, configStore } = client.stores;
-    const deleted = await deleteOrphans(indexStore, configStore, client.clock, signal);
+    const deleted = await deleteOrphans(client.stores, client.clock, signal);
     signal?.throwIfAborted();
     return deleted;
   });

@@ -19,15 +19,10 @@ import { deleteOrphan } from "./orphans.js";
 import { atLocation } from "./at-location.js";
 import { claimedIndexId } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
-import {
-  checkIndexName,
-  indexNameOf,
-  manifestName,
-  manifestPrefix,
-  namesPrefix,
-  numberOf,
-} from "../commit/object-names.js";
-import type { OpenIndex, ClientStores } from "./open-index.js";
+import { checkIndexName, manifestName, manifestPrefix, numberOf } from "../commit/object-names.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { foldersOf, type IndexFolders, type OpenIndex } from "./open-index.js";
+import { listRecords } from "./record-access.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   /** Locations, or an embedded client that is already there. */
@@ -50,8 +45,8 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 });
 
 /**
- * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key. Throws as `loadIndex`;
- * `already_exists` if the name is taken at `to`, or if `to` has the index under another name; `corrupt` or `missing_object` if
+ * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key, and makes another copy, also
+ * within one location. Throws as `loadIndex`; `already_exists` if the name is taken at `to`; `corrupt` or `missing_object` if
  * the source is damaged; `forbidden` for another name without the owner's key. After a failure or an interruption, the same
  * call continues the copy.
  */
@@ -60,70 +55,65 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   await atLocation(options.from, "from", signal, (from) =>
-    atLocation(options.to, "to", signal, async (to) => {
+    atLocation(options.to, "to", signal, async ({ stores: { configStore, ...others } }) => {
+      const target = { newName, configStore, folders: foldersOf({ ...others, configStore }, newName) };
       const index = await from.open({ indexName, indexKey });
-      const only = await checkPlace(index, to.stores, newName);
-      const manifest = await copyObjects(index, from.stores, to.stores, { onProgress, signal, only });
-      await checkNewest(index, to.stores, manifest.version);
+      const only = await checkPlace(index, target);
+      const manifest = await copyObjects(index, target.folders, { onProgress, signal, only });
+      await checkNewest(index, target, manifest.version);
       signal?.throwIfAborted();
       // Read last, it has the keys of the manifest that was copied.
       const record = await index.record.forName(newName);
-      if (await to.stores.configStore.create(record.name, record.bytes)) return;
+      if (await configStore.create(record.name, record.bytes)) return;
       // Another copy, or an attempt whose outcome was lost, was first.
-      await checkPlace(index, to.stores, newName);
+      await checkPlace(index, target);
     }),
   );
 }
 
+/** Where a copy goes. */
+interface Target {
+  readonly newName: string;
+  /** Has the records. */
+  readonly configStore: BlobStore;
+  readonly folders: IndexFolders;
+}
+
 /**
- * Throws `already_exists` unless the name is free, or is this index's, and no other name is. Gives the version of the
- * copy that exists, complete, or undefined.
+ * Throws `already_exists` unless the name is free, or is this index's. Gives the version of the copy that exists, complete, or
+ * undefined.
  */
 async function checkPlace(
   index: OpenIndex,
-  { indexStore, configStore }: ClientStores,
-  newName: string,
+  { newName, configStore, folders }: Target,
 ): Promise<number | undefined> {
-  const listed = await configStore.list(namesPrefix);
-  const keys = listed.filter((key) => indexNameOf(key) !== undefined);
-  const named = keys.filter((key) => indexNameOf(key) === newName);
-  const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
-  // Only a place that has something of the index can have it under another name.
-  const claims = await Promise.all(
-    (newest === undefined ? named : keys).map(async (key) => {
-      const record = await configStore.read(key);
-      const id = record === null ? undefined : claimedIndexId(record);
-      return { name: indexNameOf(key), isThis: id !== undefined && Buffer.compare(id, index.indexId) === 0 };
-    }),
-  );
-  for (const { name, isThis } of claims) {
-    if (name === newName && !isThis) {
-      throw new SealdexError(
-        "already_exists",
-        `index "${newName}": the name is taken at the target of the copy`,
-      );
-    }
-    if (name !== newName && isThis) {
-      throw new SealdexError(
-        "already_exists",
-        `index "${newName}": it already exists there, named "${name}"`,
-      );
-    }
+  const names = await listRecords(configStore, newName);
+  const [newest] = await folders.configStore.list(manifestPrefix(index.indexId), { limit: 1 });
+  const records = await Promise.all(names.map((name) => configStore.read(name)));
+  const isThis = (record: Uint8Array | null) => {
+    const id = record === null ? undefined : claimedIndexId(record);
+    return id !== undefined && Buffer.compare(id, index.indexId) === 0;
+  };
+  if (!records.every(isThis)) {
+    throw new SealdexError(
+      "already_exists",
+      `index "${newName}": the name is taken at the target of the copy`,
+    );
   }
   if (newest === undefined) return undefined;
-  if (named.length > 0) return numberOf(newest);
+  if (names.length > 0) return numberOf(newest);
   // The index was there before and was deleted: its last manifests, which say so, have had their time.
   const renewKeys = () => index.record.renew();
   const identity = { indexName: newName, indexId: index.indexId, keys: index.keys, renewKeys };
-  const log = new ManifestLog(configStore, identity, index.clock);
+  const log = new ManifestLog(folders.configStore, identity, index.clock);
   const { manifest } = await log.newestSealed();
-  if (manifest.dropped) await deleteOrphan(indexStore, configStore, index.indexId);
+  if (manifest.dropped) await deleteOrphan(folders, index.indexId);
   return undefined;
 }
 
 /** Throws `already_exists` if the target has a later state of the index than what was copied. */
-async function checkNewest(index: OpenIndex, { configStore }: ClientStores, version: number): Promise<void> {
-  const [newest] = await configStore.list(manifestPrefix(index.indexId), { limit: 1 });
+async function checkNewest(index: OpenIndex, { folders }: Target, version: number): Promise<void> {
+  const [newest] = await folders.configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   if (newest === manifestName(index.indexId, version)) return;
   throw new SealdexError(
     "already_exists",

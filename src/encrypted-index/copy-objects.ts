@@ -15,7 +15,7 @@ import { whenAborted } from "../when-aborted.js";
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import { keysOfSegment } from "../search/object-owner.js";
-import type { OpenIndex, ClientStores } from "./open-index.js";
+import type { IndexFolders, OpenIndex } from "./open-index.js";
 
 /** The progress of a copy. Every object counts twice: once copied, once verified at the target. */
 export interface CopyProgress {
@@ -42,13 +42,12 @@ const objectsAtOnce = 8;
 const heldBytesMax = 192 * 1024 * 1024;
 
 /**
- * Copies what the newest manifest of `index` names, then that manifest. Throws `corrupt` or `missing_object` if the
+ * Copies what the newest manifest of `index` names, then that manifest, to these folders. Throws `corrupt` or `missing_object` if the
  * source is damaged, or something else is in the object's place. Gives the manifest.
  */
 export async function copyObjects(
   index: OpenIndex,
-  from: ClientStores,
-  to: ClientStores,
+  to: IndexFolders,
   options: CopyOptions,
 ): Promise<Manifest> {
   for (;;) {
@@ -60,8 +59,8 @@ export async function copyObjects(
       );
     }
     try {
-      await copyAll(index, manifest, from, to, options);
-      await copySecrets(index, manifest, from, to, options.signal);
+      await copyAll(index, manifest, to, options);
+      await copySecrets(index, manifest, to, options.signal);
     } catch (error) {
       const isGone = error instanceof SealdexError && error.code === "missing_object";
       // Rewritten by others while it was copied: the newer state takes its place, and keeps what it shares.
@@ -78,14 +77,13 @@ export async function copyObjects(
 async function copySecrets(
   index: OpenIndex,
   { segments }: Manifest,
-  from: ClientStores,
-  to: ClientStores,
+  to: IndexFolders,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const ids = new Set(segments.flatMap(({ namespace }) => namespace ?? []));
   for (const id of ids) {
     const { objectName } = await index.namespaces.byId(id);
-    const bytes = await from.configStore.read(objectName, undefined, { signal });
+    const bytes = await index.log.store.read(objectName, undefined, { signal });
     if (bytes === null) throw new SealdexError("missing_object", `stored object ${objectName}: it is gone`);
     await createSame(to.configStore, objectName, bytes, signal);
   }
@@ -94,8 +92,7 @@ async function copySecrets(
 async function copyAll(
   index: OpenIndex,
   manifest: Manifest,
-  from: ClientStores,
-  to: ClientStores,
+  to: IndexFolders,
   options: CopyOptions,
 ): Promise<void> {
   const prefix = indexPrefix(index.indexId);
@@ -103,7 +100,7 @@ async function copyAll(
   const objects: readonly (ObjectRef | SegmentRef)[] = [...modelRefs(manifest), ...manifest.segments];
   await eachObject(objects, "copy", options, async (ref, signal) => {
     if (there.has(ref.name)) return;
-    const bytes = await readVerified(index, from.indexStore, ref, signal);
+    const bytes = await readVerified(index, index.store, ref, signal);
     // Stored by a copy that runs at the same time: it is verified below like the rest.
     await to.indexStore.create(ref.name, bytes, { signal });
   });

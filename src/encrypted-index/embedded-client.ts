@@ -43,14 +43,14 @@ import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import {
   checkIndexName,
   indexNameOf,
-  isNumbered,
   manifestName,
   manifestPrefix,
   namesPrefix,
   recordName,
-  recordPrefix,
 } from "../commit/object-names.js";
+import { listIndex, openListed } from "./open-listed.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
+import { listRecords } from "./record-access.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -138,7 +138,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const known = embedder && (await identify(embedder, nameOf(options)));
     const definition = { ...defineIndex(options, known), ...(text && { text }) };
     const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
-    if ((await this.#records(indexName)).length > 0) throw taken();
+    if ((await listRecords(this.#configStore, indexName)).length > 0) throw taken();
 
     const name = recordName(indexName, 1);
     const { bytes, opened } = await createRecord(source, name, definition);
@@ -147,7 +147,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     signal?.throwIfAborted();
     await index.log.begin();
     if (signal?.aborted || !(await createConfirmed(this.#configStore, name, bytes))) {
-      await this.#configStore.delete([manifestName(opened.indexId, 1)]);
+      await index.log.store.delete([manifestName(opened.indexId, 1)]);
       signal?.throwIfAborted();
       throw taken();
     }
@@ -165,8 +165,11 @@ export class EmbeddedClient implements EmbeddedClientType {
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
     checkOptions(options, methodOptions.loadIndex);
     return this.#calls.look(options.signal, async () => {
-      const index = await this.open(options);
-      if ((await index.access.isRotationUnfinished()) && index.keys.access !== "read-only")
+      checkIndexName(options.indexName);
+      const listing = listIndex(this.stores, options.indexName, this.#clock);
+      const [index, listed] = await Promise.all([this.open(options), listing]);
+      const manifest = await openListed(index, listed);
+      if (index.access.isOlderThanKeys(manifest) && index.keys.access !== "read-only")
         this.#background.start(() => index.access.finishRotation());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
@@ -203,19 +206,21 @@ export class EmbeddedClient implements EmbeddedClientType {
     options.signal?.throwIfAborted();
     const secrets = await index.namespaces.objectNames();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
-    await this.#configStore.delete(await this.#records(options.indexName));
-    if (secrets.length > 0) await this.#configStore.delete(secrets);
-    const { indexId } = index;
-    const last = await index.log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
+    const { indexId, store, log, record } = index;
+    await record.deleteAll();
+    if (secrets.length > 0) await log.store.delete(secrets);
+    const last = await log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
+    // A change of keys that began before may have stored another.
+    await record.deleteAll();
     // Its newest manifests stay for a day and tell other processes that the index was deleted.
-    await index.log.end();
-    await markOrphan(this.#configStore, indexId, this.#clock.wall());
-    await deleteObjects(this.#indexStore, indexId);
+    await log.end();
+    await markOrphan(log.store, indexId, this.#clock.wall());
+    await deleteObjects(store, indexId);
     const floor = manifestName(indexId, last?.history.floor ?? 1);
-    const old = await this.#configStore.list(manifestPrefix(indexId), { after: floor });
-    await this.#configStore.delete(old.reverse());
+    const old = await log.store.list(manifestPrefix(indexId), { after: floor });
+    await log.store.delete(old.reverse());
     this.#background.start(async (signal) => {
-      await deleteOrphans(this.#indexStore, this.#configStore, this.#clock, signal);
+      await deleteOrphans(this.stores, this.#clock, signal);
     });
   }
 
@@ -272,7 +277,10 @@ export class EmbeddedClient implements EmbeddedClientType {
     const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
     // The first version is nearly always the only one: it is read in parallel with the list.
     const first = recordName(indexName, 1);
-    const [[name], firstBytes] = await Promise.all([this.#records(indexName), this.#configStore.read(first)]);
+    const [[name], firstBytes] = await Promise.all([
+      listRecords(this.#configStore, indexName),
+      this.#configStore.read(first),
+    ]);
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
@@ -291,11 +299,5 @@ export class EmbeddedClient implements EmbeddedClientType {
       background: this.#background,
     };
     return openIndex(indexName, record, this.stores, resources, anchor);
-  }
-
-  /** Keys of an index's records, newest first. */
-  async #records(indexName: string): Promise<string[]> {
-    const prefix = recordPrefix(indexName);
-    return (await this.#configStore.list(prefix)).filter((key) => isNumbered(key, prefix));
   }
 }

@@ -1,16 +1,16 @@
 /** Who may open an index: its wraps, and the generations of its keys. */
 
 import type { ManifestLog } from "../commit/manifest-log.js";
-import { generationOfRef, modelRefs } from "../commit/manifest.js";
+import { generationOfRef, type Manifest, modelRefs } from "../commit/manifest.js";
 import { isNumbered, manifestPrefix } from "../commit/object-names.js";
-import { equalInConstantTime, secretKey } from "../crypto/keys.js";
+import { equalInConstantTime, secretKey, type WrapKeys } from "../crypto/keys.js";
 import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
 import { currentGeneration, type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
 import { newWrap } from "../keys/wrap.js";
 import { type IndexDefinition, ownerName } from "./index-record.js";
-import type { RecordAccess } from "./record-access.js";
+import type { ChangeKeyset, RecordAccess } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
 
@@ -42,7 +42,7 @@ export class IndexAccess {
     };
     try {
       const inUse = await this.#oldestGeneration();
-      await this.#record.replace((owner) => {
+      await this.#replace((owner) => {
         const [own, ...others] = owner.members;
         checkOtherKey(others, wrap.keyCheck);
         const { name, access } = own;
@@ -77,7 +77,7 @@ export class IndexAccess {
     this.#record.keys.check("owner", this.#record.indexName);
     const made = await newWrap(source, this.#record.scope);
     try {
-      await this.#record.replace((owner) => {
+      await this.#replace((owner) => {
         const { members } = owner;
         if (members.some(({ name }) => name === wrap.name)) {
           throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
@@ -97,7 +97,7 @@ export class IndexAccess {
   /** New data keys for all but the holder of this wrap. Two small writes. Throws `not_found` if there is none of the name. */
   async revokeWrap(name: string): Promise<void> {
     const inUse = await this.#oldestGeneration();
-    const isFound = await this.#record.replace((owner) => {
+    const isFound = await this.#replace((owner) => {
       const members = owner.members.filter((member) => member.name !== name || name === ownerName);
       return members.length === owner.members.length ? null : this.#renewed({ ...owner, members }, inUse);
     });
@@ -108,7 +108,12 @@ export class IndexAccess {
 
   /** Whether new keys were drawn and no manifest is committed under them yet. */
   async isRotationUnfinished(): Promise<boolean> {
-    return (await this.#log.newest()).keyGeneration < this.#record.keys.generation;
+    return this.isOlderThanKeys(await this.#log.newest());
+  }
+
+  /** Whether a manifest was committed under other keys than those in force. */
+  isOlderThanKeys({ keyGeneration }: Manifest): boolean {
+    return keyGeneration < this.#record.keys.generation;
   }
 
   /** Commits under the keys in force and deletes the records of older ones. */
@@ -123,7 +128,7 @@ export class IndexAccess {
    */
   async beginRenewal(): Promise<number> {
     const inUse = await this.#oldestGeneration();
-    const began = await this.#record.replace((owner) => {
+    const began = await this.#replace((owner) => {
       if (owner.reencrypting !== undefined) return null;
       const next = this.#renewed(owner, inUse);
       return { ...next, reencrypting: currentGeneration(next) };
@@ -135,12 +140,27 @@ export class IndexAccess {
   /** Notes that everything is sealed under keys of that generation or newer, and forgets keys that nothing needs. */
   async endRenewal(generation: number): Promise<void> {
     const inUse = await this.#oldestGeneration();
-    await this.#record.replace((owner) => {
+    await this.#replace((owner) => {
       if (owner.reencrypting !== generation) return null;
       const { reencrypting: _, ...rest } = owner;
       return { ...rest, generations: rest.generations.filter(({ number }) => number >= inUse) };
     });
     await this.#record.deleteOlder();
+  }
+
+  /**
+   * Stores the next record. Another process may delete the index meanwhile: it lists the records once more after its last commit.
+   * Either that list has this record, or the commit is seen here: then the record is deleted and the call throws `not_found`.
+   */
+  async #replace(change: ChangeKeyset, wrapKeys?: WrapKeys): Promise<boolean> {
+    if (!(await this.#record.replace(change, wrapKeys))) return false;
+    try {
+      await this.#log.newest();
+    } catch (error) {
+      if (error instanceof SealdexError && error.code === "not_found") await this.#record.deleteAll();
+      throw error;
+    }
+    return true;
   }
 
   /** New keys for the members whose access has not expired, without those that nothing needs. */

@@ -5,10 +5,12 @@ import { AnchorStore } from "../commit/anchor-store.js";
 import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
 import type { Manifest, ObjectRef } from "../commit/manifest.js";
+import { openFolder } from "../commit/index-folder.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import { Namespaces } from "../commit/namespaces.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
+import { EarlyReads } from "../search/early-reads.js";
 import { OpenObjects } from "../search/open-objects.js";
 import { NamespaceScopes, type SearchTarget } from "../search/namespace-scopes.js";
 import type { BlockCache } from "../segment/block-cache.js";
@@ -42,6 +44,8 @@ export interface OpenIndex extends SearchTarget {
   readonly record: RecordAccess;
   /** Where segments and models are. */
   readonly store: BlobStore;
+  /** What of `store` is read before it is known to be needed. */
+  readonly early: EarlyReads;
   readonly writer: ObjectWriter;
   readonly dropped: DroppedObjects;
   readonly namespaces: Namespaces;
@@ -65,6 +69,16 @@ export interface ClientStores {
   readonly anchorStore?: BlobStore | undefined;
 }
 
+/** Where the objects of an index of this name are. */
+export type IndexFolders = Pick<ClientStores, "indexStore" | "configStore">;
+
+export function foldersOf({ indexStore, configStore }: IndexFolders, indexName: string): IndexFolders {
+  return {
+    indexStore: openFolder(indexStore, indexName),
+    configStore: openFolder(configStore, indexName),
+  };
+}
+
 /** What the indexes of a client share. */
 export interface ClientResources extends Retention {
   readonly cache: BlockCache;
@@ -76,11 +90,13 @@ export interface ClientResources extends Retention {
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
-  { indexStore, configStore, anchorStore }: ClientStores,
+  stores: ClientStores,
   resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
   const { cache, clock, maxStalenessMs, oblivious } = resources;
+  const { configStore, anchorStore } = stores;
+  const folders = foldersOf(stores, indexName);
   const { indexId, keys, definition } = record;
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
@@ -89,10 +105,11 @@ export function openIndex(
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
   const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);
-  const log = new ManifestLog(configStore, identity, clock, history, onDropped);
+  const log = new ManifestLog(folders.configStore, identity, clock, history, onDropped);
   const indexCache = new IndexCache(cache);
-  const namespaces = new Namespaces(configStore, identity);
-  const objects = new OpenObjects({ indexId, keys, config, namespaces }, indexStore, indexCache, oblivious);
+  const early = new EarlyReads(folders.indexStore);
+  const namespaces = new Namespaces(folders.configStore, identity);
+  const objects = new OpenObjects({ indexId, keys, config, namespaces }, early, indexCache, oblivious);
   const scopes = new NamespaceScopes({
     log,
     objects,
@@ -103,7 +120,7 @@ export function openIndex(
     maxStalenessMs,
     oblivious,
   });
-  const dropped = new DroppedObjects(indexStore, () => scopes.namesInUse(), resources);
+  const dropped = new DroppedObjects(folders.indexStore, () => scopes.namesInUse(), resources);
   return {
     indexName,
     indexId,
@@ -115,8 +132,14 @@ export function openIndex(
     log,
     access: new IndexAccess(recordAccess, log),
     record: recordAccess,
-    store: indexStore,
-    writer: new ObjectWriter(record, indexStore, log, words && rowTexts(words.definition, words.analyzer)),
+    store: folders.indexStore,
+    early,
+    writer: new ObjectWriter(
+      record,
+      folders.indexStore,
+      log,
+      words && rowTexts(words.definition, words.analyzer),
+    ),
     dropped,
     namespaces,
     scopes,

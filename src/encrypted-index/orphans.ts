@@ -6,25 +6,33 @@
 
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Clock } from "../commit/clock.js";
+import { openFolder } from "../commit/index-folder.js";
 import { uploadMs } from "../commit/retention.js";
 import { indexIdOf } from "./index-record.js";
+import { foldersOf, type IndexFolders } from "./open-index.js";
 import {
   orphanName,
   orphanPrefix,
   orphanedSince,
-  afterFolder,
+  afterIndex,
+  folderPrefix,
   indexesPrefix,
-  indexIdIn,
   indexNameOf,
+  type IndexPlace,
+  indexPlaceOf,
   indexPrefix,
   manifestPrefix,
   namespacesPrefix,
   namesPrefix,
 } from "../commit/object-names.js";
 
-/** Marks an index that has no record any more: its objects are kept for a day, for writers that do not know yet. */
-export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
-  await configStore.create(orphanName(indexId, now), new Uint8Array(0));
+/** Marks an index that has no record any more: its objects are kept for a day, for writers that do not know yet. `folder`: the one that has its manifests. */
+export async function markOrphan(folder: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
+  await folder.create(orphanName(indexId, now), new Uint8Array(0));
+}
+
+interface Mark extends IndexPlace {
+  readonly since?: number;
 }
 
 /**
@@ -32,21 +40,21 @@ export async function markOrphan(configStore: BlobStore, indexId: Uint8Array, no
  * `corrupt` if a record is damaged, since it is unknown which index it belongs to.
  */
 export async function deleteOrphans(
-  indexStore: BlobStore,
-  configStore: BlobStore,
+  stores: IndexFolders,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<number> {
-  const marks = await readMarks(configStore);
+  const marks = await readMarks(stores.configStore);
   // Read after the marks: an index that has a record by now was only being created when it was marked.
-  const recorded = await recordedIds(configStore);
+  const recorded = await recordedPlaces(stores.configStore);
   let deleted = 0;
-  for (const { indexId, since } of marks) {
+  for (const { indexName, indexId, since } of marks) {
     if (signal?.aborted) break;
-    if (recorded.has(Buffer.from(indexId).toString("hex"))) continue;
-    if (since === undefined) await markOrphan(configStore, indexId, clock.wall());
+    if (recorded.has(placeText({ indexName, indexId }))) continue;
+    const folders = foldersOf(stores, indexName);
+    if (since === undefined) await markOrphan(folders.configStore, indexId, clock.wall());
     else if (clock.wall() - since >= uploadMs) {
-      await deleteOrphan(indexStore, configStore, indexId);
+      await deleteOrphan(folders, indexId);
       deleted++;
     }
   }
@@ -54,36 +62,39 @@ export async function deleteOrphans(
 }
 
 /** Every index with objects in the configuration location, and since when it is marked. */
-async function readMarks(
-  configStore: BlobStore,
-): Promise<{ readonly indexId: Uint8Array; readonly since?: number }[]> {
-  const found: { readonly indexId: Uint8Array; readonly since?: number }[] = [];
+async function readMarks(configStore: BlobStore): Promise<Mark[]> {
+  const found: Mark[] = [];
   for (let after = indexesPrefix; ;) {
     const [key] = await configStore.list(indexesPrefix, { limit: 1, after });
     if (key === undefined) return found;
-    after = afterFolder(key);
-    const indexId = indexIdIn(key);
-    if (indexId === undefined) continue;
-    const [mark] = await configStore.list(orphanPrefix(indexId), { limit: 1 });
-    found.push({ indexId, ...(mark !== undefined && { since: orphanedSince(mark) }) });
+    after = afterIndex(key);
+    const place = indexPlaceOf(key);
+    if (place === undefined) continue;
+    const folder = openFolder(configStore, place.indexName);
+    const [mark] = await folder.list(orphanPrefix(place.indexId), { limit: 1 });
+    found.push({ ...place, ...(mark !== undefined && { since: orphanedSince(mark) }) });
   }
 }
 
-async function recordedIds(configStore: BlobStore): Promise<Set<string>> {
+/** The indexes that have a record. */
+async function recordedPlaces(configStore: BlobStore): Promise<Set<string>> {
   const names = await configStore.list(namesPrefix);
-  const ids = names.map(async (name) => {
+  const places = names.map(async (name) => {
     const indexName = indexNameOf(name);
     const bytes = indexName === undefined ? null : await configStore.read(name);
     if (indexName === undefined || bytes === null) return [];
-    return [Buffer.from(indexIdOf(indexName, bytes)).toString("hex")];
+    return [placeText({ indexName, indexId: indexIdOf(indexName, bytes) })];
   });
-  return new Set((await Promise.all(ids)).flat());
+  return new Set((await Promise.all(places)).flat());
+}
+
+function placeText({ indexName, indexId }: IndexPlace): string {
+  return folderPrefix(indexName) + Buffer.from(indexId).toString("hex");
 }
 
 /** Manifests last, and in ascending order: while one exists, the rest can be found. */
 export async function deleteOrphan(
-  indexStore: BlobStore,
-  configStore: BlobStore,
+  { indexStore, configStore }: IndexFolders,
   indexId: Uint8Array,
 ): Promise<void> {
   await configStore.delete(await configStore.list(namespacesPrefix(indexId)));
@@ -94,8 +105,8 @@ export async function deleteOrphan(
 }
 
 /** Deletes all objects of an index except its manifests and mark. */
-export async function deleteObjects(indexStore: BlobStore, indexId: Uint8Array): Promise<void> {
-  const names = await indexStore.list(indexPrefix(indexId));
+export async function deleteObjects(folder: BlobStore, indexId: Uint8Array): Promise<void> {
+  const names = await folder.list(indexPrefix(indexId));
   const kept = [manifestPrefix(indexId), orphanPrefix(indexId)];
-  await indexStore.delete(names.filter((name) => !kept.some((prefix) => name.startsWith(prefix))));
+  await folder.delete(names.filter((name) => !kept.some((prefix) => name.startsWith(prefix))));
 }

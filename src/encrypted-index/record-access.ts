@@ -1,7 +1,7 @@
 /** The index record as one holder of a key sees it, and its next version as the owner makes it. */
 
 import { createConfirmed } from "../commit/create-confirmed.js";
-import { numberOf, recordName, recordPrefix } from "../commit/object-names.js";
+import { isNumbered, numberOf, recordName, recordPrefix } from "../commit/object-names.js";
 import { equalInConstantTime, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
@@ -11,6 +11,7 @@ import type { WrapScope } from "../keys/wrap.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import {
   checkOwners,
+  claimedIndexId,
   type IndexDefinition,
   indexIdOf,
   type OpenedRecord,
@@ -21,6 +22,12 @@ import {
 } from "./index-record.js";
 
 const readAttemptsMax = 3;
+
+/** Names of the records of the index that has this name, newest first. */
+export async function listRecords(configStore: BlobStore, indexName: string): Promise<string[]> {
+  const prefix = recordPrefix(indexName);
+  return (await configStore.list(prefix)).filter((name) => isNumbered(name, prefix));
+}
 
 /** Returns the owner's next keyset, or null to leave it as it is. It must not keep the one that it gets. */
 export type ChangeKeyset = (owner: OwnerKeyset<IndexDefinition>) => OwnerKeyset<IndexDefinition> | null;
@@ -98,6 +105,24 @@ export class RecordAccess {
   async deleteOlder(): Promise<void> {
     const [, ...older] = await this.#configStore.list(recordPrefix(this.indexName));
     await this.#configStore.delete(older);
+  }
+
+  /**
+   * Deletes the records of this index, and none of a later index of its name, unless that is created between the read of a record
+   * and its deletion: storage has no conditional delete.
+   */
+  async deleteAll(): Promise<void> {
+    const names = await listRecords(this.#configStore, this.indexName);
+    const own = await Promise.all(
+      names.map(async (name) => {
+        const bytes = await this.#configStore.read(name);
+        // Deleted since it was listed: a new index may have the key by now.
+        if (bytes === null) return [];
+        const indexId = claimedIndexId(bytes);
+        return indexId === undefined || equalInConstantTime(indexId, this.scope.indexId) ? name : [];
+      }),
+    );
+    await this.#configStore.delete(own.flat());
   }
 
   #take(record: StoredRecord): void {

@@ -11,6 +11,7 @@ import { readRange } from "../segment/block-requests.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import type { EarlyReads } from "./early-reads.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
 import { keysOfSegment, type ObjectOwner } from "./object-owner.js";
 import { type OpenSegment, Snapshot } from "./snapshot.js";
@@ -24,7 +25,7 @@ interface SharedReader {
 
 export class OpenObjects {
   readonly #owner: ObjectOwner;
-  readonly #store: BlobStore;
+  readonly #store: EarlyReads;
   readonly #cache: IndexCache;
   readonly #readers = new Map<string, SharedReader>();
   readonly #usedBy = new WeakMap<Snapshot, readonly SharedReader[]>();
@@ -32,7 +33,7 @@ export class OpenObjects {
   readonly #oblivious: boolean;
 
   /** `oblivious`: segments are read as a whole, and their ciphertext is kept while they are open. */
-  constructor(owner: ObjectOwner, store: BlobStore, cache: IndexCache, oblivious: boolean) {
+  constructor(owner: ObjectOwner, store: EarlyReads, cache: IndexCache, oblivious: boolean) {
     this.#owner = owner;
     this.#store = store;
     this.#cache = cache;

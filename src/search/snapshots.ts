@@ -75,7 +75,8 @@ export class Snapshots {
   async newest(maxStalenessMs = 0): Promise<Snapshot> {
     // Usually nothing was written in the meantime: the manifest known here is opened while storage is asked for a newer one.
     const { known } = this.#log;
-    if (known !== undefined && this.#newest === undefined) this.#at(known).catch(() => undefined);
+    if (known !== undefined && this.#newest?.manifest.version !== known.version)
+      this.#at(known).catch(() => undefined);
     const manifest = await this.#log.newest(maxStalenessMs);
     const opened = this.#openedAt(manifest);
     if (opened !== undefined) return opened;
@@ -85,6 +86,11 @@ export class Snapshots {
       if (await this.wasSuperseded(manifest, error)) return this.newest();
       throw error;
     }
+  }
+
+  /** Opens a manifest that is the known one, before anybody asks for it. */
+  async prepare(manifest: Manifest): Promise<void> {
+    await this.#at(manifest);
   }
 
   /** The newest snapshot, if it is open and the client allows its staleness: valid until the next await. */

@@ -89,8 +89,9 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
   const prefix = `names/${base32(new TextEncoder().encode(indexName))}/`;
   const recordKey = first(config, prefix);
   const { keys, definition } = readRecord(needed(config, recordKey), recordKey, fromHex(indexKey));
-  const manifest = readManifests(config, `index/${hex(keys.indexId)}/manifest/`, keys);
-  const namespaces = readNamespaces(config, keys);
+  const manifest = readManifests(inFolder(config, indexName), `index/${hex(keys.indexId)}/manifest/`, keys);
+  const namespaces = readNamespaces(inFolder(config, indexName), keys);
+  const objects = inFolder(index, indexName);
   const values = new Map<string, Map<string, number>>();
   const items = new Map<string, ReadItem>();
   const known = new Set<string>();
@@ -100,7 +101,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
     if (ref.namespace !== undefined && namespace === undefined)
       throw new Error("segment: the secret of its namespace is gone");
     const own = namespace === undefined ? keys : { ...keys, ...namespace };
-    const segment = readSegment(needed(index, ref.name), ref, own, definition, values);
+    const segment = readSegment(needed(objects, ref.name), ref, own, definition, values);
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {
       known.add(fingerprint);
@@ -110,8 +111,15 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
       items.set(key, segment.rows[row]);
     }
   }
-  const model = manifest.model && readModel(needed(index, manifest.model.name), manifest.model, keys);
+  const model = manifest.model && readModel(needed(objects, manifest.model.name), manifest.model, keys);
   return { definition, manifest, items, model, values };
+}
+
+/** §1: the objects of the indexes that have had this name, by the names under which they are sealed. */
+function inFolder(stored: Stored, indexName: string): Stored {
+  const folder = `index/${base32(new TextEncoder().encode(indexName))}/`;
+  const objects = [...stored].filter(([key]) => key.startsWith(folder));
+  return new Map(objects.map(([key, bytes]) => [`index/${key.slice(folder.length)}`, bytes]));
 }
 
 /** What the key opens of everything that was ever stored: an attacker with all of it tries all keys that they can make. */
@@ -136,20 +144,21 @@ export function openEverything(stored: Stored, indexName: string, indexKey: stri
   const manifests: string[] = [];
   const segments = new Map<string, { readonly ref: SegmentRef; content: string | undefined }>();
   const models = new Map<string, ReadModel>();
+  const objects = inFolder(stored, indexName);
   for (const { keys, definition } of records) {
-    const namespaces = [...readNamespaces(stored, keys).values()];
+    const namespaces = [...readNamespaces(objects, keys).values()];
     const holders = [keys, ...namespaces.map((namespace) => ({ ...keys, ...namespace }))];
-    for (const manifest of manifestsOf(stored, keys)) {
+    for (const manifest of manifestsOf(objects, keys)) {
       manifests.push(JSON.stringify(manifest));
       const { model } = manifest;
       if (model !== undefined) {
-        const bytes = stored.get(model.name);
+        const bytes = objects.get(model.name);
         if (bytes !== undefined) models.set(model.name, readModel(bytes, model, keys));
       }
       for (const ref of manifest.segments) {
         const known = segments.get(ref.name) ?? { ref, content: undefined };
         segments.set(ref.name, known);
-        const bytes = stored.get(ref.name);
+        const bytes = objects.get(ref.name);
         if (bytes === undefined) continue;
         for (const holder of holders) known.content ??= contentOf(bytes, ref, holder, definition);
       }

@@ -66,6 +66,30 @@ test("without an anchor a new process accepts any old state, with one it refuses
   }
 });
 
+test("without an anchor an index location that turns back alone shows no older state", async () => {
+  const [indexLocation, configLocation] = [createMemoryStore(), createMemoryStore()];
+  const connect = () => {
+    const client = createClient({ indexLocation, configLocation, automaticTraining: false });
+    opened.push(client);
+    return client;
+  };
+  const indexKey = generateKey();
+  const index = await connect().createIndex({ indexName, indexKey });
+  const states: Map<string, Uint8Array>[] = [];
+  for (let i = 0; i < 4; i++) {
+    states.push(await contentOf(indexLocation));
+    await index.upsert([{ id: `${i}`, vector: [i, 1] }]);
+  }
+  const newest = await contentOf(indexLocation);
+  for (const state of states) {
+    await restore(indexLocation, state);
+    const again = await connect().loadIndex({ indexName, indexKey });
+    expect(await codeOf(again.query({ queryVector: [1, 1], topK: 9 }))).toBe("missing_object");
+  }
+  await restore(indexLocation, newest);
+  expect(await (await connect().loadIndex({ indexName, indexKey })).listIds()).toHaveLength(4);
+});
+
 test("an anchor of another history of the same index is refused, however long that history is", async () => {
   const { store, indexKey, states, tokens } = await history(4);
   await restore(store, states[2]);

@@ -130,7 +130,7 @@ test("a namespace costs the same storage calls among 10 and among 1,000", async 
   for (const count of [10, 1000]) {
     const store = createMemoryStore();
     const calls: string[] = [];
-    const kindOf = (key: string) => key.split("/")[key.startsWith("index/") ? 2 : 0];
+    const kindOf = (key: string) => key.split("/")[key.startsWith("index/") ? 3 : 0];
     const counted: BlobStore = {
       ...store,
       read(key, range, options) {

@@ -4,7 +4,8 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
 import type { Manifest } from "../../src/commit/manifest.js";
-import { manifestName, numberOf } from "../../src/commit/object-names.js";
+import { openFolder } from "../../src/commit/index-folder.js";
+import { manifestName, manifestPrefix, numberOf } from "../../src/commit/object-names.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { openRecord } from "../../src/encrypted-index/index-record.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
@@ -176,7 +177,8 @@ describe("revoking a wrap", () => {
     await index.wraps.add({ name: "writes", key: writes, access: "read-write" });
     const writer = await load(store, writes);
     await writer.count();
-    const before = new Set(await store.list(""));
+    const { manifest: earlier } = await newestManifest(store, writes);
+    const before = new Set(earlier.segments.map(({ name }) => name));
     await index.wraps.revoke("gone");
     // The writer has the old keys and does not know yet.
     await writer.upsert([{ id: "b", vector: [2, 3] }]);
@@ -357,8 +359,9 @@ async function newestManifest(store: BlobStore, key: string) {
   const [recordName] = await store.list("names/");
   const stored = (await store.read(recordName)) as Uint8Array;
   const record = await openRecord(parseIndexKey(key), { indexName, name: recordName, bytes: stored });
-  const [name] = await store.list(`index/${Buffer.from(record.indexId).toString("hex")}/manifest/`);
-  const bytes = (await store.read(name)) as Uint8Array;
+  const folder = openFolder(store, indexName);
+  const [name] = await folder.list(manifestPrefix(record.indexId));
+  const bytes = (await folder.read(name)) as Uint8Array;
   const plaintext = openObject(record.keys.data, { kind: "manifest", indexId: record.indexId, name }, bytes);
   const signature = plaintext.slice(0, 64);
   return {
@@ -373,9 +376,10 @@ type Opened = Awaited<ReturnType<typeof newestManifest>>;
 /** Stores an empty manifest after the newest one, by a holder who opened the index before, signed with what that holder has. */
 async function forge(store: BlobStore, { record, signature, manifest }: Opened) {
   const { indexId, keys } = record;
-  const [newest] = await store.list(`index/${Buffer.from(indexId).toString("hex")}/manifest/`);
+  const folder = openFolder(store, indexName);
+  const [newest] = await folder.list(manifestPrefix(indexId));
   const previous = createHash("sha256")
-    .update((await store.read(newest)) as Uint8Array)
+    .update((await folder.read(newest)) as Uint8Array)
     .digest("hex");
   const version = numberOf(newest) + 1;
   const text = Buffer.from(JSON.stringify({ ...manifest, version, previous, segments: [] }));
@@ -384,5 +388,108 @@ async function forge(store: BlobStore, { record, signature, manifest }: Opened) 
   const made = keys.access === "read-only" ? signature : sign();
   const name = manifestName(indexId, version);
   const bytes = sealObject(keys.data, { kind: "manifest", indexId, name }, Buffer.concat([made, text]));
-  await store.create(name, bytes);
+  await folder.create(name, bytes);
 }
+
+describe("a deletion while another process changes the keys", () => {
+  const changesOfKeys: Record<string, (index: VectorIndex) => Promise<unknown>> = {
+    "adds a wrap": (index) => index.wraps.add({ name: "x", key: generateKey(), access: "read-only" }),
+    "revokes a wrap": (index) => index.wraps.revoke("reader"),
+    "renews data keys": (index) => index.reencrypt(),
+  };
+
+  async function expectFreeName(store: BlobStore, indexKey: string): Promise<void> {
+    expect(await store.list("names/")).toEqual([]);
+    await open(store).createIndex({ indexName, indexKey });
+  }
+
+  test.each(Object.keys(changesOfKeys))(
+    "leaves no record if the other %s when the records were listed",
+    async (name) => {
+      const { store, index, indexKey } = await sharedIndex("read-only");
+      let hasChanged = false;
+      const interrupted: BlobStore = {
+        ...store,
+        async delete(keys, options) {
+          if (!hasChanged && keys.some((key) => key.startsWith("names/"))) {
+            hasChanged = true;
+            await changesOfKeys[name](index);
+          }
+          await store.delete(keys, options);
+        },
+      };
+      await open(interrupted).deleteIndex({ indexName, indexKey });
+      expect(hasChanged).toBe(true);
+      await expectFreeName(store, indexKey);
+    },
+  );
+
+  test.each(Object.keys(changesOfKeys))(
+    "leaves no record if the other %s and stores it after all else",
+    async (name) => {
+      const { store, indexKey } = await sharedIndex("read-only");
+      let deleted: Promise<void> | undefined;
+      const delayed: BlobStore = {
+        ...store,
+        async create(key, bytes, options) {
+          if (deleted === undefined && key.startsWith("names/")) {
+            deleted = open(store).deleteIndex({ indexName, indexKey });
+            await deleted;
+          }
+          return store.create(key, bytes, options);
+        },
+      };
+      const other = await load(delayed, indexKey);
+      expect(await codeOf(changesOfKeys[name](other))).toBe("not_found");
+      expect(deleted).toBeDefined();
+      await expectFreeName(store, indexKey);
+    },
+  );
+
+  test("spares the index that has its name by then", async () => {
+    const { store, index, indexKey } = await sharedIndex("read-only");
+    let next: Promise<VectorIndex> | undefined;
+    const interrupted: BlobStore = {
+      ...store,
+      async create(key, bytes, options) {
+        if (next === undefined && key.includes("/manifest/")) {
+          next = open(store).createIndex({ indexName, indexKey });
+          await next;
+        }
+        return store.create(key, bytes, options);
+      },
+    };
+    await open(interrupted).deleteIndex({ indexName, indexKey });
+    expect(next).toBeDefined();
+    expect(await codeOf(index.count())).toBe("not_found");
+    expect(await (await load(store, indexKey)).count()).toBe(0);
+  });
+
+  test("spares an index that is created under a record's key between the list and the read of it", async () => {
+    const store = createMemoryStore();
+    const { indexKey } = await newIndex(store);
+    const nextKey = generateKey();
+    let listed = 0;
+    const interrupted: BlobStore = {
+      ...store,
+      async list(prefix, options) {
+        const keys = await store.list(prefix, options);
+        // First to open the index, then to delete its records: by then another process has deleted it.
+        if (prefix.startsWith("names/") && ++listed === 2)
+          await open(store).deleteIndex({ indexName, indexKey });
+        return keys;
+      },
+      async read(key, range, options) {
+        const bytes = await store.read(key, range, options);
+        if (key.startsWith("names/") && bytes === null && listed === 2) {
+          listed++;
+          await open(store).createIndex({ indexName, indexKey: nextKey });
+        }
+        return bytes;
+      },
+    };
+    await codeOf(open(interrupted).deleteIndex({ indexName, indexKey }));
+    expect(listed).toBeGreaterThan(2);
+    expect(await (await load(store, nextKey)).count()).toBe(0);
+  });
+});

@@ -62,12 +62,12 @@ describe.each([
   { large: true, trained: false },
   { large: true, trained: true },
 ])("an index with large segments: $large, trained: $trained", ({ large, trained }) => {
-  test("is opened and first queried in five, and one for the rows of large segments", async () => {
+  test("is opened and first queried in three, and one each for the codes and rows of large segments", async () => {
     const store = createMemoryStore();
     await fill(store, large, trained);
     for (const query of [plain, everything]) {
       const { load, measure } = await open(store);
-      await expectWaits(large ? 6 : 5, measure, async () => (await load()).query(query));
+      await expectWaits(large ? 5 : 3, measure, async () => (await load()).query(query));
     }
   });
 
@@ -136,7 +136,7 @@ test("segments of one large upsert are stored at the same time", async () => {
 test("an index is created in three: the name is free, the first manifest, the record", async () => {
   const { client, measure } = await open(createMemoryStore());
   await expectWaits(3, measure, () => client.createIndex(options));
-  await expectWaits(3, measure, () => client.loadIndex(options));
+  await expectWaits(2, measure, () => client.loadIndex(options));
   await expectWaits(1, measure, () => client.listIndexes());
 });
 
@@ -156,6 +156,6 @@ test("a small index takes few requests and bytes: there may be one for each of m
   const other = await open(memory);
   const { waits, operations } = await other.measure(async () => (await other.load()).query(query));
   expect(operations.length, operations.join("\n")).toBeLessThanOrEqual(6);
-  expect(waits, operations.join("\n")).toBeLessThanOrEqual(4);
+  expect(waits, operations.join("\n")).toBeLessThanOrEqual(3);
   await expectWaits(1, measure, () => index.query(query));
 });

@@ -7,7 +7,16 @@ import { ManifestLog } from "../../src/commit/manifest-log.js";
 import { type SealedManifest } from "../../src/commit/manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
-import { identityOf, keysUpTo, newLog, recordingStore, same, sealAfter, storeAll } from "./commit-world.js";
+import {
+  identityOf,
+  keysUpTo,
+  nameOf,
+  newLog,
+  recordingStore,
+  same,
+  sealAfter,
+  storeAll,
+} from "./commit-world.js";
 import { StandingClock } from "./standing-clock.js";
 
 describe("with anchors", () => {
@@ -69,6 +78,29 @@ describe("with anchors", () => {
       code: "rollback_detected",
       message: 'index "borders": storage shows version 2, but version 4 is anchored',
     });
+  });
+
+  test("a commit whose anchor is lost right after it was kept is answered, and the next one protects again", async () => {
+    const { open, anchors, keep, quiet } = await anchored();
+    const log = open();
+    await log.newest();
+    const { list } = anchors.store;
+    // Somebody empties the anchor location after the anchor was kept, and before the commit looks for a newer one.
+    anchors.before.create = async () => {
+      anchors.before.create = async () => {};
+      anchors.store.list = async (prefix, options) => {
+        anchors.store.list = list;
+        await anchors.quiet.delete(await anchors.quiet.list(""));
+        return list(prefix, options);
+      };
+    };
+    expect((await log.commit(same))?.version).toBe(2);
+    expect(log.knownVersion).toBe(2);
+    expect(await keep().newest()).toBeUndefined();
+    expect((await log.commit(same))?.version).toBe(3);
+    expect((await keep().newest())?.version).toBe(3);
+    await quiet.delete([nameOf(3)]);
+    await expect(open().newest()).rejects.toMatchObject({ code: "rollback_detected" });
   });
 
   test("a commit that others have continued since is answered", async () => {

@@ -12,7 +12,7 @@ import { namedObjects } from "../../src/commit/manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { fixedRecord, type Opened, openIndex } from "./open.js";
+import { fixedRecord, keyOf, type Opened, openIndex } from "./open.js";
 import { StandingClock } from "./standing-clock.js";
 
 const options = { indexName: "collected", indexKey: generateKey() };
@@ -34,7 +34,7 @@ const matching = async (store: BlobStore, part: string) =>
 
 /** Objects that the newest manifest does not name. */
 async function unnamed(store: BlobStore, { inner }: Opened): Promise<string[]> {
-  const named = namedObjects(await inner.log.newest());
+  const named = new Set(Array.from(namedObjects(await inner.log.newest()), keyOf));
   const objects = [...(await matching(store, "/segment/")), ...(await matching(store, "/model/"))];
   return objects.filter((name) => !named.has(name));
 }
@@ -59,6 +59,10 @@ test("what others put among the records and the objects of indexes is passed ove
     "index/readme",
     "index/zz/manifest/0000000000000001",
     "index/ab1/x",
+    `${folderOf(folderOf(folderOf(manifest)))}/0`,
+    `${folderOf(folderOf(folderOf(manifest)))}/00/manifest/0000000000000001`,
+    `${folderOf(folderOf(folderOf(manifest)))}/zz/segment/0`,
+    `index/${"07".repeat(16)}/manifest/0000000000000001`,
   ];
   for (const key of foreign) await store.create(key, Buffer.from("not ours"));
   expect(await client.listIndexes()).toEqual(["collected"]);
@@ -143,7 +147,7 @@ test("an object that is truly gone is an error, however often the index changes"
   const writer = open();
   await fill(writer, 5);
   const [{ name }] = (await writer.inner.log.newest()).segments;
-  await store.delete([name]);
+  await store.delete([keyOf(name)]);
   await expect(open().index.count()).rejects.toMatchObject({ code: "missing_object" });
 });
 
@@ -299,9 +303,9 @@ test("what is left of a deleted index goes a day later, and a living one is left
   await client.deleteIndex(options);
   await expect(stale.count()).rejects.toMatchObject({ code: "not_found" });
   await expect(stale.upsert([{ id: "b", vector: [1] }])).rejects.toMatchObject({ code: "not_found" });
-  expect(await deleteOrphans(store, store, clock)).toBe(0);
+  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toBe(0);
   clock.ms += uploadMs;
-  expect(await deleteOrphans(store, store, clock)).toBe(1);
+  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toBe(1);
   expect((await store.list("")).length).toBeLessThan(before);
   expect(await matching(store, "index/")).toHaveLength(3);
   expect(await living.count()).toBe(1);
@@ -316,14 +320,18 @@ test("what a deletion left that was cut short is found, marked and deleted", asy
   const index = await client.createIndex(options);
   await index.upsert([{ id: "a", vector: [1] }]);
   await store.delete(await store.list("names/"));
+  // Foreign objects in the place of folders hide nothing.
+  const [, name, id] = (await store.list("index/"))[0].split("/");
+  const foreign = [`index/${name}`, `index/${name}/${id}`];
+  for (const key of foreign) await store.create(key, Buffer.of(1));
   for (let day = 0; day < 2; day++) {
     expect(await separate.list("")).toHaveLength(1);
-    expect(await deleteOrphans(separate, store, clock)).toBe(0);
+    expect(await deleteOrphans({ indexStore: separate, configStore: store }, clock)).toBe(0);
     clock.ms += uploadMs / 2;
   }
-  expect(await deleteOrphans(separate, store, clock)).toBe(1);
+  expect(await deleteOrphans({ indexStore: separate, configStore: store }, clock)).toBe(1);
   expect(await separate.list("")).toEqual([]);
-  expect(await store.list("")).toEqual([]);
+  expect(await store.list("")).toEqual(foreign);
 });
 
 test("garbage of a place is collected on demand, without a key, through a client or by its locations", async () => {
@@ -362,7 +370,7 @@ test("objects of other configuration locations are nobody's to judge", async () 
   const index = await other.createIndex(options);
   await index.upsert([{ id: "a", vector: [1] }]);
   for (let day = 0; day < 3; day++) {
-    await deleteOrphans(shared, mine, clock);
+    await deleteOrphans({ indexStore: shared, configStore: mine }, clock);
     clock.ms += uploadMs;
   }
   expect(await index.count()).toBe(1);

@@ -22,10 +22,10 @@ import type { Item } from "../../src/vector-index.js";
 import { faultyStore, mishaps } from "./faulty-store.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { repeats } from "../tier.js";
-import { openIndex, type Opened } from "./open.js";
+import { indexName, keyOf, openIndex, type Opened } from "./open.js";
 import { StandingClock } from "./standing-clock.js";
 
-const options = { indexName: "crashing", indexKey: generateKey() };
+const options = { indexName, indexKey: generateKey() };
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
@@ -186,13 +186,13 @@ async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
   for (let later = 1; later <= 3; later++) {
     const cleaner = await startProcess(store, at + later * 1.1 * day);
     await gc((await cleaner.open()).inner);
-    await deleteOrphans(store, store, new StandingClock(at + later * 1.1 * day));
+    await deleteOrphans({ indexStore: store, configStore: store }, new StandingClock(at + later * 1.1 * day));
     await cleaner.end();
   }
   const last = await startProcess(store, at + 4 * day);
   const newest = await (await last.open()).inner.log.newest();
   await last.end();
-  const named = namedObjects(newest);
+  const named = new Set(Array.from(namedObjects(newest), keyOf));
   const namespaces = new Set(newest.segments.flatMap(({ namespace }) => namespace ?? []));
   const keys = await store.list("");
   const objects = keys.filter((key) => /\/(segment|model)\//.test(key));

@@ -125,11 +125,8 @@ test("rows that others write during a training are grouped by its lists if no wr
 });
 
 test("a delete by filter finishes next to writers that never pause, and deletes what matched at its end", async () => {
-  const { own, other, expected } = await disturbedIndex();
-  const writers = [
-    other,
-    ...Array.from({ length: 3 }, () => openIndex(fixedRecord(), own.inner.store, systemClock)),
-  ];
+  const { store, own, other, expected } = await disturbedIndex();
+  const writers = [other, ...Array.from({ length: 3 }, () => openIndex(fixedRecord(), store, systemClock))];
   let writing = true;
   const written = writers.map(async ({ index }, w) => {
     let n = 0;

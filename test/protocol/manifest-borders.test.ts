@@ -4,11 +4,12 @@ import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
 import { emptyManifest, openManifest } from "../../src/commit/manifest.js";
 import {
-  afterFolder,
+  afterIndex,
   anchorName,
   bornAt,
+  folderPrefix,
   checkIndexName,
-  indexIdIn,
+  indexPlaceOf,
   indexNameOf,
   indexObjectKinds,
   isNumbered,
@@ -58,8 +59,9 @@ describe("a name of an index", () => {
       key.replace("me", "74"),
     ];
     for (const name of foreign) expect(indexNameOf(name), name).toBeUndefined();
-    expect(indexIdIn("index/short/manifest/1")).toBeUndefined();
-    expect(indexIdIn(manifestName(indexId, 1))).toEqual(Buffer.from(indexId));
+    expect(indexPlaceOf("index/me/short/manifest/1")).toBeUndefined();
+    const placed = manifestName(indexId, 1).replace("index/", folderPrefix("a"));
+    expect(indexPlaceOf(placed)).toEqual({ indexName: "a", indexId: Buffer.from(indexId) });
   });
 
   test("is in the name of its anchors, whose other parts are read back", () => {
@@ -83,6 +85,7 @@ describe("names of objects", () => {
     ]) {
       expect(recordPrefix(name)).toBe(`names/${encoded}/`);
     }
+    expect(folderPrefix("foobar")).toBe("index/mzxw6ytboi/");
     expect(manifestName(indexId, 258)).toBe(`index/${id}/manifest/9007199254740733`);
     expect(namespaceName(indexId, handle, 0)).toBe(
       `index/${id}/namespace/${"01".repeat(16)}/9007199254740991`,
@@ -115,22 +118,27 @@ describe("names of objects", () => {
     }
   });
 
-  test("of one index are before what comes after its folder", () => {
-    const last = `index/${id}/zzzz`;
-    const after = afterFolder(manifestName(indexId, 1));
-    expect(after).toBe(`index/${id}0`);
+  test("of one index are before what comes after them", () => {
+    const last = `index/me/${id}/zzzz`;
+    const after = afterIndex(`index/me/${id}/manifest/${"0".repeat(16)}`);
+    expect(after).toBe(`index/me/${id}0`);
     expect(after > last).toBe(true);
-    expect(after < `index/${id.slice(0, -1)}8/a`).toBe(true);
+    expect(after < `index/me/${id.slice(0, -1)}8/a`).toBe(true);
+    // A foreign object is no folder: what is below it comes next.
+    for (const key of ["index/readme", `index/me/${id}`]) expect(afterIndex(key)).toBe(key);
   });
 
   test.each([
     "index/readme",
-    `index/${id}`,
-    `index/${id}a/x`,
-    `x/index/${id}/x`,
-    `index/${"g".repeat(32)}/x`,
+    `index/${id}/x`,
+    `index/me/${id}`,
+    `index/me/${id}a/x`,
+    `x/index/me/${id}/x`,
+    `index/me/${"g".repeat(32)}/x`,
+    `index/mf/${id}/x`,
+    `index/10/${id}/x`,
   ])("%s is of no index", (key) => {
-    expect(indexIdIn(key)).toBeUndefined();
+    expect(indexPlaceOf(key)).toBeUndefined();
   });
 });
 

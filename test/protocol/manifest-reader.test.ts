@@ -95,6 +95,40 @@ describe("without memory", () => {
   });
 });
 
+describe("with a list that was made before", () => {
+  const listedAt = { wall: 1, steady: 2 };
+  const listOf = (...names: string[]) => ({ names, at: listedAt });
+
+  test("the first manifest of the index in it is the newest as of that list", async () => {
+    const { reader, costs } = await world(3);
+    const other = manifestName(new Uint8Array(16).fill(1), 9);
+    const names = [other, `${manifestPrefix(indexId)}0`, name(3), name(2), name(1)];
+    const newest = await reader.newest(listOf(...names));
+    expect(versionOf(newest)).toBe(3);
+    expect(newest.at).toEqual(listedAt);
+    expect(reader.known).toBe(newest);
+    expect(costs()).toEqual({ reads: 1, lists: 0 });
+  });
+
+  test.each([
+    ["has none of the index", [], { reads: 1, lists: 1 }],
+    ["has one that was deleted since then", [name(9)], { reads: 2, lists: 1 }],
+  ])("that %s, manifests are listed again", async (_, names, expected) => {
+    const { reader, costs } = await world(3);
+    expect(versionOf(await reader.newest(listOf(...names)))).toBe(3);
+    expect(costs()).toEqual(expected);
+  });
+
+  test("a manifest of keys that were replaced before it is refused", async () => {
+    const { quiet, manifests, store, clock } = await world(2);
+    const renewed = sealAfter(manifests[1], keysUpTo(2), { keyGeneration: 2 });
+    const revoked = sealAfter(renewed, keys, { keyGeneration: 1 });
+    await storeAll(quiet, [renewed, revoked]);
+    const reader = new ManifestReader(store, identityOf(keysUpTo(2)), clock);
+    await expect(reader.newest(listOf(name(4)))).rejects.toMatchObject(replaced);
+  });
+});
+
 describe("with a known manifest", () => {
   test.each([
     // Read one by one, then 2, 4, 8 and 16 at a time.

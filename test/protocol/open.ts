@@ -5,6 +5,7 @@ import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
 import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
 import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
+import { folderPrefix, indexesPrefix } from "../../src/commit/object-names.js";
 import { historyMs } from "../../src/commit/retention.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
@@ -45,11 +46,19 @@ export function fixedRecord(text?: TextDefinition): OpenedRecord {
   return { indexId, salt, wrapKeys, keys, definition };
 }
 
+/** Of the index that `openIndex` opens. */
+export const indexName = "simulated";
+
+/** Where an object of the index lies that `openIndex` opens. */
+export function keyOf(objectName: string): string {
+  return folderPrefix(indexName) + objectName.slice(indexesPrefix.length);
+}
+
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {
   const cache = new BlockCache(64 * 1024 * 1024);
   const background = new Background();
   const inner = openInner(
-    "simulated",
+    indexName,
     record,
     { indexStore: store, configStore: store },
     { cache, clock, maxStalenessMs, retentionMs: historyMs, oblivious: false, background },

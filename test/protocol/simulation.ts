@@ -15,7 +15,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 import { type Call, expectLinearizable } from "./linearizability.js";
-import { fixedRecord, type Opened, openIndex } from "./open.js";
+import { fixedRecord, keyOf, type Opened, openIndex } from "./open.js";
 import { type Faults, noFaults, simulatedStore, World } from "./world.js";
 
 const ids = ["a", "b", "c", "d", "e"];
@@ -191,7 +191,7 @@ export async function simulate(seed: number): Promise<Report> {
       await world.wait(25 * hour);
     }
     await gc(inner);
-    const named = namedObjects(await inner.log.newest());
+    const named = new Set(Array.from(namedObjects(await inner.log.newest()), keyOf));
     const stored = (await blobs.list("index/")).filter((name) => !name.includes("/manifest/"));
     const lost = [...named].filter((name) => !stored.includes(name));
     const left = stored.filter((name) => !named.has(name));
