@@ -11,7 +11,10 @@ export const separator = 0;
 export const letter = 1;
 export const capital = 2;
 export const digit = 3;
-/** Combining marks and joiners, which belong to the character before them. */
+/**
+ * Combining marks and joiners, which belong to the character before them; so do vowels and finals of a Hangul syllable whose
+ * letters are code points of their own, and half-width voicing marks.
+ */
 export const mark = 4;
 /** Scripts that put no spaces between words. */
 export const unspaced = 5;
@@ -54,7 +57,7 @@ function classify(character: string): number {
   if (character === ",") return comma;
   if (character === "'" || character === "\u2019") return apostrophe;
   if (joiners.has(character)) return joiner;
-  if (/[\p{M}\u00ad\u200c\u200d]/u.test(character)) return mark;
+  if (/[\p{M}\u00ad\u200c\u200d\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f]/u.test(character)) return mark;
   if (/\p{Nd}/u.test(character)) return digit;
   if (/[\p{L}\p{N}]/u.test(character)) {
     if (unspacedScript.test(character)) return unspaced;

@@ -95,54 +95,65 @@ const partsMax = 32;
  */
 function partStarts(text: string, splitsElisions: boolean): Part[] {
   const parts: Part[] = [];
-  let start = 0;
+  const { classes, starts, count } = charactersOf(text);
+  let first = 0;
   const close = (end: number, next: number) => {
-    if (end > start) parts.push({ start, end });
-    start = next;
+    if (end > first) parts.push({ start: starts[first], end: starts[end] });
+    first = next;
   };
-  const classes = classesOf(text);
-  for (let i = 0; i < text.length && parts.length < partsMax - 1; i++) {
+  for (let i = 0; i < count && parts.length < partsMax - 1; i++) {
     const kind = classes[i];
     if (kind === underscore) close(i, i + 1);
     else if (kind === apostrophe && splitsElisions) close(i, i + 1);
-    else if (i > start && beginsPart(classes, i, start)) close(i, i);
+    else if (i > first && beginsPart(classes, i, first)) close(i, i);
   }
-  let end = text.length;
-  while (end > start && classes[end - 1] === underscore) end--;
+  let end = count;
+  while (end > first && classes[end - 1] === underscore) end--;
   close(end, end);
   return parts.length > 0 ? parts : [{ start: 0, end: text.length }];
 }
 
-function beginsPart(classes: Uint8Array, i: number, start: number): boolean {
+function beginsPart(classes: Uint8Array, i: number, first: number): boolean {
   const kind = classes[i];
   const before = classes[i - 1];
   if (kind === capital) {
     if (before === letter) return true;
     if (before === capital && classes[i + 1] === letter && classes[i + 2] === letter) return true;
   }
-  if (kind === digit && before !== digit) return lettersBefore(classes, i, start) >= 2;
+  if (kind === digit && before !== digit) return lettersBefore(classes, i, first) >= 2;
   if (before === digit && isLetter(kind)) return isLetter(classes[i + 1]);
   return false;
 }
 
 /** Up to 2. */
-function lettersBefore(classes: Uint8Array, i: number, start: number): number {
+function lettersBefore(classes: Uint8Array, i: number, first: number): number {
   let count = 0;
-  while (count < 2 && i - count > start && isLetter(classes[i - count - 1])) count++;
+  while (count < 2 && i - count > first && isLetter(classes[i - count - 1])) count++;
   return count;
 }
 
-/** Of each code unit; marks, commas within numbers and second halves of pairs have the class of what is before them. */
-function classesOf(text: string): Uint8Array {
-  const classes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) {
-    const code = text.codePointAt(i) ?? 0;
+interface Characters {
+  /** Of each character; commas within numbers have the class of what is before them. */
+  readonly classes: Uint8Array;
+  /** Where each begins, in code units, and the end of the text. */
+  readonly starts: Uint32Array;
+  readonly count: number;
+}
+
+/** Characters with their marks, so that an accent counts the same whether it is a code point of its own or not. */
+function charactersOf(text: string): Characters {
+  const classes = new Uint8Array(text.length + 1);
+  const starts = new Uint32Array(text.length + 1);
+  let count = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at) ?? 0;
     const kind = classOf(code);
-    classes[i] = (kind === mark || kind === comma) && i > 0 ? classes[i - 1] : kind;
-    if (code > 0xffff) {
-      classes[i + 1] = classes[i];
-      i++;
+    if (kind !== mark || count === 0) {
+      classes[count] = kind === comma && count > 0 ? classes[count - 1] : kind;
+      starts[count++] = at;
     }
+    at += code > 0xffff ? 2 : 1;
   }
-  return classes;
+  starts[count] = text.length;
+  return { classes, starts, count };
 }

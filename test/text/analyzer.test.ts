@@ -49,7 +49,7 @@ test("elided articles are words of their own", () => {
 
 test("of scripts without spaces, each two neighbours and the last character are terms", () => {
   expect(termsOf("日本語、猫 한국어")).toEqual(["日本", "本語", "語", "猫", "한국", "국어", "어"]);
-  expect(termsOf("ﾃｷｽﾄ")).toEqual(termsOf("テキスト"));
+  expect(termsOf("ﾃｷｽﾄ ｶﾞｲﾄﾞ")).toEqual(termsOf("テキスト ガイド"));
 });
 
 test("positions count stop words, lengths do not", () => {
@@ -89,12 +89,42 @@ test("any text gives terms of 1 to 64 code units at ascending positions and plac
       terms.forEach((term, i) => {
         expect(term.length).toBeGreaterThan(0);
         expect(term.length).toBeLessThanOrEqual(64);
+        expect(isWellFormed(term)).toBe(true);
         expect(starts[i]).toBeGreaterThanOrEqual(0);
         expect(starts[i]).toBeLessThan(ends[i]);
         expect(ends[i]).toBeLessThanOrEqual(text.length);
         if (i > 0) expect(positions[i]).toBeGreaterThanOrEqual(positions[i - 1]);
       });
     }),
+  );
+});
+
+/** Whether it has no half of a surrogate pair: two of these would be the same term once they are stored. */
+function isWellFormed(term: string): boolean {
+  return Buffer.from(term).toString() === term;
+}
+
+test.each([
+  ["𝑨𒾐 𝑨𝒃𝒄 𝒃1 1𝒃 𝐇𝐓𝐓𝐏𝐒𝐞𝐫𝐯𝐞𝐫", "a𒾐 abc b1 1b httpserver http server"],
+  ["a\ud800b \udc00", "a b"],
+])("characters of two code units, as in %s, are whole, and count as one", (text, terms) => {
+  expect(termsOf(text, plain).join(" ")).toBe(terms);
+});
+
+const accented = fc.string({
+  unit: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(..."aéÉxÑñÅZ09 _'-./,") },
+    { weight: 1, arbitrary: fc.constantFrom(..."ệǅΰЙ각ガ가") },
+  ),
+  maxLength: 20,
+});
+
+test("accents count the same whether they are code points of their own or not", () => {
+  fc.assert(
+    fc.property(accented, definitions, (text, definition) => {
+      expect(termsOf(text.normalize("NFD"), definition)).toEqual(termsOf(text.normalize("NFC"), definition));
+    }),
+    { numRuns: 1000 },
   );
 });
 
