@@ -57,7 +57,7 @@ function classify(character: string): number {
   if (character === ",") return comma;
   if (character === "'" || character === "\u2019") return apostrophe;
   if (joiners.has(character)) return joiner;
-  if (/[\p{M}\u00ad\u200c\u200d\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f]/u.test(character)) return mark;
+  if (/[\p{M}\u00ad\u200c\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f]|\u200d/u.test(character)) return mark;
   if (/\p{Nd}/u.test(character)) return digit;
   if (/[\p{L}\p{N}]/u.test(character)) {
     if (unspacedScript.test(character)) return unspaced;
