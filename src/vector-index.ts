@@ -277,8 +277,7 @@ export interface VectorIndex {
   /**
    * Draws new data keys and seals everything that is stored again under them, while the index is in use; training and rows stay as
    * they are. Reads and writes each object once. After an interruption the next call goes on with the rest. The old objects are
-   * deleted after 15 to 30 minutes, as all that is replaced. Embedded indexes only: `not_supported` over HTTP. Throws
-   * `forbidden` if the index was not opened with its owner's key.
+   * deleted after 15 to 30 minutes, as all that is replaced. Throws `forbidden` if the index was not opened with its owner's key.
    */
   reencrypt(options?: CallOptions): Promise<void>;
   /**

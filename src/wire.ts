@@ -75,6 +75,7 @@ export {
   encodeNamespace,
   type NamespaceBody,
 } from "./wire/namespaces.js";
+export { decodeWrap, decodeWraps, encodeWrap, encodeWraps, type WrapBody } from "./wire/wraps.js";
 export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./wire/results.js";
 export {
   entryTexts,

@@ -6,7 +6,10 @@ import type { CallOptions } from "./result-options.js";
 export interface WrapOptions extends CallOptions {
   /** Of the holder, for `list` and `revoke`: 1 to 128 bytes of UTF-8 without control characters. Stored sealed. */
   readonly name: string;
-  /** The holder's key, with which it opens the index as with any other. Each wrap has another. */
+  /**
+   * The holder's key, with which it opens the index as with any other. Each wrap has another. A key provider is for embedded indexes
+   * only: `not_supported` over HTTP.
+   */
   readonly key: IndexKey;
   /**
    * Readers do not have the key that signs commits, so that no one accepts what they write. Writers may change items. Only the key
@@ -27,8 +30,8 @@ export interface WrapDescription {
 }
 
 /**
- * The keys that open one index. Embedded indexes only: `not_supported` over HTTP. Every method throws `forbidden` unless the
- * index was opened with its owner's key.
+ * The keys that open one index. Every method throws `forbidden` unless the index was opened with its owner's key; a service also
+ * wants an API key with the scope `admin`, and sees the keys that it is sent.
  */
 export interface Wraps {
   /**

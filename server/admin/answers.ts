@@ -80,6 +80,7 @@ export interface AuditEntry {
   readonly caller?: string;
   readonly address?: string;
   readonly action: string;
+  readonly wrap?: string;
   readonly index?: string;
   readonly key?: string;
   readonly status?: number;

@@ -50,7 +50,19 @@ function load(before: string | undefined): Promise<Page> {
   return ask<Page>("GET", `/v1/admin/audit?${query}`);
 }
 
-function cellsOf({ at, caller, address, action, index, key, status, code, request, authentic }: AuditEntry) {
+function cellsOf({
+  at,
+  caller,
+  address,
+  action,
+  index,
+  key,
+  wrap,
+  status,
+  code,
+  request,
+  authentic,
+}: AuditEntry) {
   const result = `${status ?? "left"}${code === undefined ? "" : ` ${code}`}`;
   return [
     <time dateTime={at}>{at.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>,
@@ -59,6 +71,7 @@ function cellsOf({ at, caller, address, action, index, key, status, code, reques
     <>
       {action}
       {key !== undefined && <> of key {key}</>}
+      {wrap !== undefined && <> of wrap {wrap}</>}
       {!authentic && <strong class="bad"> not authentic</strong>}
     </>,
     index ?? "–",

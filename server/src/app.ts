@@ -37,6 +37,7 @@ import { addKeyRoutes } from "./routes/keys.js";
 import { addTrainingStatusRoute } from "./routes/training-status.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
+import { addWrapRoutes } from "./routes/wraps.js";
 import { renewCertificates } from "./renew-certificates.js";
 import { useServiceKey } from "./service-key.js";
 import { closeSilentConnections } from "./silent-connections.js";
@@ -128,6 +129,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     limitWrongIndexKeys(scope, indexes, limits, siblings);
     const reading = readLimits(limits);
     addIndexRoutes(scope, { client, indexes, limits, reading });
+    addWrapRoutes(scope, indexes);
     addVectorRoutes(scope, { indexes, limits, reading });
     addMetadataRoutes(scope, {
       indexes,

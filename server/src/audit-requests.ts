@@ -14,11 +14,13 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The id of the API key that this request created or revoked. */
     subjectKey?: string;
+    /** The name of the wrap that this request adds or revokes. */
+    subjectWrap?: string;
   }
 }
 
-/** Of the names of indexes, and of what clients send instead. */
-const indexNameLengthMax = 128;
+/** Of the names of indexes and wraps, and of what clients send instead. */
+const nameLengthMax = 128;
 
 /** Refuses requests of `scope` with `storage_unavailable` while the log cannot be written. */
 export function auditRequests(scope: Server, log: AuditLog): void {
@@ -39,9 +41,9 @@ function isRecorded({ caller, headers, failureCode, routeOptions }: FastifyReque
 }
 
 function eventOf(request: FastifyRequest, reply: FastifyReply) {
-  const { caller, ip, method, routeOptions, params, subjectKey, failureCode, id } = request;
+  const { caller, ip, method, routeOptions, params, subjectKey, subjectWrap, failureCode, id } = request;
   const { id: key } = (params ?? {}) as { readonly id?: string };
-  const index = addressOf(request).indexName?.slice(0, indexNameLengthMax);
+  const index = addressOf(request).indexName?.slice(0, nameLengthMax);
   return {
     at: new Date().toISOString(),
     ...(caller && { caller: caller.id }),
@@ -49,6 +51,7 @@ function eventOf(request: FastifyRequest, reply: FastifyReply) {
     action: `${method} ${routeOptions.url}`,
     ...(index !== undefined && { index }),
     ...((subjectKey ?? key) !== undefined && { key: subjectKey ?? key }),
+    ...(subjectWrap !== undefined && { wrap: subjectWrap.slice(0, nameLengthMax) }),
     ...(reply.raw.writableFinished && { status: reply.statusCode }),
     ...(failureCode !== undefined && { code: failureCode }),
     request: id,

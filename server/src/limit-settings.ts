@@ -59,7 +59,10 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "512 MiB, at most a quarter of the heap",
   ),
   requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
-  longRequestsMax: count("SEALDEX_LONG_REQUESTS_MAX", "Trainings and compactions at once"),
+  longRequestsMax: count(
+    "SEALDEX_LONG_REQUESTS_MAX",
+    "Trainings, compactions and renewals of data keys at once",
+  ),
   resultBytesMax: bytes("SEALDEX_RESULT_BYTES_MAX", 1024, "Results of one request, in memory"),
   resultsBytesMax: bytes(
     "SEALDEX_RESULTS_BYTES_MAX",

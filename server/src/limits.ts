@@ -13,7 +13,7 @@ export interface Limits {
   readonly bodiesBytesMax: number;
   /** Requests that are worked on at once. */
   readonly requestsMax: number;
-  /** Trainings and compactions at once. */
+  /** Trainings, compactions and renewals of data keys at once. */
   readonly longRequestsMax: number;
   /** What the results of one request may take in memory, and all large results together, in bytes. */
   readonly resultBytesMax: number;

@@ -130,6 +130,13 @@ export const rotateKey = post(
   { ...address, new_index_key: indexKey },
 );
 
+export const reencrypt = post(
+  "indexes",
+  "Draws new data keys and seals everything that is stored again under them. Answers when it is done.",
+  done,
+  address,
+);
+
 export const anchor = post(
   "indexes",
   "A token that names the present state of an index. With an older token: that the index descends from it, or 500.",

@@ -83,7 +83,7 @@ const idsTogether = 1000;
 
 export class RemoteIndex implements VectorIndex {
   readonly indexName: string;
-  readonly wraps: Wraps = new RemoteWraps();
+  readonly wraps: Wraps = new RemoteWraps((...request) => this.#call(...request));
   readonly namespaces: Namespaces = new RemoteNamespaces((...request) => this.#read(...request));
   #address: OpenIndexOptions;
   readonly #connection: Connection;
@@ -314,9 +314,10 @@ export class RemoteIndex implements VectorIndex {
     throw embeddedOnly("prefetch");
   }
 
+  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async reencrypt(options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.reencrypt);
-    throw embeddedOnly("reencrypt");
+    await this.#call("/v1/indexes/reencrypt", {}, options);
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {

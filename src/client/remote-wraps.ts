@@ -1,24 +1,42 @@
-/** Keys are managed where the index is: not over HTTP, where the service would see every new key. */
+/** The wraps of an index behind HTTP. */
 
 import { SealdexError } from "../errors.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector-index.js";
+import { decodeWraps, encodeWrap } from "../wire.js";
+import type { RequestOptions } from "./connection.js";
+
+/** The answer to a request. `body`: without the address of the index. */
+type Call = (path: string, body: object, options: RequestOptions) => Promise<unknown>;
 
 export class RemoteWraps implements Wraps {
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
   async add(options: WrapOptions): Promise<void> {
     checkOptions(options, methodOptions.addWrap);
-    throw embeddedOnly("wraps.add");
+    const { key, signal } = options;
+    // The service has no access to what the caller's provider asks.
+    if (typeof key === "object" && key !== null && "unwrap" in key) {
+      throw embeddedOnly("wraps.add with a key provider");
+    }
+    await this.#call("/v1/indexes/wraps/add", encodeWrap(options), { signal });
   }
 
   async list(options: CallOptions = {}): Promise<WrapDescription[]> {
     checkOptions(options, methodOptions.listWraps);
-    throw embeddedOnly("wraps.list");
+    const { signal } = options;
+    return decodeWraps(await this.#call("/v1/indexes/wraps/list", {}, { signal, isIdempotent: true }));
   }
 
-  async revoke(_name: string, options: CallOptions = {}): Promise<void> {
+  async revoke(name: string, options: CallOptions = {}): Promise<void> {
     checkOptions(options, methodOptions.revokeWrap);
-    throw embeddedOnly("wraps.revoke");
+    const { signal } = options;
+    await this.#call("/v1/indexes/wraps/revoke", { name }, { signal });
   }
 }
 

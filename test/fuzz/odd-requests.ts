@@ -3,9 +3,10 @@
 import type { Choice } from "./choice.js";
 
 export const routes = [
-  ...["create", "describe", "train", "compact", "anchor", "rotate_key", "delete"].map(
+  ...["create", "describe", "train", "compact", "anchor", "rotate_key", "reencrypt", "delete"].map(
     (verb) => `/v1/indexes/${verb}`,
   ),
+  ...["add", "list", "revoke"].map((verb) => `/v1/indexes/wraps/${verb}`),
   ...["query", "upsert", "update", "get", "delete", "list", "list_ids", "num_vectors"].map(
     (verb) => `/v1/vectors/${verb}`,
   ),
@@ -41,6 +42,10 @@ const fields = [
   "rerank",
   "anchor",
   "new_index_key",
+  "name",
+  "wrap_key",
+  "access",
+  "expires_at",
   "__proto__",
   "unknown",
 ];
@@ -65,6 +70,7 @@ const rightFields: readonly object[] = [
   { filters: { a: { $gt: 1 } } },
   { top_k: 10_000, n_probes: 0 },
   { include: ["metadata"] },
+  { name: "reader", wrap_key: "0f".repeat(32), access: "read-only" },
   { index_config: { type: "ivfpq", pq_dim: 3, pq_bits: 1 } },
 ];
 

@@ -18,7 +18,11 @@ const reading = new Set(
   ["query", "get", "list", "list_ids", "num_vectors"].map((verb) => `/v1/vectors/${verb}`),
 );
 const either = new Set(["/v1/indexes/describe", "/v1/indexes/anchor"]);
-const administering = new Set(["/v1/indexes/delete", "/v1/indexes/rotate_key"]);
+const administering = new Set(
+  ["delete", "rotate_key", "reencrypt", "wraps/add", "wraps/list", "wraps/revoke"].map(
+    (verb) => `/v1/indexes/${verb}`,
+  ),
+);
 
 /** Whether a key with these scopes may make a request. */
 function permits(scopes: readonly string[], path: string): boolean {

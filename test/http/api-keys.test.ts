@@ -76,6 +76,10 @@ const endpoints: readonly (readonly [string, object | undefined, readonly string
   ["POST /v1/vectors/delete", { ids: ["a"] }, ["write", "admin"]],
   ["GET /v1/keys", undefined, ["admin"]],
   ["POST /v1/keys", { name: "x", scopes: ["read"] }, ["admin"]],
+  ["POST /v1/indexes/wraps/add", { name: "reader", wrap_key: generateKey(), access: "read-only" }, ["admin"]],
+  ["POST /v1/indexes/wraps/list", {}, ["admin"]],
+  ["POST /v1/indexes/wraps/revoke", { name: "reader" }, ["admin"]],
+  ["POST /v1/indexes/reencrypt", {}, ["admin"]],
   ["POST /v1/indexes/rotate_key", {}, ["admin"]],
   ["POST /v1/indexes/delete", {}, ["admin"]],
 ];

@@ -173,6 +173,7 @@ describe("after a failure", () => {
     listItems: (index) => index.listItems(),
     describe: (index) => index.describe(),
     anchor: (index) => index.anchor(),
+    "wraps.list": (index) => index.wraps.list(),
   };
   const idempotent: Record<string, (index: VectorIndex) => Promise<unknown>> = {
     upsert: (index) => index.upsert(item("a")),
@@ -188,6 +189,8 @@ describe("after a failure", () => {
     train: (index) => index.train(),
     compact: (index) => index.compact(),
     rotateKey: (index) => index.rotateKey(generateKey()),
+    reencrypt: (index) => index.reencrypt(),
+    "wraps.add": (index) => index.wraps.add({ name: "a", key: generateKey(), access: "read-only" }),
   };
   const isUnknown: Record<string, (response: ServerResponse) => unknown> = {
     "a lost connection": (response) => response.destroy(),

@@ -12,7 +12,6 @@ import { parseIndexKey } from "../../src/crypto/keys.js";
 import { generationOf, openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
-import { startService } from "../http/service.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 
@@ -336,22 +335,6 @@ test("of wraps that two processes add at the same time none is lost", async () =
     ["owner", ...names].toSorted(),
   );
   expect(await store.list("names/")).toHaveLength(1);
-});
-
-test("over HTTP a reader's key reads, and its changes are refused", async () => {
-  const { store, indexKey, key } = await sharedIndex("read-only");
-  const service = await startService({ indexLocation: store });
-  const client = createClient(service.address);
-  try {
-    const reader = await client.loadIndex({ indexName, indexKey: key });
-    expect(await reader.count()).toBe(1);
-    expect(await codeOf(reader.upsert([{ id: "b", vector: [1, 1] }]))).toBe("forbidden");
-    const owner = await client.loadIndex({ indexName, indexKey });
-    expect(await codeOf(owner.wraps.list())).toBe("not_supported");
-  } finally {
-    await client.close();
-    await service.close();
-  }
 });
 
 /** The newest manifest, and the record, as the holder of a key opens them. */

@@ -258,31 +258,25 @@ const cases: Record<string, Case> = {
   reencrypt: {
     takes: methodOptions.reencrypt,
     valid: [{ signal }],
-    call: (options: object, client, index) =>
-      embeddedOnly(["signal"], options, client, index.reencrypt(options)),
+    call: (options, _client, index) => index.reencrypt(options),
   },
   "wraps.add": {
     takes: methodOptions.addWrap,
     valid: [{ name: "reader", key: "k", access: "read-only", expiresAt: new Date(8e15), signal }],
-    call: (options: object, client, index) => {
-      const wrap = { name: "reader", access: "read-only", ...options, key: generateKey() } as const;
-      return embeddedOnly(["signal"], options, client, index.wraps.add(wrap));
-    },
+    call: (options: object, _client, index) =>
+      index.wraps.add({ name: "reader", access: "read-only", ...options, key: generateKey() }),
   },
   "wraps.list": {
     takes: methodOptions.listWraps,
     valid: [{ signal }],
-    call: (options: object, client, index) =>
-      embeddedOnly(["signal"], options, client, index.wraps.list(options)),
+    call: (options, _client, index) => index.wraps.list(options),
   },
   "wraps.revoke": {
     takes: methodOptions.revokeWrap,
     valid: [{ signal }],
-    call: async (options: object, client, index) => {
-      if (client.kind === "embedded") {
-        await index.wraps.add({ name: `${++made}`, key: generateKey(), access: "read-only" });
-      }
-      return embeddedOnly(["signal"], options, client, index.wraps.revoke(`${made}`, options));
+    call: async (options, _client, index) => {
+      await index.wraps.add({ name: `${++made}`, key: generateKey(), access: "read-only" });
+      return index.wraps.revoke(`${made}`, options);
     },
   },
   anchor: {

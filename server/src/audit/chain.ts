@@ -18,6 +18,8 @@ export interface AuditEvent {
   readonly index?: string;
   /** The id of the API key that was created or revoked. */
   readonly key?: string;
+  /** The name of the wrap that was added or revoked. */
+  readonly wrap?: string;
   /** Of HTTP. Undefined: the client left before it was answered. */
   readonly status?: number;
   /** Why it failed, as `SealdexError` has it. */

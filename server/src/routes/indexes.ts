@@ -80,6 +80,16 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     return { status: "success", message: `Key of index '${address.indexName}' rotated successfully` };
   });
 
+  app.post(
+    "/v1/indexes/reencrypt",
+    { schema: schemas.reencrypt, config: { isLong: true } },
+    async ({ body }) => {
+      const address = decodeAddress(body);
+      await indexes.use(address, (index) => index.reencrypt());
+      return { status: "success", message: `Index '${address.indexName}' reencrypted successfully` };
+    },
+  );
+
   app.post("/v1/indexes/namespaces", { schema: listNamespaces }, async ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
       const { signal, reserveBytes } = reading(reply);
