@@ -87,7 +87,9 @@ const serverTable: Record<string, string> = {
   "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
-  "index-key.ts": "sealdex/core",
+  "secret-file.ts": "sealdex/core node:fs/promises",
+  "google-token.ts": "secret-file.ts sealdex/core node:crypto",
+  "index-key.ts": "google-token.ts secret-file.ts sealdex/core sealdex/wire node:fs",
   "service-key.ts": "http-server.ts sealdex/core",
   "settings.ts":
     "certificates.ts index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
@@ -242,7 +244,7 @@ test("what storage/ hashes is requests, which services want signed, in two files
 
 test("snake_case property names stay on the wire", () => {
   const home =
-    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|issue-key\.tsx|embedding\/inference-worker\.ts|keys\/vault\.ts)$/;
+    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|issue-key\.tsx|embedding\/inference-worker\.ts|keys\/vault\.ts|google-token\.ts)$/;
   // Words in quotation marks are values, as the specification has them; LangChain's members and pg's option are their own.
   const found = everywhere
     .filter(({ path }) => !home.test(path))

@@ -1,35 +1,70 @@
 /** `SEALDEX_INDEX_KEY`: which key provider keeps the keys of indexes. Messages never repeat its value. */
 
-import { awsKmsKey, fileKey, type KeyProvider, SealdexError, vaultKey } from "sealdex/core";
+import { readFileSync } from "node:fs";
+import {
+  awsKmsKey,
+  fileKey,
+  googleKmsKey,
+  type KeyProvider,
+  passphraseKey,
+  SealdexError,
+  vaultKey,
+} from "sealdex/core";
+import { invalid } from "sealdex/wire";
+import { googleTokens } from "./google-token.js";
+import { readSecret } from "./secret-file.js";
 
 const variable = "SEALDEX_INDEX_KEY";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const kinds: Readonly<Record<string, (rest: string, environment: Environment) => KeyProvider>> = {
+  file: (path) => fileKey(path),
+  "passphrase-file": (path) => passphraseKey(readPassphrase(path)),
+  "aws-kms": (keyId) => awsKmsKey({ keyId }),
+  "google-kms": googleProvider,
+  vault: vaultProvider,
+};
+
 /**
- * `file:./index.key`, `aws-kms:<key ARN>`, or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`. Throws
- * `invalid_request`.
+ * `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>`, `google-kms:<resource name>`, or
+ * `vault:https://<host>/<mount>/<key>`. Credentials are those of the environment. Throws `invalid_request`.
  */
-export function parseIndexKeyProvider(
-  reference: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): KeyProvider {
-  const [, kind, rest] = /^(file|aws-kms|vault):(.+)$/.exec(reference) ?? [];
-  switch (kind) {
-    case "file":
-      return fileKey(rest);
-    case "aws-kms":
-      return awsKmsKey({ keyId: rest });
-    case "vault":
-      return vaultProvider(rest, environment);
-    default:
-      throw invalid("expected file:, aws-kms: or vault: and which key");
+export function parseIndexKeyProvider(reference: string, environment: Environment): KeyProvider {
+  try {
+    const [, kind = "", rest = ""] = /^([a-z-]+):(.+)$/.exec(reference) ?? [];
+    if (Object.hasOwn(kinds, kind)) return kinds[kind](rest, environment);
+    throw invalid(`expected ${Object.keys(kinds).join(":, ")}: and which key`);
+  } catch (error) {
+    // Of another error, such as that of a broken percent-encoding, the message may quote the value.
+    throw invalid(
+      `${variable}: ${error instanceof SealdexError ? error.message : "expected a valid reference"}`,
+    );
   }
 }
 
-function vaultProvider(
-  location: string,
-  { VAULT_TOKEN, VAULT_NAMESPACE }: Readonly<Record<string, string | undefined>>,
-): KeyProvider {
-  if (!VAULT_TOKEN) throw invalid("expected a token in VAULT_TOKEN");
+function readPassphrase(path: string): string {
+  try {
+    return readFileSync(path, "utf8").replace(/[\r\n]+$/, "");
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    throw invalid(`expected a file with a passphrase, it cannot be read (${code})`);
+  }
+}
+
+/** `?endpoint=https://…` of a regional or private endpoint. */
+function googleProvider(reference: string, environment: Environment): KeyProvider {
+  const [name, query = ""] = reference.split("?");
+  const { endpoint, ...others } = Object.fromEntries(new URLSearchParams(query));
+  if (Object.keys(others).length > 0) throw invalid("expected google-kms:projects/…?endpoint=https://…");
+  return googleKmsKey({ name, accessToken: googleTokens(environment), ...(endpoint && { endpoint }) });
+}
+
+function vaultProvider(location: string, environment: Environment): KeyProvider {
+  const { VAULT_TOKEN, VAULT_TOKEN_FILE, VAULT_NAMESPACE } = environment;
+  if (!VAULT_TOKEN === !VAULT_TOKEN_FILE) {
+    throw invalid("expected a token in VAULT_TOKEN, or a file with one in VAULT_TOKEN_FILE");
+  }
   if (!URL.canParse(location)) throw invalid("expected vault:https://host/mount/key");
   const { origin, pathname } = new URL(location);
   const path = pathname.split("/").slice(1).map(decodeURIComponent);
@@ -39,11 +74,7 @@ function vaultProvider(
     address: origin,
     mount: path.join("/"),
     key,
-    token: VAULT_TOKEN,
+    token: VAULT_TOKEN || (() => readSecret(VAULT_TOKEN_FILE ?? "", "VAULT_TOKEN_FILE")),
     ...(VAULT_NAMESPACE && { namespace: VAULT_NAMESPACE }),
   });
-}
-
-function invalid(message: string): SealdexError {
-  return new SealdexError("invalid_request", `${variable}: ${message}`);
 }

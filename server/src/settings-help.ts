@@ -49,7 +49,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_INDEX_KEY",
     "none: every request carries a key",
-    "Which key provider keeps the keys of indexes, so that requests need no `index_key`: `file:./index.key`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`. Everyone with an API key for such an index then opens it.",
+    "Which key provider keeps the keys of indexes, so that requests need no `index_key`: `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), `google-kms:projects/…/cryptoKeys/<key>` as the service account of the machine or of the key file in `GOOGLE_APPLICATION_CREDENTIALS`, or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`, or in the file `VAULT_TOKEN_FILE`, which is read with each use. Everyone with an API key for such an index then opens it.",
   ),
   variable(
     "SEALDEX_MAX_STALENESS_MS",

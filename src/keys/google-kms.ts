@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
-import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
+import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 export interface GoogleKmsKeyOptions {
@@ -37,7 +37,7 @@ export function googleKmsKey(options: GoogleKmsKeyOptions): KeyProvider {
     postKeyRequest({
       service,
       url: `${base}/v1/${name}:${verb}`,
-      headers: { Authorization: `Bearer ${await accessToken()}` },
+      headers: { Authorization: `Bearer ${checkToken(await accessToken(), service)}` },
       body: { ...body, additionalAuthenticatedData: Buffer.from(indexId, "hex").toString("base64") },
     });
   return {

@@ -56,6 +56,15 @@ export function checkServiceUrl(address: unknown, where: string): string {
   throw new SealdexError("invalid_request", `${where}: expected an https URL`);
 }
 
+/** A token for a header. Throws `forbidden` for what is none: `fetch` would refuse it, and quote it. */
+export function checkToken(token: unknown, service: string): string {
+  if (typeof token === "string" && /^[\x21-\x7e]+$/.test(token)) return token;
+  throw new SealdexError(
+    "forbidden",
+    `${service}: expected a token of printable ASCII characters without spaces`,
+  );
+}
+
 /** A text of an answer. Throws `storage_unavailable` if it is not there: then something else answered. */
 export function textAt(answer: unknown, path: readonly string[], service: string): string {
   let value = answer;

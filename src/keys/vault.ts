@@ -1,7 +1,7 @@
 /** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
 
 import { checkOptions, optionNames } from "../option-names.js";
-import { checkServiceUrl, postKeyRequest, textAt } from "./http-provider.js";
+import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 export interface VaultKeyOptions {
@@ -40,7 +40,7 @@ export function vaultKey(options: VaultKeyOptions): KeyProvider {
       service,
       url: urlOf(verb),
       headers: {
-        "X-Vault-Token": typeof token === "string" ? token : await token(),
+        "X-Vault-Token": checkToken(typeof token === "string" ? token : await token(), service),
         "X-Vault-Request": "true",
         ...(namespace !== undefined && { "X-Vault-Namespace": namespace }),
       },

@@ -66,6 +66,7 @@ test("references of key providers are read from the environment, and never repea
     ["gpg:secret", ""],
     ["vault:secret", "t"],
     ["vault:https://secret/transit", "t"],
+    ["vault:https://host/transit/%secret", "t"],
     [vault, ""],
   ]) {
     const attempt = () => parseIndexKeyProvider(reference, { VAULT_TOKEN: token });
