@@ -237,7 +237,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     await this.#calls.close();
     await this.#training.close();
     await this.#background.stop();
-    this.#cache.clear();
+    await this.#cache.close();
     await Promise.all([
       this.#releaseThreads(),
       this.#models.close(),

@@ -6,7 +6,7 @@
 import { allocateFlat, type FlatMemory, loadedVectors } from "./flat-codes.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
-import { allocate, doublesAt, floatsAt, free, wordsAt, writeWords } from "./kernels/memory.js";
+import { allocate, doublesAt, floatsAt, free, freeScratch, wordsAt, writeWords } from "./kernels/memory.js";
 import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
@@ -256,7 +256,7 @@ export class CoarseQuantizer {
     query.reserve(this.nLists);
     const isCoded = this.isCodedFor(count, among?.count);
     kernels().probeLists(query.listAddress, this.address, isCoded ? 1 : 0, bits, nearest.heap, job);
-    free(job);
+    freeScratch(job);
     const found = nearest.read();
     nearest.free();
     return {

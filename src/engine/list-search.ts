@@ -3,7 +3,7 @@
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
-import { allocate, free } from "./kernels/memory.js";
+import { allocate, freeScratch } from "./kernels/memory.js";
 import type { ListBlockTable } from "./list-block-table.js";
 import { QueryVector } from "./query-vector.js";
 import type { Metric } from "./config.js";
@@ -66,8 +66,8 @@ export function searchLists(
     );
     return lists === 0 ? undefined : { candidates: nearest.read(), lists };
   } finally {
-    if (tables > 0) free(tables);
-    free(job);
+    if (tables > 0) freeScratch(tables);
+    freeScratch(job);
     nearest.free();
     probes.free();
     query.free();

@@ -3,7 +3,7 @@
 import type { Metric } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { queryLayout } from "./kernels/kernels.wasm.js";
-import { allocate, allWords, floatsAt, free } from "./kernels/memory.js";
+import { allocate, allWords, floatsAt, freeScratch } from "./kernels/memory.js";
 import type { Rotation } from "./rotation.js";
 
 /** Of one of two structs that follow one another. */
@@ -59,7 +59,7 @@ export class QueryVector {
   /** Allocates scratch for scanning blocks of up to `rows` rows. */
   reserve(rows: number): void {
     if (rows <= this.#scratchRows) return;
-    if (this.#scratch > 0) free(this.#scratch);
+    if (this.#scratch > 0) freeScratch(this.#scratch);
     this.#scratchRows = Math.ceil(Math.max(256, rows) / 32) * 32;
     this.#scratch = allocate(12 * this.#scratchRows);
     const words = allWords();
@@ -73,8 +73,8 @@ export class QueryVector {
   }
 
   free(): void {
-    if (this.#scratch > 0) free(this.#scratch);
-    free(this.address);
+    if (this.#scratch > 0) freeScratch(this.#scratch);
+    freeScratch(this.address);
   }
 }
 

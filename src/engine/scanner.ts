@@ -3,7 +3,7 @@
 import type { LoadedCodes } from "./codec.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
-import { allDoubles, allocate, allWords, free } from "./kernels/memory.js";
+import { allDoubles, allocate, allWords, freeScratch } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 
 export interface ScanJob {
@@ -54,7 +54,7 @@ export function flatScanner(query: QueryVector): Scanner {
       query.reserve(rowsMax(jobs));
       const at = writeJobs(jobs);
       kernels().scanFlat(query.address, heap, at, jobs.length);
-      free(at);
+      freeScratch(at);
     },
     free() {},
   };

@@ -4,7 +4,7 @@
  */
 
 import { idTableLayout } from "./kernels/kernels.wasm.js";
-import { allocate, free, writeWords } from "./kernels/memory.js";
+import { allocate, freeScratch, writeWords } from "./kernels/memory.js";
 import type { QueryVector } from "./query-vector.js";
 import type { ScanJob, Scanner } from "./scanner.js";
 import { type Candidate, TopK } from "./top-k.js";
@@ -46,7 +46,7 @@ export class Search {
 
   /** Sorted id tables that may shadow rows, newest first. They must not move until the search is done. */
   shadowBy(tables: readonly IdTable[]): void {
-    if (this.#tables > 0) free(this.#tables);
+    if (this.#tables > 0) freeScratch(this.#tables);
     this.#tables = writeIdTables(tables);
     this.#query.newerIdTables = this.#tables;
   }
@@ -62,7 +62,7 @@ export class Search {
   }
 
   free(): void {
-    if (this.#tables > 0) free(this.#tables);
+    if (this.#tables > 0) freeScratch(this.#tables);
     this.#nearest.free();
     this.#scanner.free();
   }

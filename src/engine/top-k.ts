@@ -5,7 +5,15 @@
 
 import { kernels } from "./kernels/kernels.js";
 import { heapLayout, heapSlotLayout } from "./kernels/kernels.wasm.js";
-import { allDoubles, allocate, allWords, doubleAt, free, wordAt, writeWords } from "./kernels/memory.js";
+import {
+  allDoubles,
+  allocate,
+  allWords,
+  doubleAt,
+  freeScratch,
+  wordAt,
+  writeWords,
+} from "./kernels/memory.js";
 
 /** A kept candidate: the number of its block, its row in the block, its score. */
 export interface Candidate {
@@ -66,6 +74,6 @@ export class TopK {
   }
 
   free(): void {
-    free(this.heap);
+    freeScratch(this.heap);
   }
 }

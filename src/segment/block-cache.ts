@@ -6,7 +6,8 @@
  * Pinned values are in use and are never evicted, so the limit can be exceeded by what queries hold at the moment.
  */
 
-import { CacheGroup } from "./cache-group.js";
+import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import { CacheGroup, type IdleValue } from "./cache-group.js";
 
 /** What eviction leaves, as a share of the limit: otherwise every load would evict again. */
 const keptShare = 0.9;
@@ -71,9 +72,13 @@ export class BlockCache {
     return group;
   }
 
-  /** Evicts everything that is not pinned. */
-  clear(): void {
-    this.#shrinkTo(0);
+  /** Evicts everything, and clears what is in the heap: nothing may be pinned, and nobody reads any more. */
+  async close(): Promise<void> {
+    const idle = this.#idle();
+    await forEachYielding(idle.length, (i) => {
+      idle[i].plaintext?.fill(0);
+      idle[i].evict();
+    });
   }
 
   #settle(): void {
@@ -86,7 +91,7 @@ export class BlockCache {
     this.#isEvicting = true;
     for (let before = Infinity; this.#bytes > bytesMax && this.#bytes < before;) {
       before = this.#bytes;
-      const idle = [...this.#groups].flatMap((group) => group.idle());
+      const idle = this.#idle();
       idle.sort((a, b) => a.usedAt - b.usedAt);
       for (const { evict } of idle) {
         if (this.#bytes <= bytesMax) break;
@@ -94,5 +99,9 @@ export class BlockCache {
       }
     }
     this.#isEvicting = false;
+  }
+
+  #idle(): IdleValue[] {
+    return [...this.#groups].flatMap((group) => group.idle());
   }
 }

@@ -4,6 +4,8 @@
 export interface CachedValue {
   /** Memory held, in bytes. */
   readonly bytes: number;
+  /** What was decrypted to make it, if that is kept in the heap: cleared when the client is closed. */
+  readonly plaintext?: Uint8Array;
   /** Gives memory outside the heap back. */
   free?(): void;
   /** When it was last used without being asked for here, by `BlockCache.tick`; 0: never. */
@@ -51,6 +53,7 @@ interface Entry<T extends CachedValue> {
 /** What may be evicted. */
 export interface IdleValue {
   readonly usedAt: number;
+  readonly plaintext: Uint8Array | undefined;
   evict(): void;
 }
 
@@ -161,9 +164,11 @@ export class CacheGroup {
 
   /** What is not pinned. */
   idle(): IdleValue[] {
-    return Array.from(this.#entries).flatMap(([key, { pins, usedAt, value }]) =>
-      pins > 0 ? [] : [{ usedAt: Math.max(usedAt, value.lastUse?.() ?? 0), evict: () => this.#evict(key) }],
-    );
+    return Array.from(this.#entries).flatMap(([key, { pins, usedAt, value }]) => {
+      if (pins > 0) return [];
+      const { plaintext } = value;
+      return [{ usedAt: Math.max(usedAt, value.lastUse?.() ?? 0), plaintext, evict: () => this.#evict(key) }];
+    });
   }
 
   /** Pins the values of all keys if all are here. */

@@ -7,6 +7,7 @@ import { Column } from "./column.js";
 /** Columns of one group of rows, each decoded when it is first asked for. */
 export class ColumnPage implements CachedValue {
   readonly bytes: number;
+  readonly plaintext: Uint8Array;
   readonly #parts: readonly Uint8Array[];
   readonly #rows: number;
   readonly #columns: Column[] = [];
@@ -24,6 +25,7 @@ export class ColumnPage implements CachedValue {
     });
     if (at !== plaintext.length) throw misfit();
     this.#rows = rows;
+    this.plaintext = plaintext;
     this.bytes = decodedShare * plaintext.buffer.byteLength;
   }
 

@@ -52,26 +52,26 @@ export function* encodeExpiries(rows: readonly Row[]): Work<EncodedExpiries[]> {
 
 export class ExpiryPage implements CachedValue {
   readonly bytes: number;
-  readonly #plaintext: Buffer;
+  readonly plaintext: Buffer;
 
   constructor(plaintext: Uint8Array) {
     if (plaintext.length === 0 || plaintext.length % entryBytes !== 0) {
       throw new SealdexError("corrupt", "expiries: their length does not fit");
     }
-    this.#plaintext = Buffer.from(plaintext.buffer, plaintext.byteOffset, plaintext.length);
+    this.plaintext = Buffer.from(plaintext.buffer, plaintext.byteOffset, plaintext.length);
     this.bytes = plaintext.buffer.byteLength;
   }
 
   get count(): number {
-    return this.#plaintext.length / entryBytes;
+    return this.plaintext.length / entryBytes;
   }
 
   time(i: number): number {
-    return this.#plaintext.readDoubleLE(entryBytes * i);
+    return this.plaintext.readDoubleLE(entryBytes * i);
   }
 
   /** A copy: 16 bytes with a buffer of their own. */
   fingerprint(i: number): Uint8Array {
-    return Uint8Array.from(this.#plaintext.subarray(entryBytes * i + 8, entryBytes * (i + 1)));
+    return Uint8Array.from(this.plaintext.subarray(entryBytes * i + 8, entryBytes * (i + 1)));
   }
 }

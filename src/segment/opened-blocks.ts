@@ -14,12 +14,14 @@ export class OpenCodes implements CachedValue {
   /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
   readonly fingerprints: number;
 
+  /** Clears `plaintext`, of which it has a copy. */
   constructor(codec: Codec, plaintext: Uint8Array, rows: number) {
     const before = allocatedBytes();
     this.fingerprints = allocate(16 * rows);
     bytesAt(this.fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
     this.codes = codec.load(plaintext.subarray(16 * rows), rows, this.fingerprints);
     this.bytes = allocatedBytes() - before;
+    plaintext.fill(0);
   }
 
   lastUse(): number {
@@ -39,7 +41,7 @@ export class OpenIdTable implements CachedValue {
   /** Kernel memory offset of the entries. */
   readonly entries: number;
 
-  /** `plaintexts`: of the table's blocks, in their order. */
+  /** `plaintexts`: of the table's blocks, in their order. Clears them. */
   constructor(plaintexts: readonly Uint8Array[]) {
     const length = plaintexts.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const before = allocatedBytes();
@@ -50,6 +52,7 @@ export class OpenIdTable implements CachedValue {
     for (const plaintext of plaintexts) {
       bytesAt(at, plaintext.length).set(plaintext);
       at += plaintext.length;
+      plaintext.fill(0);
     }
   }
 
@@ -66,14 +69,24 @@ export class OpenIdTable implements CachedValue {
 /** A block of an id table, in the heap. */
 export class IdPage implements CachedValue {
   readonly bytes: number;
+  readonly plaintext: Uint8Array;
   readonly entries: Uint32Array;
 
+  /** Clears `plaintext`, of which it has a copy. */
   constructor(plaintext: Uint8Array) {
     this.entries = new Uint32Array(plaintext.length / 4);
-    new Uint8Array(this.entries.buffer).set(plaintext);
+    this.plaintext = new Uint8Array(this.entries.buffer);
+    this.plaintext.set(plaintext);
     this.bytes = this.entries.byteLength;
+    plaintext.fill(0);
   }
 }
 
 /** A chunk of the postings, in the heap. */
-export class PostingChunk extends BitReader implements CachedValue {}
+export class PostingChunk extends BitReader implements CachedValue {
+  /** Clears `plaintext`, of which it has a copy. */
+  constructor(plaintext: Uint8Array) {
+    super(plaintext);
+    plaintext.fill(0);
+  }
+}

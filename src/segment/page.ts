@@ -18,7 +18,7 @@ export function encodePage(entries: readonly (Uint8Array | null)[]): Uint8Array 
 /** A page of `n` entries, opened. */
 export class Page implements CachedValue {
   readonly bytes: number;
-  readonly #page: Uint8Array;
+  readonly plaintext: Uint8Array;
   /** Where each entry ends, as an offset from the first. */
   readonly #ends: Uint32Array;
 
@@ -26,7 +26,7 @@ export class Page implements CachedValue {
   constructor(page: Uint8Array, n: number) {
     const lengths = new DataView(page.buffer, page.byteOffset, 4 * n);
     // Views of a Uint8Array are made faster than those of a Buffer.
-    this.#page = new Uint8Array(page.buffer, page.byteOffset, page.length);
+    this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
     this.#ends = new Uint32Array(n);
     let end = 4 * n;
     for (let i = 0; i < n; i++) {
@@ -42,11 +42,11 @@ export class Page implements CachedValue {
     const start = i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
     const end = this.#ends[i];
     if (start === end && this.#isAbsent(i)) return null;
-    return this.#page.subarray(start, end);
+    return this.plaintext.subarray(start, end);
   }
 
   #isAbsent(i: number): boolean {
     const at = 4 * i;
-    return [0, 1, 2, 3].every((byte) => this.#page[at + byte] === 0xff);
+    return [0, 1, 2, 3].every((byte) => this.plaintext[at + byte] === 0xff);
   }
 }

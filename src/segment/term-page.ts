@@ -6,7 +6,7 @@ import { termBytesMax, wholeEvery } from "./term-dictionary.js";
 
 export class TermPage implements CachedValue {
   readonly bytes: number;
-  readonly #page: Uint8Array;
+  readonly plaintext: Uint8Array;
   readonly #count: number;
   /** Where the last list ends. */
   readonly #end: number;
@@ -16,8 +16,8 @@ export class TermPage implements CachedValue {
 
   /** Keeps `page`. */
   constructor(page: Uint8Array) {
-    this.#page = new Uint8Array(page.buffer, page.byteOffset, page.length);
-    const { walk, count, end } = walkPage(this.#page);
+    this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
+    const { walk, count, end } = walkPage(this.plaintext);
     this.#count = count;
     this.#end = end;
     const groups = Math.ceil(this.#count / wholeEvery);
@@ -68,7 +68,7 @@ export class TermPage implements CachedValue {
 
   /** At the first term of a group. */
   #walkFrom(group: number): TermWalk {
-    const walk = new TermWalk(this.#page, this.#entries[group], this.#starts[group]);
+    const walk = new TermWalk(this.plaintext, this.#entries[group], this.#starts[group]);
     walk.next();
     walk.start = this.#starts[group];
     return walk;

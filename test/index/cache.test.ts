@@ -115,7 +115,7 @@ describe("the block cache", () => {
     expect(freed).toEqual([2, 1]);
     group.unpin([keys[0], keys[3], keys[4]]);
     expect(cache.bytes).toBe(3 * heldBytes);
-    cache.clear();
+    await cache.close();
     expect(cache.bytes).toBe(0);
     expect(freed.toSorted()).toEqual([0, 1, 2, 3, 4]);
   });

@@ -68,7 +68,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
     index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, clock)),
     async close() {
       await background.stop();
-      cache.clear();
+      await cache.close();
     },
   };
 }

@@ -39,9 +39,21 @@ export class Allocator {
     return this.#used * alignment;
   }
 
+  /** Whether a range of `bytes` can be allocated without growing. */
+  hasRoom(bytes: number): boolean {
+    return this.#position(sizeOf(bytes) * unitsMax) < this.#freeCount;
+  }
+
+  /** Bytes of a range, a multiple of 256. Throws `internal` unless `offset` was returned by `allocate` and has not been freed since. */
+  bytesOf(offset: number): number {
+    const size = this.#tags[offset / alignment];
+    if (!(size > 0)) throw notAllocated(offset);
+    return size * alignment;
+  }
+
   /** The offset of a new range. If `grow` throws, its error is passed on and nothing has changed. */
   allocate(bytes: number): number {
-    const size = Math.max(1, Math.ceil(bytes / alignment));
+    const size = sizeOf(bytes);
     let best = this.#position(size * unitsMax);
     if (best === this.#freeCount) {
       this.#extend(size);
@@ -56,16 +68,10 @@ export class Allocator {
     return start * alignment;
   }
 
-  /** Frees a range. Throws `internal` unless `offset` was returned by `allocate` and has not been freed since. */
+  /** Frees a range. Throws as `bytesOf` does. */
   free(offset: number): void {
+    let size = this.bytesOf(offset) / alignment;
     let start = offset / alignment;
-    let size = this.#tags[start];
-    if (!(size > 0)) {
-      throw new SealdexError(
-        "internal",
-        `kernel memory: expected an allocated offset to free, got ${offset}`,
-      );
-    }
     this.#tags[start] = 0;
     this.#used -= size;
     const after = -this.#tags[start + size];
@@ -126,4 +132,12 @@ export class Allocator {
     }
     return low;
   }
+}
+
+function sizeOf(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / alignment));
+}
+
+export function notAllocated(offset: number): SealdexError {
+  return new SealdexError("internal", `kernel memory: expected an allocated offset to free, got ${offset}`);
 }

@@ -4,11 +4,12 @@
  *
  * The memory is shared with other threads, which run kernels on the addresses they receive; only this thread allocates. Views are
  * cheap: create them when needed, and keep addresses. What leaves the engine (to be sealed, decoded, returned) is a copy, since
- * many functions of Node.js refuse shared memory, and freed memory is reused. New allocations are not cleared. Keys are never here.
+ * many functions of Node.js refuse shared memory, and freed memory is used again. Keys are never here.
  */
 
 import { SealdexError } from "../../errors.js";
 import { alignment, Allocator } from "./allocator.js";
+import { FreedRanges } from "./freed-ranges.js";
 
 const pageBytes = 65_536;
 const pagesInitial = 64;
@@ -19,6 +20,7 @@ const stepPagesMax = 4_096;
 interface LinearMemory {
   readonly wasm: WebAssembly.Memory;
   readonly allocator: Allocator;
+  readonly freed: FreedRanges;
   /** `wasm.buffer`, which is slow to get; replaced by a longer one of the same bytes when the memory grows. */
   buffer: ArrayBufferLike;
   /** Views of all of it, replaced with it. */
@@ -36,7 +38,11 @@ function create(): LinearMemory {
   const wasm = new WebAssembly.Memory({ initial: pagesInitial, maximum: pagesMax, shared: true });
   // Offset 0 is never allocated, so it can mean "none".
   const allocator = new Allocator(alignment, pagesInitial * pageBytes, grow);
-  return { wasm, allocator, ...viewsOf(wasm) };
+  const freed = new FreedRanges(allocator, (offset, bytes) => {
+    // Twice as fast as by bytes.
+    doublesAt(offset, bytes / 8).fill(0);
+  });
+  return { wasm, allocator, freed, ...viewsOf(wasm) };
 }
 
 function viewsOf({ buffer }: WebAssembly.Memory): Pick<LinearMemory, "buffer" | "words" | "doubles"> {
@@ -74,17 +80,25 @@ export function wasmMemory(): WebAssembly.Memory {
  * The offset of `bytes` new bytes, a multiple of 256 and never 0. Throws `internal` when 4 GiB are exhausted.
  */
 export function allocate(bytes: number): number {
-  return linearMemory().allocator.allocate(bytes);
+  const { allocator, freed } = linearMemory();
+  if (freed.waitingBytes > 0) freed.makeRoom(bytes);
+  return allocator.allocate(bytes);
 }
 
-/** Frees what `allocate` returned. Throws `internal` for any other offset. */
+/** Frees what `allocate` returned, and clears it. Throws `internal` for any other offset. */
 export function free(offset: number): void {
+  linearMemory().freed.add(offset);
+}
+
+/** As `free`, of what one query needs, but not cleared: the next query overwrites it, and clearing takes a tenth of a short query. */
+export function freeScratch(offset: number): void {
   linearMemory().allocator.free(offset);
 }
 
 /** Bytes allocated and not freed, each allocation rounded up to 256. */
 export function allocatedBytes(): number {
-  return linearMemory().allocator.allocatedBytes;
+  const { allocator, freed } = linearMemory();
+  return allocator.allocatedBytes - freed.waitingBytes;
 }
 
 /** `length` bytes from `offset`. */
