@@ -7,7 +7,7 @@ import { SealdexError } from "../errors.js";
 import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { keyAt, type OrderField } from "../search/order-key.js";
 import { readItems, readSome } from "../search/read-items.js";
-import type { HeldSnapshot } from "../search/snapshots.js";
+import type { HeldSnapshot } from "../search/open-snapshots.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { ItemPage, StoredItem } from "../vector-index.js";
 import type { CheckedListing } from "./check-request.js";

@@ -7,6 +7,7 @@ import type { Namespace, Namespaces } from "../commit/namespaces.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { OpenObjects } from "./open-objects.js";
+import { OpenSnapshots } from "./open-snapshots.js";
 import { Searcher } from "./searcher.js";
 import { Snapshots } from "./snapshots.js";
 
@@ -14,6 +15,11 @@ import { Snapshots } from "./snapshots.js";
 export interface SearchTarget {
   readonly snapshots: Snapshots;
   readonly searcher: Searcher;
+}
+
+interface Scope {
+  readonly open: OpenSnapshots;
+  readonly target: SearchTarget;
 }
 
 /** What all scopes of an index share. */
@@ -35,14 +41,16 @@ const scopesMax = 4096;
 export class NamespaceScopes {
   /** All namespaces, and what is in none. */
   readonly whole: SearchTarget;
+  readonly #whole: Scope;
   readonly #resources: ScopeResources;
   /** By name; the one that was used last comes last. */
-  readonly #scopes = new Map<string, SearchTarget>();
+  readonly #scopes = new Map<string, Scope>();
   #newestVersion = 0;
 
   constructor(resources: ScopeResources) {
     this.#resources = resources;
-    this.whole = this.#open();
+    this.#whole = this.#open();
+    this.whole = this.#whole.target;
   }
 
   /** One namespace alone: nothing of another is read. */
@@ -51,15 +59,15 @@ export class NamespaceScopes {
     this.#scopes.delete(name);
     this.#scopes.set(name, scope);
     if (this.#scopes.size > scopesMax) this.#closeOldest();
-    return scope;
+    return scope.target;
   }
 
   /** Of those that no call reads: what a call reads must not be deleted meanwhile. */
   #closeOldest(): void {
-    for (const [name, { snapshots }] of this.#scopes) {
-      if (snapshots.namesInUse().size > 0) continue;
+    for (const [name, { open }] of this.#scopes) {
+      if (open.namesInUse().size > 0) continue;
       this.#scopes.delete(name);
-      snapshots.close();
+      open.close();
       return;
     }
   }
@@ -70,15 +78,13 @@ export class NamespaceScopes {
     this.#newestVersion = manifest.version;
     this.#resources.namespaces.forget(manifest);
     const named = namedObjects(manifest);
-    for (const { snapshots } of [this.whole, ...this.#scopes.values()]) {
-      snapshots.dropUnnamed(manifest.version, named);
-    }
+    for (const { open } of [this.#whole, ...this.#scopes.values()]) open.dropUnnamed(manifest.version, named);
   }
 
   /** The objects that readers of this process may read. */
   namesInUse(): ReadonlySet<string> {
-    const scopes = [this.whole, ...this.#scopes.values()];
-    return new Set(scopes.flatMap(({ snapshots }) => [...snapshots.namesInUse()]));
+    const scopes = [this.#whole, ...this.#scopes.values()];
+    return new Set(scopes.flatMap(({ open }) => [...open.namesInUse()]));
   }
 
   async #find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
@@ -89,7 +95,7 @@ export class NamespaceScopes {
     return namespaces.known(name, manifest);
   }
 
-  #open(name?: string): SearchTarget {
+  #open(name?: string): Scope {
     const { log, objects, config, cache, clock, maxStalenessMs } = this.#resources;
     const onNewer = (manifest: Manifest) => this.refresh(manifest);
     const select = async (manifest: Manifest): Promise<Manifest> => {
@@ -98,9 +104,8 @@ export class NamespaceScopes {
       return { ...manifest, segments: manifest.segments.filter(isOwn) };
     };
     const scope = { onNewer, ...(name !== undefined && { select }) };
-    return {
-      snapshots: new Snapshots(log, objects, clock, maxStalenessMs, scope),
-      searcher: new Searcher(config, cache),
-    };
+    const open = new OpenSnapshots(objects, clock, scope);
+    const snapshots = new Snapshots(log, open, maxStalenessMs);
+    return { open, target: { snapshots, searcher: new Searcher(config, cache) } };
   }
 }

@@ -1,11 +1,10 @@
-/** An index as of now, opened: follows the log of manifests and keeps the newest snapshot. */
+/** How calls read an index: as of now, on a snapshot that stays the same until they end. */
 
-import { type Manifest, modelRefs, namedObjects } from "../commit/manifest.js";
-import type { Clock } from "../commit/clock.js";
+import { type Manifest, namedObjects } from "../commit/manifest.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
 import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
-import type { OpenObjects } from "./open-objects.js";
+import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
 
 /** What may be asked of a snapshot that is the newest. */
@@ -14,74 +13,44 @@ const ignored = () => undefined;
 /** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
 
-/** A snapshot of the caller's own. Call `release` when done. */
-export interface HeldSnapshot {
-  readonly snapshot: Snapshot;
-  release(): void;
-}
-
-/** What of a manifest is opened, and who is told of newer ones. */
-export interface SnapshotScope {
-  /** The manifest with the segments that are in scope alone. Default: all. */
-  select?(manifest: Manifest): Promise<Manifest>;
-  /** Called with each newer manifest that is opened, unselected. */
-  onNewer?(manifest: Manifest): void;
-}
-
 export class Snapshots {
   readonly #log: ManifestLog;
-  readonly #objects: OpenObjects;
-  readonly #clock: Clock;
+  readonly #open: OpenSnapshots;
   readonly #maxStalenessMs: number;
-  readonly #scope: SnapshotScope;
-  readonly #opening = new Map<number, Promise<Snapshot>>();
-  #newest: Snapshot | undefined;
-  /** Older ones that were in use when a newer one took their place, and those that callers hold. */
-  readonly #used = new Set<Snapshot>();
   /** Whether the last work of `readAhead` was begun on a snapshot that was not the newest. */
   #wasOutdated = false;
-  /** The newest manifest whose models were asked for. */
-  #named: Manifest | undefined;
 
   /** `maxStalenessMs`: how old what `read` works on may be. */
-  constructor(
-    log: ManifestLog,
-    objects: OpenObjects,
-    clock: Clock,
-    maxStalenessMs: number,
-    scope: SnapshotScope = {},
-  ) {
+  constructor(log: ManifestLog, open: OpenSnapshots, maxStalenessMs: number) {
     this.#log = log;
-    this.#objects = objects;
-    this.#clock = clock;
+    this.#open = open;
     this.#maxStalenessMs = maxStalenessMs;
-    this.#scope = scope;
+  }
+
+  /**
+   * The same snapshots for one request, which began before the log of manifests was opened: to it, all that the log knows is recent
+   * enough.
+   */
+  asLoaded(): Snapshots {
+    return new Snapshots(this.#log, this.#open, Infinity);
   }
 
   /** The manifest with the segments in scope alone. */
-  async select(manifest: Manifest): Promise<Manifest> {
-    return this.#scope.select === undefined ? manifest : this.#scope.select(manifest);
-  }
-
-  /** Keeps nothing open that the manifest of a newer version does not name. */
-  dropUnnamed(version: number, named: ReadonlySet<string>): void {
-    const newest = this.#newest;
-    if (newest === undefined || newest.manifest.version >= version) return;
-    if (newest.manifest.segments.every(({ name }) => named.has(name))) return;
-    this.close();
+  select(manifest: Manifest): Promise<Manifest> {
+    return this.#open.select(manifest);
   }
 
   /** The index as of now: every change acknowledged before this call is in it. */
   async newest(maxStalenessMs = 0): Promise<Snapshot> {
     // Usually nothing was written in the meantime: the manifest known here is opened while storage is asked for a newer one.
     const { known } = this.#log;
-    if (known !== undefined && this.#newest?.manifest.version !== known.version)
-      this.#at(known).catch(() => undefined);
+    if (known !== undefined && this.#open.version !== known.version)
+      this.#open.at(known).catch(() => undefined);
     const manifest = await this.#log.newest(maxStalenessMs);
-    const opened = this.#openedAt(manifest);
+    const opened = this.#open.openedAt(manifest);
     if (opened !== undefined) return opened;
     try {
-      return await this.#at(manifest);
+      return await this.#open.at(manifest);
     } catch (error) {
       if (await this.wasSuperseded(manifest, error)) return this.newest();
       throw error;
@@ -90,19 +59,13 @@ export class Snapshots {
 
   /** Opens a manifest that is the known one, before anybody asks for it. */
   async prepare(manifest: Manifest): Promise<void> {
-    await this.#at(manifest);
+    await this.#open.at(manifest);
   }
 
   /** The newest snapshot, if it is open and the client allows its staleness: valid until the next await. */
   opened(): Snapshot | undefined {
     const manifest = this.#log.recent(this.#maxStalenessMs);
-    return manifest && this.#openedAt(manifest);
-  }
-
-  /** Keeps nothing open but what is in use. */
-  close(): void {
-    if (this.#newest !== undefined) this.#retire(this.#newest);
-    this.#newest = undefined;
+    return manifest && this.#open.openedAt(manifest);
   }
 
   /**
@@ -163,29 +126,11 @@ export class Snapshots {
     for (;;) {
       const held = manifest ?? (await this.#log.newest(this.#maxStalenessMs));
       try {
-        const snapshot = await this.#objects.open(await this.select(held), this.#clock.wall());
-        snapshot.uses++;
-        this.#used.add(snapshot);
-        const release = () => {
-          snapshot.uses--;
-          this.#used.delete(snapshot);
-          this.#objects.release(snapshot);
-        };
-        return { snapshot, release };
+        return await this.#open.hold(held);
       } catch (error) {
         if (manifest !== undefined || !(await this.wasSuperseded(held, error))) throw error;
       }
     }
-  }
-
-  /** The objects that work of this process that has begun may read. */
-  namesInUse(): ReadonlySet<string> {
-    const names = new Set<string>();
-    for (const snapshot of [...this.#used, ...(this.#newest === undefined ? [] : [this.#newest])]) {
-      if (snapshot.uses === 0) this.#used.delete(snapshot);
-      else for (const name of namedObjects(snapshot.manifest)) names.add(name);
-    }
-    return names;
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
@@ -229,9 +174,7 @@ export class Snapshots {
   async recentModel(): Promise<{ readonly manifest: Manifest; readonly model: Model | undefined }> {
     const manifest = await this.#log.knownOrNewest();
     try {
-      const model = manifest.model && (await this.#objects.model(manifest.model));
-      this.#keepModelsOf(manifest);
-      return { manifest, model };
+      return { manifest, model: await this.#open.modelOf(manifest) };
     } catch (error) {
       // Known for so long that its model was deleted: by now there is a newer one.
       if (await this.wasSuperseded(manifest, error)) return this.recentModel();
@@ -239,65 +182,9 @@ export class Snapshots {
     }
   }
 
-  async #at(manifest: Manifest): Promise<Snapshot> {
-    const { version } = manifest;
-    const begun = this.#opening.get(version);
-    if (begun !== undefined) {
-      const snapshot = await begun;
-      if (this.#isCurrent(snapshot)) return snapshot;
-    }
-    const opening = this.#open(manifest);
-    this.#opening.set(version, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#opening.delete(version);
-    }
-  }
-
   /** The snapshot of the known manifest, if it is open. */
   #openedAsKnown(): Snapshot | undefined {
     const { known } = this.#log;
-    return known && this.#openedAt(known);
-  }
-
-  #openedAt({ version }: Manifest): Snapshot | undefined {
-    const newest = this.#newest;
-    return newest?.manifest.version === version && this.#isCurrent(newest) ? newest : undefined;
-  }
-
-  /** Whether nothing of a snapshot has expired since it was opened. */
-  #isCurrent({ expired }: Snapshot): boolean {
-    return expired.next === Infinity || expired.next > this.#clock.wall();
-  }
-
-  async #open(manifest: Manifest): Promise<Snapshot> {
-    const snapshot = await this.#objects.open(await this.select(manifest), this.#clock.wall());
-    this.#scope.onNewer?.(manifest);
-    const newest = this.#newest;
-    if (newest !== undefined && newest.manifest.version > manifest.version) {
-      // Another call got further in the meantime.
-      this.#objects.release(snapshot);
-      return snapshot;
-    }
-    this.#newest = snapshot;
-    if (newest !== undefined) this.#retire(newest);
-    this.#keepModelsOf(manifest);
-    return snapshot;
-  }
-
-  #retire(snapshot: Snapshot): void {
-    if (snapshot.uses > 0) this.#used.add(snapshot);
-    this.#objects.release(snapshot);
-  }
-
-  #keepModelsOf(manifest: Manifest): void {
-    const before = this.#named;
-    if (before !== undefined && before.version >= manifest.version) return;
-    this.#named = manifest;
-    const kept = new Set(modelRefs(manifest).map(({ name }) => name));
-    if (before !== undefined) {
-      this.#objects.dropModels(modelRefs(before).filter(({ name }) => !kept.has(name)));
-    }
+    return known && this.#open.openedAt(known);
   }
 }
