@@ -5,5 +5,6 @@
 
 export * from "./wire.js";
 export { invalid } from "./check-input.js";
+export { forLoader } from "./encrypted-index/for-loader.js";
 export { unknownName } from "./option-names.js";
 export { yieldIfDue } from "./threads/yield-to-event-loop.js";

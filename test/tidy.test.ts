@@ -73,7 +73,7 @@ const serverTable: Record<string, string> = {
     node:http`,
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
-  "open-indexes.ts": "limits.ts sealdex/core node:crypto",
+  "open-indexes.ts": "limits.ts sealdex/core sealdex/wire node:crypto",
   "trainings.ts": "node:diagnostics_channel",
   "metrics.ts": "fastify prom-client sealdex/core",
   "measure-cache.ts": "metrics.ts sealdex/core",
@@ -148,7 +148,8 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     method-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
-  "service.ts": "wire.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
+  "service.ts":
+    "wire.ts encrypted-index/for-loader.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",

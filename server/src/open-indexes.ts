@@ -3,10 +3,14 @@
  *
  * An index is found by its name together with its key, so a wrong key is never answered from here. One that another
  * process deleted, or created again under the same name, answers `not_found`: it is then closed and opened again.
+ *
+ * The request that opens an index takes the state that was read for that; any other one, also if it came while the index was
+ * being opened, looks for a newer one.
  */
 
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
+import { forLoader } from "sealdex/wire";
 import type { Limits } from "./limits.js";
 
 const sweepMs = 60 * 1000;
@@ -57,7 +61,7 @@ export class OpenIndexes {
         if (this.#open.get(fingerprint) === known) this.#open.delete(fingerprint);
       }
     }
-    return work(await this.#load(fingerprint, address));
+    return work(forLoader(await this.#load(fingerprint, address)));
   }
 
   get count(): number {

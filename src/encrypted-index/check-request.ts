@@ -9,11 +9,12 @@ import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
-import { checkDeleteFilter, filterOf } from "../selection.js";
+import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../selection.js";
 import type {
   BatchQuery,
   GetOptions,
   ItemField,
+  ListIdsOptions,
   ListItemsOptions,
   MatchField,
   OrderedQuery,
@@ -22,10 +23,12 @@ import type {
   SingleQuery,
   TextQuery,
   TrainOptions,
+  UpdateSelection,
   UpsertOptions,
   Vector,
 } from "../vector-index.js";
 import { checkInteger } from "./definition.js";
+import type { CheckedListIds } from "./list-ids.js";
 import { checkIdText } from "./pack-items.js";
 
 export const topKMax = 10_000;
@@ -154,6 +157,15 @@ export interface CheckedListing extends CheckedFields {
   readonly signal?: AbortSignal | undefined;
 }
 
+export function checkListIds(options: ListIdsOptions): CheckedListIds {
+  const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
+  checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
+  if (after !== undefined) checkIdText(after, "after");
+  const filter = compiledFilter(options.filter);
+  const { reserveBytes } = checkResults(options);
+  return { limit, after, filter, signal, reserveBytes };
+}
+
 const pageItemsMax = 10_000;
 const pageItems = 1000;
 
@@ -185,6 +197,14 @@ export function checkUpsert({ deleteFilter, skipUnchanged = false, signal }: Ups
 /** Null counts as none. */
 export function compiledFilter(filter: Filter | null | undefined): CompiledFilter | undefined {
   return filter === undefined || filter === null ? undefined : compileFilter(filter);
+}
+
+/** Which items to update. */
+export function checkUpdated(selection: UpdateSelection): { ids: string[] } | { filter: CompiledFilter } {
+  const { ids, filter } = checkUpdateSelection(selection);
+  if (ids === undefined) return { filter: compileFilter(filter ?? {}) };
+  checkIds(ids, "ids");
+  return { ids: [...ids] };
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

@@ -4,13 +4,12 @@ import { inspect } from "node:util";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
-import { compileFilter } from "../filter.js";
 import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
-import { checkSelection, checkUpdateSelection } from "../selection.js";
+import { checkSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
 import type {
@@ -64,17 +63,19 @@ import { checkOrderedQuery, isOrderedQuery } from "./check-order.js";
 import {
   checkFields,
   checkIds,
+  checkListIds,
   checkListing,
   checkQuery,
   checkRanked,
-  checkResults,
   checkTraining,
+  checkUpdated,
   checkUpsert,
   compiledFilter,
 } from "./check-request.js";
-import { checkInteger } from "./definition.js";
+import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
+import { asLoaded } from "./for-loader.js";
 import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
@@ -82,7 +83,6 @@ import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
-import { countMatches } from "./rows-by-id.js";
 import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
 import { update } from "./update.js";
@@ -97,6 +97,8 @@ export class EncryptedIndex implements VectorIndex {
   readonly #background: Background;
   readonly #training: AutomaticTraining;
   readonly #texts: Texts;
+  /** See `forLoader`. */
+  #isAsLoaded = false;
 
   /** `calls`, `background`, `training`: of the client that opened it. `texts`: what embeds and ranks them. */
   constructor(
@@ -134,12 +136,10 @@ export class EncryptedIndex implements VectorIndex {
     change: ItemChange,
     options: ChangeOptions = {},
   ): Promise<UpdateResult> {
-    const { ids, filter } = checkUpdateSelection(selection);
+    const items = checkUpdated(selection);
     const checked = checkItemChange(change);
     checkOptions(options, methodOptions.update);
     const { signal } = options;
-    if (ids !== undefined) checkIds(ids, "ids");
-    const items = ids === undefined ? { filter: compileFilter(filter ?? {}) } : { ids: [...ids] };
     const index = this.#within(options);
     let result: UpdateResult = { matched: 0, updated: 0 };
     await this.#write(signal, async () => {
@@ -224,13 +224,9 @@ export class EncryptedIndex implements VectorIndex {
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIds);
-    const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
-    checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
-    if (after !== undefined) checkIdText(after, "after");
-    const filter = compiledFilter(options.filter);
-    const { reserveBytes } = checkResults(options);
+    const listing = checkListIds(options);
     const index = this.#within(options);
-    return this.#calls.look(signal, () => listIds(index, { limit, after, filter, signal, reserveBytes }));
+    return this.#calls.look(options.signal, () => listIds(index, listing));
   }
 
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -253,21 +249,15 @@ export class EncryptedIndex implements VectorIndex {
   ): AsyncGenerator<StoredItem<I>, void, undefined>;
   async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     checkOptions(options, methodOptions.items);
-    const { pageSize, signal } = options;
-    const listing = checkListing(options, pageSize, "pageSize");
-    const pages = listPages(this.#within(options), listing, (work) => this.#calls.look(signal, work));
+    const listing = checkListing(options, options.pageSize, "pageSize");
+    const pages = listPages(this.#within(options), listing, (work) => this.#calls.look(options.signal, work));
     for await (const page of pages) yield* page;
   }
 
   async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
     const filter = compiledFilter(options.filter);
-    const { snapshots } = this.#within(options);
-    return this.#calls.look(options.signal, () =>
-      snapshots.read((snapshot) =>
-        filter === undefined ? snapshot.count() : countMatches(snapshot, filter, options.signal),
-      ),
-    );
+    return this.#calls.look(options.signal, () => count(this.#within(options), filter, options.signal));
   }
 
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
@@ -296,7 +286,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
     checkOptions(options, methodOptions.prefetch);
-    return this.#calls.look(options.signal, () => prefetch(this.#index, options.signal));
+    return this.#calls.look(options.signal, () => prefetch(this.#within({}), options.signal));
   }
 
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
@@ -317,11 +307,19 @@ export class EncryptedIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
-    return this.#calls.look(options.signal, () => describe(this.#index, this.#training.failure(this.#index)));
+    const failure = () => this.#training.failure(this.#index);
+    return this.#calls.look(options.signal, () => describe(this.#within({}), failure()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
     return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
+  }
+
+  [asLoaded](): VectorIndex {
+    const index = this.#index;
+    const own = new EncryptedIndex(index, this.#calls, this.#background, this.#training, this.#texts);
+    own.#isAsLoaded = true;
+    return own;
   }
 
   [inspect.custom](): string {
@@ -330,7 +328,8 @@ export class EncryptedIndex implements VectorIndex {
 
   #within({ namespace }: NamespaceOption): OpenIndex {
     if (namespace !== undefined) checkIdText(namespace, "namespace");
-    return within(this.#index, namespace);
+    const index = within(this.#index, namespace);
+    return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
   }
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */

@@ -1,7 +1,9 @@
 /** Which indexes the service keeps open, seen by what it loads from a real client. */
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
 import { defaultLimits } from "../../server/src/limits.js";
 import { OpenIndexes } from "../../server/src/open-indexes.js";
 
@@ -94,6 +96,68 @@ test("an index deleted behind its back is looked for once more, and then not fou
   expect(loaded).toEqual(["a", "a"]);
   await client.createIndex(address);
   expect(await use(address)).toBe(0);
+});
+
+/** Holds the first list below `index/` that has an answer, until `release` is called. */
+function heldListing(store: BlobStore) {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let heard = () => {};
+  const listed = new Promise<void>((resolve) => (heard = resolve));
+  const list: BlobStore["list"] = async (prefix, rest) => {
+    const keys = await store.list(prefix, rest);
+    if (!prefix.startsWith("index/")) return keys;
+    heard();
+    await released;
+    return keys;
+  };
+  return { store: { ...store, list }, listed, release };
+}
+
+describe.each(["without anchors", "with anchors"])("%s", (anchoring) => {
+  test("what was acknowledged before a use began is seen, also if the index was being opened for another one", async () => {
+    const store = createMemoryStore();
+    const anchors = anchoring === "with anchors" ? { anchorLocation: createMemoryStore() } : {};
+    const address = { indexName: "a", indexKey: generateKey() };
+    const writer = await createClient({ indexLocation: store, ...anchors }).createIndex(address);
+    await writer.upsert([{ id: "before", vector: [1, 1] }]);
+
+    const held = heldListing(store);
+    const reading = createClient({ indexLocation: held.store, ...anchors });
+    const others = new OpenIndexes(reading, limits);
+    const idsSeen = () =>
+      others.use(address, async (index) => {
+        const matches = await index.query({ queryVector: [1, 1], topK: 10 });
+        return [matches.map(({ id }) => id).sort(), (await index.listIds()).sort(), await index.count()];
+      });
+    const first = idsSeen();
+    await held.listed;
+    await writer.upsert([{ id: "meanwhile", vector: [1, 2] }]);
+    const second = idsSeen();
+    held.release();
+    const both = ["before", "meanwhile"];
+    expect(await second).toEqual([both, both, 2]);
+    // Either is right for a use that began before the write.
+    expect([["before"], both]).toContainEqual((await first)[0]);
+    await writer.upsert([{ id: "after", vector: [1, 3] }]);
+    expect(await idsSeen()).toEqual([["after", ...both], ["after", ...both], 3]);
+    others.close();
+    await reading.close();
+  });
+});
+
+test("a use that opens an index sees what it writes itself", async () => {
+  const address = await newIndex("a");
+  const { upserted, left } = await indexes.use(address, async (index) => {
+    await index.upsert([
+      { id: "a", vector: [1, 1] },
+      { id: "b", vector: [1, 2] },
+    ]);
+    const both = await index.listIds();
+    await index.delete({ ids: ["a"] });
+    return { upserted: both.sort(), left: await index.listIds() };
+  });
+  expect([upserted, left]).toEqual([["a", "b"], ["b"]]);
 });
 
 test("what a use throws reaches its caller, and keeps the index open", async () => {

@@ -1,12 +1,13 @@
 /** How often each call waits for storage: round trips that follow one another, whatever runs at the same time. */
 
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createWaveStore, type Taken } from "../../bench/cold/wave-store.mjs";
 import { type Client, createClient, generateKey, type Item, type VectorIndex } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { type RunningService, startService } from "../http/service.js";
 
 const options = { indexName: "counted", indexKey: generateKey() };
 const d = 32;
@@ -158,4 +159,55 @@ test("a small index takes few requests and bytes: there may be one for each of m
   expect(operations.length, operations.join("\n")).toBeLessThanOrEqual(6);
   expect(waits, operations.join("\n")).toBeLessThanOrEqual(3);
   await expectWaits(1, measure, () => index.query(query));
+});
+
+describe("over HTTP, the request that opens an index takes what that read", () => {
+  const address = { index_name: options.indexName, index_key: options.indexKey };
+  const ids = ["0", "absent"];
+  const vector = [...queryVector];
+  let service: RunningService | undefined;
+  afterEach(() => service?.close());
+
+  async function small(): Promise<BlobStore> {
+    const store = createMemoryStore();
+    const index = await createClient({ indexLocation: store }).createIndex(options);
+    await index.upsert(items(50, 0));
+    await index.train({ nLists: 10 });
+    return store;
+  }
+
+  async function serve(store: BlobStore) {
+    const { store: indexLocation, measure } = createWaveStore(store);
+    const { post } = (service = await startService({ indexLocation }));
+    const send = async (path: string, body: object) => {
+      const answer = await post(`/v1/${path}`, { ...address, ...body });
+      expect(answer).toMatchObject({ status: 200 });
+    };
+    return { measure, send };
+  }
+
+  test.each([
+    ["vectors/query", { query_vectors: vector, top_k: 10 }, 2],
+    ["vectors/query", { query_vectors: [vector, vector], filters: { even: true }, include: ["metadata"] }, 2],
+    ["vectors/get", { ids }, 2],
+    ["vectors/list", { limit: 10 }, 2],
+    ["vectors/list_ids", {}, 2],
+    ["indexes/describe", {}, 2],
+    // Id tables.
+    ["vectors/num_vectors", {}, 3],
+    // The segment of tombstones, the manifest.
+    ["vectors/delete", { ids }, 4],
+    ["vectors/upsert", { items: [{ id: "new", vector }] }, 4],
+  ])("%s, %#", async (path, body, most) => {
+    const { measure, send } = await serve(await small());
+    await expectWaits(most, measure, () => send(path, body));
+  });
+
+  test("and the next one looks for a newer state", async () => {
+    const { measure, send } = await serve(await small());
+    const query = () => send("vectors/query", { query_vectors: vector, top_k: 1 });
+    await query();
+    const { operations } = await measure(query);
+    expect(operations).toEqual([expect.stringMatching(/^1: read .*manifest/)]);
+  });
 });

@@ -5,8 +5,10 @@
  */
 
 import { createHash } from "node:crypto";
+import { forLoader } from "../../src/encrypted-index/for-loader.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
+import { listIndex, openListed } from "../../src/encrypted-index/open-listed.js";
 import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
 import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
 import { numberOf } from "../../src/commit/object-names.js";
@@ -15,7 +17,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 import { type Call, expectLinearizable } from "./linearizability.js";
-import { fixedRecord, keyOf, type Opened, openIndex } from "./open.js";
+import { fixedRecord, indexName, keyOf, type Opened, openIndex } from "./open.js";
 import { type Faults, noFaults, simulatedStore, World } from "./world.js";
 
 const ids = ["a", "b", "c", "d", "e"];
@@ -40,16 +42,16 @@ export async function simulate(seed: number): Promise<Report> {
   // How long a process thinks between two calls decides which of the protocol's clocks are at work.
   const thinkMs = world.pick([20, 1000, 4 * 60_000, hour]);
   const opened: Opened[] = [];
-  function open(who: string): Opened {
+  function open(who: string): Opened & { readonly store: BlobStore } {
     const store: BlobStore = simulatedStore(world, blobs, who, () => faults);
     const one = openIndex(record, store, world.clock(world.integer(-240_000, 240_000)));
     opened.push(one);
-    return one;
+    return { ...one, store };
   }
 
   const writers = Array.from({ length: world.integer(2, 5) }, (_, i) => write(`writer ${i}`));
   const readers = Array.from({ length: world.integer(1, 2) }, (_, i) => read(`reader ${i}`));
-  await world.run(Promise.all([...writers, ...readers, train(), compact(), merge(), clean()]));
+  await world.run(Promise.all([...writers, ...readers, visit(), train(), compact(), merge(), clean()]));
   await world.run(Promise.all(opened.map((one) => one.close())));
   faults = noFaults;
   await world.run(finish());
@@ -100,8 +102,21 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  function readAll(index: VectorIndex, who: string): Promise<void> {
+  /** Reads as a request to a service does that opens the index, and with it what was read for that. */
+  async function visit(): Promise<void> {
+    for (let n = world.integer(0, 4); n > 0; n--) {
+      await world.wait(world.random() * 2 * thinkMs);
+      const { index, inner, store } = open("visitor");
+      const stores = { indexStore: store, configStore: store };
+      await readAll(forLoader(index), "visitor", async () => {
+        await openListed(inner, await listIndex(stores, indexName, inner.clock));
+      });
+    }
+  }
+
+  function readAll(index: VectorIndex, who: string, prepare = async () => {}): Promise<void> {
     return recordCall(`${who} reads`, {}, async () => {
+      await prepare();
       const found = world.chance(0.5)
         ? await index.query({ queryVector: [0, 0], greedy: true, include: ["metadata"] })
         : await index.get(ids, { include: ["metadata"] });
