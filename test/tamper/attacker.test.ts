@@ -7,7 +7,8 @@
 
 import { afterAll, describe, expect, test } from "vitest";
 import { copyIndex, createClient, SealdexError } from "../../src/core.js";
-import { attackNames, attacks, type Random, randomOf } from "./attacks.js";
+import { attackNames, attacks } from "./attacks.js";
+import { type Random, randomOf } from "./change.js";
 import { added, answerOf, newWorld, open, type Place, storeOf, type World } from "./world.js";
 
 const count = Number(process.env.SEALDEX_TAMPER ?? 60);

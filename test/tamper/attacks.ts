@@ -1,29 +1,9 @@
 /** What an active attacker does to storage: one or a few random changes of its bytes, names and states. */
 
 import { numberOf } from "../../src/commit/object-names.js";
-import type { Blobs, World } from "./world.js";
-
-/** Integers from 0 on, below a limit. */
-export type Random = (below: number) => number;
-
-/** Reproducible: splitmix32. */
-export function randomOf(seed: number): Random {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let z = state;
-    z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-    return ((z ^ (z >>> 15)) >>> 0) % below;
-  };
-}
-
-type Change = (blobs: Map<string, Uint8Array>, world: World, random: Random) => void;
-
-function pick<T>(from: Iterable<T>, random: Random): T {
-  const all = [...from];
-  return all[random(all.length)];
-}
+import { blockAttacks } from "./block-attacks.js";
+import { type Change, pick, type Random } from "./change.js";
+import type { Blobs } from "./world.js";
 
 /** Changes the bytes of one object. */
 function edit(make: (bytes: Uint8Array, random: Random) => Uint8Array): Change {
@@ -48,6 +28,7 @@ function pickAlike(blobs: Blobs, key: string, random: Random): string {
 }
 
 export const attacks: Record<string, Change> = {
+  ...blockAttacks,
   "flip a bit": edit((bytes, random) => {
     const made = bytes.slice();
     if (made.length > 0) made[random(made.length)] ^= 1 << random(8);

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, generateKey, SealdexError } from "../../src/core.js";
 import { repeats } from "../tier.js";
-import { type Random, randomOf } from "./attacks.js";
+import { type Random, randomOf } from "./change.js";
 import { answerOf, newWorld, open, type World } from "./world.js";
 
 const count = repeats("SEALDEX_CLASSIFIED", { fast: 150, all: 1_000 });

@@ -2,7 +2,8 @@
 
 import { createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
-import type { EmbeddedClient, IndexConfigInput, VectorIndex } from "../../src/vector-index.js";
+import type { EmbeddedClient, IndexConfigInput, Item, VectorIndex } from "../../src/vector-index.js";
+import { type SealedBlock, sealedBlocks } from "./sealed-blocks.js";
 
 export type Blobs = ReadonlyMap<string, Uint8Array>;
 
@@ -41,6 +42,8 @@ export interface World {
   readonly anchors: Blobs;
   /** Another index of the same name, under another key. */
   readonly foreign: Blobs;
+  /** The blocks of every segment of all of these, by key. */
+  readonly blocks: ReadonlyMap<string, readonly SealedBlock[]>;
 }
 
 export interface Place {
@@ -69,17 +72,19 @@ export async function answerOf(index: VectorIndex): Promise<string> {
 
 export const added = { id: "added", vector: [1, 1, 1, 1, 1, 1, 1, 1], contents: "added" };
 
-const items = Array.from({ length: 48 }, (_, i) => ({
+const smallItems: readonly Item[] = Array.from({ length: 48 }, (_, i) => ({
   id: `i${i}`,
   vector: Array.from({ length: 8 }, (__, j) => Math.sin(i * (j + 2))),
   contents: `text ${i}`,
   metadata: { i },
 }));
 
-const changes: readonly ((index: VectorIndex) => Promise<unknown>)[] = [
-  (index) => index.upsert(items.slice(0, 40)),
+type Step = (index: VectorIndex) => Promise<unknown>;
+
+const changesOf = (items: readonly Item[]): readonly Step[] => [
+  (index) => index.upsert(items.slice(0, -8)),
   (index) => index.train({ nLists: 3 }),
-  (index) => index.upsert(items.slice(40)),
+  (index) => index.upsert(items.slice(-8)),
   (index) => index.delete({ ids: ["i5"] }),
   (index) => index.wraps.add({ name: "reader", key: generateKey(), access: "read-only" }),
   (index) => index.upsert([{ ...items[3], contents: "changed" }]),
@@ -87,7 +92,9 @@ const changes: readonly ((index: VectorIndex) => Promise<unknown>)[] = [
   (index) => index.delete({ ids: ["i6"] }),
 ];
 
-export async function newWorld(indexConfig: IndexConfigInput): Promise<World> {
+/** `items`: 48 or more, `i0`, `i1` and so on. Default: 48 small ones. */
+export async function newWorld(indexConfig: IndexConfigInput, items = smallItems): Promise<World> {
+  const changes = changesOf(items);
   const place = { blobs: new Map<string, Uint8Array>(), anchors: new Map<string, Uint8Array>() };
   const indexName = "attacked";
   const indexKey = generateKey();
@@ -103,8 +110,21 @@ export async function newWorld(indexConfig: IndexConfigInput): Promise<World> {
   await client.close();
   const other = { blobs: new Map<string, Uint8Array>() };
   const foreigner = open(other);
-  const foreign = await foreigner.createIndex({ indexName, indexKey: generateKey(), indexConfig });
+  const foreignKey = generateKey();
+  const foreign = await foreigner.createIndex({ indexName, indexKey: foreignKey, indexConfig });
   for (const change of changes) await change(foreign);
   await foreigner.close();
-  return { indexName, indexKey, states, answers, anchors: new Map(place.anchors), foreign: other.blobs };
+  const found = await Promise.all([
+    ...states.map((state) => sealedBlocks(state, indexName, indexKey)),
+    sealedBlocks(other.blobs, indexName, foreignKey),
+  ]);
+  return {
+    indexName,
+    indexKey,
+    states,
+    answers,
+    anchors: new Map(place.anchors),
+    foreign: other.blobs,
+    blocks: new Map(found.flatMap((each) => [...each])),
+  };
 }

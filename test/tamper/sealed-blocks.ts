@@ -1,0 +1,49 @@
+/** Where the sealed blocks of segments lie: what an attacker can only guess, since it is in footers that the key opens. */
+
+import { openFolder } from "../../src/commit/index-folder.js";
+import type { Manifest } from "../../src/commit/manifest.js";
+import { folderPrefix, manifestPrefix, recordPrefix } from "../../src/commit/object-names.js";
+import { parseIndexKey } from "../../src/crypto/keys.js";
+import { ObjectOpener, openObject } from "../../src/crypto/sealed-object.js";
+import { openRecord } from "../../src/encrypted-index/index-record.js";
+import { type Block, decodeFooter } from "../../src/segment/footer.js";
+import { type Blobs, storeOf } from "./world.js";
+
+export interface SealedBlock {
+  /** As the footer calls it, such as `codes` for blocks of lists and `postings` for chunks of postings; or `footer`. */
+  readonly section: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The blocks of every segment that the newest manifest names, by key, in their order. */
+export async function sealedBlocks(
+  blobs: Blobs,
+  indexName: string,
+  indexKey: string,
+): Promise<Map<string, readonly SealedBlock[]>> {
+  const store = storeOf(new Map(blobs));
+  const [recordName] = await store.list(recordPrefix(indexName), { limit: 1 });
+  const record = { indexName, name: recordName, bytes: blobs.get(recordName) as Uint8Array };
+  const { indexId, keys } = await openRecord(parseIndexKey(indexKey), record);
+  const folder = openFolder(store, indexName);
+  const [name] = await folder.list(manifestPrefix(indexId), { limit: 1 });
+  const sealed = (await folder.read(name)) as Uint8Array;
+  const plaintext = openObject(keys.data, { kind: "manifest", indexId, name }, sealed);
+  const { segments } = JSON.parse(Buffer.from(plaintext.subarray(64)).toString()) as Manifest;
+  const found = new Map<string, readonly SealedBlock[]>();
+  for (const ref of segments) {
+    const bytes = (await folder.read(ref.name)) as Uint8Array;
+    const context = { kind: "segment", indexId, name: ref.name } as const;
+    const opener = new ObjectOpener(keys.data, context, Buffer.from(ref.header, "base64"));
+    const offset = ref.length - ref.footerLength;
+    const sections = Object.entries(decodeFooter(opener.open(ref.blocks - 1, bytes.subarray(offset))));
+    const blocks = sections.flatMap(([section, value]) =>
+      Array.isArray(value) ? (value as Block[]).map((block) => ({ section, ...block })) : [],
+    );
+    const inOrder = blocks.sort((a, b) => a.offset - b.offset);
+    const key = folderPrefix(indexName) + ref.name.slice("index/".length);
+    found.set(key, [...inOrder, { section: "footer", offset, length: ref.footerLength }]);
+  }
+  return found;
+}
