@@ -22,12 +22,15 @@ const foldings: Readonly<Record<string, string>> = {
   þ: "th",
 };
 
+/** Accents, the vowel marks of Hebrew and Arabic, which most texts leave out, and the stroke that lengthens Arabic words. */
+const leftOut = /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670']/g;
+
 /** What `lowerCase` gives, without accents and apostrophes. Marks that are letters of their script stay. */
 export function foldAccents(word: string): string {
   if (isAscii(word)) return word.includes("'") ? word.replaceAll("'", "") : word;
   return word
     .normalize("NFD")
-    .replace(/[\u0300-\u036f']/g, "")
+    .replace(leftOut, "")
     .normalize("NFC")
     .replace(/[ßæœøđðħıłþ]/g, (character) => foldings[character]);
 }
