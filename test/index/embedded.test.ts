@@ -3,14 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
+import { cases } from "../tier.js";
 import { indexBehaviour } from "./behaviour.js";
 
-indexBehaviour("in memory", async () => {
+async function inMemory() {
   const client = createClient({ indexLocation: { location: "memory" } });
   return { client, close: () => client.close() };
-});
+}
 
-indexBehaviour("on local disk, configuration apart", async () => {
+async function onLocalDisk() {
   const folder = await mkdtemp(join(tmpdir(), "sealdex-"));
   const client = createClient({
     indexLocation: { location: "local", path: join(folder, "index") },
@@ -23,7 +24,11 @@ indexBehaviour("on local disk, configuration apart", async () => {
       await rm(folder, { recursive: true });
     },
   };
-});
+}
+
+const local = { title: "on local disk, configuration apart", open: onLocalDisk };
+const memory = { title: "in memory", open: inMemory };
+for (const { title, open } of cases({ fast: [local], all: [memory, local] })) indexBehaviour(title, open);
 
 test.each([null, undefined, "text", [1]])("metadata whose toJSON gives %j are refused", async (given) => {
   const client = createClient({ indexLocation: { location: "memory" } });
