@@ -112,7 +112,7 @@ const table: Record<string, string> = {
   "crypto/": "errors.ts node:crypto",
   "keys/": "crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
-    "check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
+    "threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "when-aborted.ts errors.ts",
   "check-input.ts": "instance-name.ts engine/config.ts errors.ts",
   "json-text.ts": "check-input.ts",

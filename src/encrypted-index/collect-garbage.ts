@@ -10,9 +10,9 @@ const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true
 /**
  * Deletes the remaining objects of indexes that were deleted, or whose creation, copying or deletion was interrupted, a day after
  * they were first found; what is found for the first time is marked. Returns the number of indexes of which something was
- * deleted. Needs no key. Reads the storage of every index of the location, one after the other.
+ * deleted. Needs no key. Lists the keys of all indexes of the location.
  *
- * `place`: locations, or an embedded client. Throws `corrupt` if an index's record is damaged.
+ * `place`: locations, or an embedded client. Throws `corrupt` if the record of a name that several indexes have had is damaged.
  */
 export async function collectGarbage(
   place: EmbeddedClient | EmbeddedClientOptions,

@@ -27,7 +27,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { deleteOrphans, deleteObjects, markOrphan } from "./orphans.js";
+import { deleteObjects, markOrphan } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
@@ -40,16 +40,11 @@ import type { TextDefinition } from "../text/text-options.js";
 import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
-import {
-  checkIndexName,
-  indexNameOf,
-  manifestName,
-  manifestPrefix,
-  namesPrefix,
-  recordName,
-} from "../commit/object-names.js";
+import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
+import { listNames } from "./list-names.js";
 import { listIndex, openListed } from "./open-listed.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
+import { OrphanSweeps } from "./orphan-sweeps.js";
 import { listRecords } from "./record-access.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
@@ -79,6 +74,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #oblivious: boolean;
   readonly #clock: Clock;
   readonly #background = new Background();
+  readonly #sweeps: OrphanSweeps;
   readonly #training: AutomaticTraining;
   readonly #releaseThreads: () => Promise<void>;
   readonly #models: Models;
@@ -119,6 +115,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#retentionMs = retentionMs;
     this.#oblivious = oblivious;
     this.#clock = clock;
+    this.#sweeps = new OrphanSweeps(this.#background, clock);
     this.#training = new AutomaticTraining(automaticTraining, clock);
     this.#releaseThreads = useKernelThreads();
     this.#models = new Models(models);
@@ -188,11 +185,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   async listIndexes(options: CallOptions = {}): Promise<string[]> {
     checkOptions(options, methodOptions.listIndexes);
     const { signal } = options;
-    return this.#calls.look(signal, async () => {
-      const keys = await this.#configStore.list(namesPrefix, { signal });
-      const names = keys.map(indexNameOf).filter((name) => name !== undefined);
-      return [...new Set(names)].sort();
-    });
+    return this.#calls.look(signal, () => listNames(this.#configStore, signal));
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
@@ -219,9 +212,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const floor = manifestName(indexId, last?.history.floor ?? 1);
     const old = await log.store.list(manifestPrefix(indexId), { after: floor });
     await log.store.delete(old.reverse());
-    this.#background.start(async (signal) => {
-      await deleteOrphans(this.stores, this.#clock, signal);
-    });
+    this.#sweeps.begin(this.stores);
   }
 
   memory(): MemoryUse {

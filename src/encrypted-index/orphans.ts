@@ -6,24 +6,20 @@
 
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Clock } from "../commit/clock.js";
-import { openFolder } from "../commit/index-folder.js";
 import { uploadMs } from "../commit/retention.js";
+import { equalInConstantTime } from "../crypto/keys.js";
 import { indexIdOf } from "./index-record.js";
 import { foldersOf, type IndexFolders } from "./open-index.js";
+import { indexesByName } from "./recorded-indexes.js";
+import { listRecords } from "./record-access.js";
 import {
   orphanName,
   orphanPrefix,
   orphanedSince,
-  afterIndex,
-  folderPrefix,
-  indexesPrefix,
-  indexNameOf,
   type IndexPlace,
-  indexPlaceOf,
   indexPrefix,
   manifestPrefix,
   namespacesPrefix,
-  namesPrefix,
 } from "../commit/object-names.js";
 
 /** Marks an index that has no record any more: its objects are kept for a day, for writers that do not know yet. `folder`: the one that has its manifests. */
@@ -31,65 +27,47 @@ export async function markOrphan(folder: BlobStore, indexId: Uint8Array, now: nu
   await folder.create(orphanName(indexId, now), new Uint8Array(0));
 }
 
-interface Mark extends IndexPlace {
-  readonly since?: number;
-}
-
 /**
  * Deletes the objects of indexes without a record that were first seen a day ago. Returns the number of indexes. Throws
- * `corrupt` if a record is damaged, since it is unknown which index it belongs to.
+ * `corrupt` if the record of a name is damaged that several indexes have had, since it is unknown which it belongs to.
  */
 export async function deleteOrphans(
   stores: IndexFolders,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<number> {
-  const marks = await readMarks(stores.configStore);
-  // Read after the marks: an index that has a record by now was only being created when it was marked.
-  const recorded = await recordedPlaces(stores.configStore);
   let deleted = 0;
-  for (const { indexName, indexId, since } of marks) {
-    if (signal?.aborted) break;
-    if (recorded.has(placeText({ indexName, indexId }))) continue;
-    const folders = foldersOf(stores, indexName);
-    if (since === undefined) await markOrphan(folders.configStore, indexId, clock.wall());
-    else if (clock.wall() - since >= uploadMs) {
-      await deleteOrphan(folders, indexId);
-      deleted++;
+  for await (const { indexName, indexIds, isRecorded } of indexesByName(stores.configStore, signal)) {
+    // The objects of an index are stored before its record: if there is only one, the record is of that one.
+    if (isRecorded && indexIds.length === 1) continue;
+    for (const indexId of indexIds) {
+      if (signal?.aborted) return deleted;
+      if (await deleteIfOrphan(stores, { indexName, indexId }, clock)) deleted++;
     }
   }
   return deleted;
 }
 
-/** Every index with objects in the configuration location, and since when it is marked. */
-async function readMarks(configStore: BlobStore): Promise<Mark[]> {
-  const found: Mark[] = [];
-  for (let after = indexesPrefix; ;) {
-    const [key] = await configStore.list(indexesPrefix, { limit: 1, after });
-    if (key === undefined) return found;
-    after = afterIndex(key);
-    const place = indexPlaceOf(key);
-    if (place === undefined) continue;
-    const folder = openFolder(configStore, place.indexName);
-    const [mark] = await folder.list(orphanPrefix(place.indexId), { limit: 1 });
-    found.push({ ...place, ...(mark !== undefined && { since: orphanedSince(mark) }) });
+/** Marks an index without a record, or deletes it, if it was marked a day ago. Returns whether it was deleted. */
+async function deleteIfOrphan(stores: IndexFolders, place: IndexPlace, clock: Clock): Promise<boolean> {
+  const folders = foldersOf(stores, place.indexName);
+  const [mark] = await folders.configStore.list(orphanPrefix(place.indexId), { limit: 1 });
+  // Read after the mark: an index that has a record by now was only being created when it was marked.
+  if (await hasRecord(stores.configStore, place)) return false;
+  if (mark === undefined) {
+    await markOrphan(folders.configStore, place.indexId, clock.wall());
+    return false;
   }
+  if (clock.wall() - orphanedSince(mark) < uploadMs) return false;
+  await deleteOrphan(folders, place.indexId);
+  return true;
 }
 
-/** The indexes that have a record. */
-async function recordedPlaces(configStore: BlobStore): Promise<Set<string>> {
-  const names = await configStore.list(namesPrefix);
-  const places = names.map(async (name) => {
-    const indexName = indexNameOf(name);
-    const bytes = indexName === undefined ? null : await configStore.read(name);
-    if (indexName === undefined || bytes === null) return [];
-    return [placeText({ indexName, indexId: indexIdOf(indexName, bytes) })];
-  });
-  return new Set((await Promise.all(places)).flat());
-}
-
-function placeText({ indexName, indexId }: IndexPlace): string {
-  return folderPrefix(indexName) + Buffer.from(indexId).toString("hex");
+/** Whether a record of the name is of this index. */
+async function hasRecord(configStore: BlobStore, { indexName, indexId }: IndexPlace): Promise<boolean> {
+  const names = await listRecords(configStore, indexName);
+  const records = await Promise.all(names.map((name) => configStore.read(name)));
+  return records.some((bytes) => bytes !== null && equalInConstantTime(indexIdOf(indexName, bytes), indexId));
 }
 
 /** Manifests last, and in ascending order: while one exists, the rest can be found. */

@@ -1,11 +1,15 @@
 /** What the local store asks of the file system, and what the file system's answers mean. */
 
-import { type FileHandle, link, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SealdexError } from "../errors.js";
+import { sortYielding } from "../threads/sort-yielding.js";
 import type { ByteRange } from "./blob-store.js";
 
 const staleMs = 60 * 60 * 1000;
+/** Entries of a large folder that are read at a time: a millisecond of the event loop. */
+const entriesTogether = 1024;
 
 /**
  * Makes a folder and those above it that are missing, for their owner only. Returns the first that was made, or
@@ -74,18 +78,26 @@ export async function readRange(file: FileHandle, range: ByteRange | undefined):
  * below `root`, empty or with a "/" at its end). A folder is read only when its keys are asked for.
  */
 export async function* walk(root: string, at: string, prefix: string, after: string): AsyncGenerator<string> {
-  const entries = await unlessAbsent(root, readdir(join(root, at), { withFileTypes: true }));
   const found: string[] = [];
-  for (const entry of entries ?? []) {
+  const consider = (entry: Dirent) => {
     // Whatever else lies here is not ours: what has a name that no key has, and what is no file.
-    if (!/^[a-z0-9]+$/.test(entry.name) || !(entry.isFile() || entry.isDirectory())) continue;
+    if (!/^[a-z0-9]+$/.test(entry.name) || !(entry.isFile() || entry.isDirectory())) return;
     const key = at + entry.name + (entry.isDirectory() ? "/" : "");
     if (key.startsWith(prefix) && (key > after || (key.endsWith("/") && after.startsWith(key)))) {
       found.push(key);
     }
+  };
+  const folder = join(root, at);
+  // The topmost folders have one for each index.
+  if (at.indexOf("/") === at.length - 1) {
+    const entries = await unlessAbsent(root, opendir(folder, { bufferSize: entriesTogether }));
+    for await (const entry of entries ?? []) consider(entry);
+  } else {
+    const entries = await unlessAbsent(root, readdir(folder, { withFileTypes: true }));
+    entries?.forEach(consider);
   }
   // "/" comes before every character of a name, so the keys of a folder sort as its name with "/" does.
-  for (const key of found.sort()) {
+  for (const key of await sortYielding(found)) {
     if (key.endsWith("/")) yield* walk(root, key, prefix, after);
     else yield key;
   }

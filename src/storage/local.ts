@@ -34,6 +34,8 @@ import {
 
 /** Operations in progress at once; each holds at most two open files. */
 const operationsMax = 64;
+/** Folders that a store knows to be durable; a name takes some 200 bytes. */
+const durableMax = 10_000;
 
 /**
  * A store in the folder `path`, which is made at the first `create`. Files and folders are for their owner
@@ -89,6 +91,8 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       await (at.length < root.length ? unlessClosedToUs(synced) : synced);
     }
     await deleteStaleTemporaries(folder);
+    // Of a location with very many indexes, not all folders: those that are forgotten are synced once more.
+    if (durable.size >= durableMax) durable.clear();
     durable.add(folder);
   }
 

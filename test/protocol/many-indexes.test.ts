@@ -1,0 +1,109 @@
+/** What takes in all indexes of a location: a few requests for thousands of them, and the event loop goes on. */
+
+import { expect, test } from "vitest";
+import { createClient, generateKey } from "../../src/core.js";
+import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
+import { folderPrefix, recordName } from "../../src/commit/object-names.js";
+import { uploadMs } from "../../src/commit/retention.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { StandingClock } from "./standing-clock.js";
+
+const indexKey = generateKey();
+
+function counted(store: BlobStore) {
+  const asked = { lists: 0, reads: 0 };
+  const counting: BlobStore = {
+    ...store,
+    list: (prefix, options) => {
+      asked.lists++;
+      return store.list(prefix, options);
+    },
+    read: (key, range) => {
+      asked.reads++;
+      return store.read(key, range);
+    },
+  };
+  return { asked, store: counting };
+}
+
+/** Records that nobody can open, and an object of each index. */
+async function manyIndexes(count: number): Promise<{ readonly store: BlobStore; readonly names: string[] }> {
+  const store = createMemoryStore();
+  const names = Array.from({ length: count }, (_, i) => `${i} ${(i * 7919) % count} ü`);
+  for (const [i, name] of names.entries()) {
+    await store.create(recordName(name, 1), Buffer.of(1));
+    if (i % 100 === 0) await store.create(recordName(name, 2), Buffer.of(1));
+    const id = i.toString(16).padStart(32, "0");
+    await store.create(`${folderPrefix(name)}${id}/manifest/0000000000000001`, Buffer.of(1));
+  }
+  return { store, names };
+}
+
+test("names come in their order, each once", async () => {
+  const { store, names } = await manyIndexes(9000);
+  const client = createClient({ indexLocation: store });
+  expect(await client.listIndexes()).toEqual(names.toSorted());
+  await client.close();
+  const none = createClient({ indexLocation: { location: "memory" } });
+  expect(await none.listIndexes()).toEqual([]);
+});
+
+test("orphans are found in pages, without a look at indexes that have a record", async () => {
+  const clock = new StandingClock();
+  const { store: many } = await manyIndexes(6000);
+  const before = await many.list("");
+  const orphans = ["0", "between", "zz"].map((name) => `${folderPrefix(name)}${"ab".repeat(16)}/manifest/1`);
+  for (const key of orphans) await many.create(key, Buffer.of(1));
+  const { store, asked } = counted(many);
+  const sweep = () => deleteOrphans({ indexStore: store, configStore: store }, clock);
+  expect(await sweep()).toBe(0);
+  // Two pages of records, two of objects, and two for each orphan.
+  expect(asked).toEqual({ lists: 4 + 3 * 2, reads: 0 });
+  clock.ms += uploadMs;
+  expect(await sweep()).toBe(3);
+  expect(await many.list("")).toEqual(before);
+  const signal = AbortSignal.abort(new Error("not now"));
+  await expect(deleteOrphans({ indexStore: store, configStore: store }, clock, signal)).rejects.toThrow(
+    "not now",
+  );
+});
+
+test("of indexes that have had one name, the one that has the record is kept", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  const address = { indexName: "again", indexKey };
+  for (let i = 0; i < 3; i++) {
+    await (await client.createIndex(address)).upsert([{ id: `${i}`, vector: [i] }]);
+    if (i < 2) await client.deleteIndex(address);
+  }
+  clock.ms += uploadMs;
+  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toBe(2);
+  const ids = new Set((await store.list(folderPrefix("again"))).map((key) => key.split("/")[2]));
+  expect(ids.size).toBe(1);
+  expect(await (await client.loadIndex(address)).listIds()).toEqual(["2"]);
+  await client.close();
+});
+
+test("a client that deletes many indexes looks through all of them once per hour", async () => {
+  const clock = new StandingClock();
+  const { store, asked } = counted(createMemoryStore());
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  const listsTaken = async (indexName: string) => {
+    await client.createIndex({ indexName, indexKey });
+    const before = asked.lists;
+    await client.deleteIndex({ indexName, indexKey });
+    // What was begun in the background takes no longer: the store is in memory.
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+    return asked.lists - before;
+  };
+  const withSweep = await listsTaken("a");
+  const without = await listsTaken("b");
+  expect(without).toBeLessThan(withSweep);
+  expect(await listsTaken("c")).toBe(without);
+  clock.ms += 60 * 60 * 1000;
+  expect(await listsTaken("d")).toBeGreaterThan(without);
+  await client.close();
+});
