@@ -2,7 +2,7 @@
 
 import { invalid } from "sealdex/wire";
 
-/** Small, so that a query of one vector does not allocate much, and a multiple of a number's bytes. */
+/** A multiple of a number's bytes. */
 const slabBytes = 64 * 1024;
 const slash = 0x2f;
 const backslash = 0x5c;
@@ -57,19 +57,31 @@ export class Base64Floats {
 
   #decode(text: string): void {
     if (text === "") return;
-    const padding = /={0,2}$/.exec(text)?.[0].length ?? 0;
+    const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
     const bytes = Buffer.from(text, "base64");
     // What is no base64 is left out by the decoder.
     if (this.#isPadded || bytes.length !== Math.floor(((text.length - padding) * 3) / 4)) throw this.#fault();
     this.#isPadded = padding > 0;
     for (let at = 0; at < bytes.length;) {
       const offset = this.bytes % slabBytes;
-      if (offset === 0) this.#slabs.push(new Uint8Array(slabBytes));
       const part = bytes.subarray(at, at + slabBytes - offset);
-      this.#slabs.at(-1)?.set(part, offset);
+      this.#slabFor(part.length, offset).set(part, offset);
       this.bytes += part.length;
       at += part.length;
     }
+  }
+
+  /** The slab that takes so many bytes at `offset`; one that all of a short batch fits into is no longer than that. */
+  #slabFor(length: number, offset: number): Uint8Array {
+    const isFirst = this.#slabs.length === 0;
+    if (offset === 0) this.#slabs.push(new Uint8Array(isFirst ? length : slabBytes));
+    const last = this.#slabs.length - 1;
+    if (this.#slabs[last].length < offset + length) {
+      const whole = new Uint8Array(slabBytes);
+      whole.set(this.#slabs[last]);
+      this.#slabs[last] = whole;
+    }
+    return this.#slabs[last];
   }
 
   /** Some JSON writers escape slashes; no other character of base64 needs it. */
