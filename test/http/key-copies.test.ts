@@ -46,12 +46,17 @@ test("no index key stays in the heap of the service once its requests are answer
   });
   const keys = [generateKey(), generateKey(), generateKey().toUpperCase()];
   const wrong: string[] = [];
+  const wraps: string[] = [];
   for (const [i, index_key] of keys.entries()) {
     const address = { index_name: `index ${i}`, index_key };
     const item = { id: "a", vector: [1, 2], contents: "a text" };
     expect(await post("/v1/indexes/create", address)).toBe(200);
     expect(await post("/v1/vectors/upsert", { ...address, items: [item] })).toBe(200);
     expect(await post("/v1/vectors/query", { ...address, query_vectors: [1, 2] })).toBe(200);
+    wraps.push(generateKey());
+    const wrap = { name: "reader", wrap_key: wraps[i], access: "read-only" };
+    expect(await post("/v1/indexes/wraps/add", { ...address, ...wrap })).toBe(200);
+    expect(await post("/v1/vectors/num_vectors", { ...address, index_key: wraps[i] })).toBe(200);
     wrong.push(generateKey());
     const foreign = { ...address, index_key: wrong[i], query_vectors: [1, 2] };
     expect(await post("/v1/vectors/query", foreign)).toBe(403);
@@ -62,7 +67,7 @@ test("no index key stays in the heap of the service once its requests are answer
   const heap = await heapOf(service);
   // The service does keep its own key: so a key that it keeps is found.
   expect(heap.includes(rootKey)).toBe(true);
-  for (const key of [...keys, ...wrong]) {
+  for (const key of [...keys, ...wraps, ...wrong]) {
     for (const text of [key, key.toLowerCase(), Buffer.from(key, "hex").toString("base64")]) {
       expect(heap.includes(text)).toBe(false);
     }
