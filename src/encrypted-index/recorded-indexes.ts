@@ -5,12 +5,7 @@
 
 import { afterIndex, indexesPrefix, indexNameOf, indexPlaceOf, namesPrefix } from "../commit/object-names.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
-
-/** Keys that are listed at a time. */
-const pageKeys = 5000;
-/** Keys that are looked at before it is time to look at the clock. */
-const together = 64;
+import { keysInPages } from "./keys-in-pages.js";
 
 /** The indexes that have had one name, as far as there are objects of them. */
 export interface IndexesOfName {
@@ -34,7 +29,7 @@ export async function* indexesByName(
     while (!record.done && record.value < folder) record = await recorded.next();
     yield { indexName, indexIds, isRecorded: record.value === folder };
   }
-  for await (const key of keysOf(configStore, indexesPrefix, afterIndex, signal)) {
+  for await (const key of keysInPages(configStore, indexesPrefix, afterIndex, signal)) {
     const place = indexPlaceOf(key);
     if (place === undefined) continue;
     if (folderOf(key) !== folder) {
@@ -51,29 +46,9 @@ async function* recordedFolders(
   configStore: BlobStore,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string, undefined> {
-  for await (const key of keysOf(configStore, namesPrefix, (last) => last, signal))
+  for await (const key of keysInPages(configStore, namesPrefix, (last) => last, signal))
     if (indexNameOf(key) !== undefined) yield folderOf(key);
   return undefined;
-}
-
-/** The keys below a prefix, without those between one of them and what `next` makes of it. */
-async function* keysOf(
-  store: BlobStore,
-  prefix: string,
-  next: (key: string) => string,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<string> {
-  for (let after = prefix; ;) {
-    const keys = await store.list(prefix, { limit: pageKeys, after, signal });
-    for (const [i, key] of keys.entries()) {
-      if (i % together === 0) await yieldIfDue();
-      if (key <= after) continue;
-      after = next(key);
-      yield key;
-    }
-    signal?.throwIfAborted();
-    if (keys.length < pageKeys) return;
-  }
 }
 
 /** The part of a key that stands for the name of an index. */

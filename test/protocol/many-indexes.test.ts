@@ -42,9 +42,12 @@ async function manyIndexes(count: number): Promise<{ readonly store: BlobStore; 
 }
 
 test("names come in their order, each once", async () => {
-  const { store, names } = await manyIndexes(9000);
+  const { store: many, names } = await manyIndexes(9000);
+  const { store, asked } = counted(many);
   const client = createClient({ indexLocation: store });
   expect(await client.listIndexes()).toEqual(names.toSorted());
+  // No call takes longer than the time-out of the storage, however many there are.
+  expect(asked).toEqual({ lists: 5, reads: 0 });
   await client.close();
   const none = createClient({ indexLocation: { location: "memory" } });
   expect(await none.listIndexes()).toEqual([]);
@@ -59,8 +62,8 @@ test("orphans are found in pages, without a look at indexes that have a record",
   const { store, asked } = counted(many);
   const sweep = () => deleteOrphans({ indexStore: store, configStore: store }, clock);
   expect(await sweep()).toBe(0);
-  // Two pages of records, two of objects, and two for each orphan.
-  expect(asked).toEqual({ lists: 4 + 3 * 2, reads: 0 });
+  // Four pages of records, four of objects, and two for each orphan.
+  expect(asked).toEqual({ lists: 8 + 3 * 2, reads: 0 });
   clock.ms += uploadMs;
   expect(await sweep()).toBe(3);
   expect(await many.list("")).toEqual(before);
