@@ -3,20 +3,21 @@
  * the service's key provider keeps.
  */
 
-import { type Client, generateKey, type IndexKey, type KeyProvider } from "sealdex/core";
+import { type Client, generateKey, type IndexKey, type KeyProvider, SealdexError } from "sealdex/core";
 import type { Server } from "./http-server.js";
 
 /** Fills in `index_key` where a request has none, and returns a client that takes that for the provider. */
 export function useServiceKey(scope: Server, client: Client, provider: KeyProvider): Client {
   // Random, so that no request can be meant by it that has a key of its own.
   const standIn = generateKey();
+  const indexKey = blamingService(provider);
   scope.addHook("preValidation", async ({ body }) => {
     if (typeof body !== "object" || body === null || !Object.hasOwn(body, "index_name")) return;
     const request = body as Record<string, unknown>;
     request["index_key"] ??= standIn;
   });
   const resolve = <T extends { readonly indexKey: IndexKey }>(options: T): T =>
-    options.indexKey === standIn ? { ...options, indexKey: provider } : options;
+    options.indexKey === standIn ? { ...options, indexKey } : options;
   return {
     kind: client.kind,
     createIndex: (options) => client.createIndex(resolve(options)),
@@ -25,5 +26,22 @@ export function useServiceKey(scope: Server, client: Client, provider: KeyProvid
     listIndexes: (options) => client.listIndexes(options),
     close: () => client.close(),
     [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+/** A provider that is missing its key, or refuses the service, is no fault of a request: 404 and 403 would say that it is. */
+function blamingService(provider: KeyProvider): KeyProvider {
+  const asked = async (answer: Promise<Uint8Array>): Promise<Uint8Array> => {
+    try {
+      return await answer;
+    } catch (cause) {
+      if (!(cause instanceof SealdexError) || cause.code === "wrong_index_key") throw cause;
+      throw new SealdexError("storage_unavailable", cause.message, { cause });
+    }
+  };
+  return {
+    name: provider.name,
+    wrap: (key, context) => asked(provider.wrap(key, context)),
+    unwrap: (wrapped, context) => asked(provider.unwrap(wrapped, context)),
   };
 }

@@ -48,6 +48,14 @@ test("an index with a key of its own takes that key, and no request without it",
   });
 });
 
+test("a key that its provider does not find is a failure of the service", async () => {
+  const missing = await startService({ indexLocation: store, indexKey: fileKey("/nowhere/key") });
+  const { status, body } = await missing.post("/v1/indexes/create", { index_name: "x" });
+  expect({ status, code: body.code }).toEqual({ status: 503, code: "storage_unavailable" });
+  expect(JSON.stringify(body)).not.toContain("nowhere");
+  await missing.close();
+});
+
 test("without a key provider a request without a key is refused", async () => {
   const plain = await startService();
   expect((await plain.post("/v1/indexes/create", { index_name: "x" })).status).toBe(422);
