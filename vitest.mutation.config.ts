@@ -8,11 +8,7 @@ const suites: Readonly<Record<string, readonly string[]>> = {
     "protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns}",
     "protocol/manifest{,-borders,-log,-reader}",
   ],
-  search: [
-    "filter",
-    "index/{batch,cache,codes-only,embedded,warm-search}",
-    "operations/{abort,kernel-calls}",
-  ],
+  search: ["search/*", "index/{expiry,namespaces,open-listed,order,shadow,words}", "text/text-query"],
 };
 
 export default defineConfig({
