@@ -68,6 +68,7 @@ export type {
   ItemPage,
   ItemsOptions,
   ListIdsOptions,
+  ListIndexesOptions,
   ListItemsOptions,
   OrderedQuery,
   LoadIndexOptions,

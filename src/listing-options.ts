@@ -1,4 +1,4 @@
-/** How items are counted and listed. */
+/** How indexes and items are listed, and items are counted. */
 
 import type { Filter } from "./filter.js";
 import type { ItemField, StoredItem } from "./items.js";
@@ -8,6 +8,13 @@ import type { CallOptions, ResultOptions } from "./result-options.js";
 export interface CountOptions extends CallOptions, NamespaceOption {
   /** Only items whose metadata match are counted. */
   readonly filter?: Filter | undefined;
+}
+
+export interface ListIndexesOptions extends CallOptions {
+  /** At most so many. Default: all. */
+  readonly limit?: number | undefined;
+  /** Only names after this one. Default: all. */
+  readonly after?: string | undefined;
 }
 
 export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata">, NamespaceOption {

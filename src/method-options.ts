@@ -15,6 +15,7 @@ import type {
   ItemChange,
   ItemsOptions,
   ListIdsOptions,
+  ListIndexesOptions,
   ListItemsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
@@ -68,7 +69,7 @@ export const methodOptions = {
     indexConfigOptions,
   ),
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
-  listIndexes: optionNames<CallOptions>("listIndexes", { signal }),
+  listIndexes: optionNames<ListIndexesOptions>("listIndexes", { limit: true, after: true, signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<UpsertOptions>("upsert", {
     deleteFilter: true,

@@ -25,6 +25,7 @@ import type {
   ItemPage,
   ItemsOptions,
   ListIdsOptions,
+  ListIndexesOptions,
   ListItemsOptions,
   OrderedQuery,
 } from "./listing-options.js";
@@ -306,8 +307,8 @@ export interface Client extends AsyncDisposable {
    * `rollback_detected` if stored data was modified, is missing, or was rolled back.
    */
   loadIndex(options: LoadIndexOptions): Promise<VectorIndex>;
-  /** Names of all indexes, in the order of string comparison. */
-  listIndexes(options?: CallOptions): Promise<string[]>;
+  /** Names of indexes, in the order of code points. Throws `invalid_request`. */
+  listIndexes(options?: ListIndexesOptions): Promise<string[]>;
   /** Deletes the index and everything in it. Throws as `loadIndex`. */
   deleteIndex(options: OpenIndexOptions): Promise<void>;
   /**

@@ -153,7 +153,7 @@ export const compactIndex = post(
 
 export const listIndexes = {
   tags: ["indexes"],
-  summary: "Names of indexes, in the order of string comparison.",
+  summary: "Names of indexes, in the order of code points.",
   querystring: closed({
     limit: pageLimit,
     after: Type.Optional(Type.String({ description: "Only names after this one." })),

@@ -4,14 +4,15 @@
  * @module sealdex/client
  */
 
+import { checkNameListing } from "../check-name-listing.js";
 import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type {
-  CallOptions,
   Client,
   CreateIndexOptions,
   HttpClientOptions,
+  ListIndexesOptions,
   LoadIndexOptions,
   OpenIndexOptions,
   VectorIndex,
@@ -42,6 +43,7 @@ export type {
   ItemPage,
   ItemsOptions,
   ListIdsOptions,
+  ListIndexesOptions,
   ListItemsOptions,
   LoadIndexOptions,
   Match,
@@ -104,27 +106,30 @@ class RemoteClient implements Client {
     return index;
   }
 
-  async listIndexes(options: CallOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listIndexes);
-    const { signal } = options;
-    return this.#connection.calls.change(signal, () => this.#listIndexes(signal));
+  async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
+    checkNameListing(options);
+    return this.#connection.calls.change(options.signal, () => this.#listIndexes(options));
   }
 
-  /** All names at once, or in pages if they are too many for one response. */
-  async #listIndexes(signal: AbortSignal | undefined): Promise<string[]> {
+  /** All names at once, or in pages if a limit is given or they are too many for one response. */
+  async #listIndexes({ limit = Infinity, after = "", signal }: ListIndexesOptions): Promise<string[]> {
     const list = async (page: string) =>
       decodeNames(await this.#connection.get(`/v1/indexes/list${page}`, signal), "indexes");
-    try {
-      return await list("");
-    } catch (error) {
-      if (!isTooLarge(error)) throw error;
+    if (limit === Infinity) {
+      try {
+        return await list(after === "" ? "" : `?after=${encodeURIComponent(after)}`);
+      } catch (error) {
+        if (!isTooLarge(error)) throw error;
+      }
     }
     const names: string[] = [];
-    for (let after = ""; ; after = names.at(-1) ?? "") {
-      const page = await list(`?limit=${namesPerPage}&after=${encodeURIComponent(after)}`);
+    for (let last = after; names.length < limit; last = names.at(-1) ?? "") {
+      const wanted = Math.min(limit - names.length, namesPerPage);
+      const page = await list(`?limit=${wanted}&after=${encodeURIComponent(last)}`);
       for (const name of page) names.push(name);
-      if (page.length < namesPerPage) return names;
+      if (page.length < wanted) break;
     }
+    return names;
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {

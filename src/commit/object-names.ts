@@ -19,7 +19,8 @@ import { SealdexError } from "../errors.js";
 
 const numberMax = Number.MAX_SAFE_INTEGER;
 const numberDigits = 16;
-const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+/** In the order of ASCII, so that encoded names are in the order of the names. */
+const base32 = "0123456789abcdefghijklmnopqrstuv";
 const indexNameBytesMax = 128;
 
 export const namesPrefix = "names/";
@@ -45,7 +46,7 @@ export function isIndexName(name: string): boolean {
   return bytes > 0 && bytes <= indexNameBytesMax && !/[\p{Cc}\p{Cs}]/u.test(name);
 }
 
-/** The prefix of an index's records: its name in base32 (RFC 4648, lower case, unpadded). */
+/** The prefix of an index's records: its name in base32hex (RFC 4648 §7, lower case, unpadded). */
 export function recordPrefix(indexName: string): string {
   return `${namesPrefix}${encodeName(indexName)}/`;
 }
@@ -54,9 +55,16 @@ export function recordName(indexName: string, version: number): string {
   return recordPrefix(indexName) + countDown(version);
 }
 
+/** After the records of this name and of all names before it, in the order of code points. Any text stands in for a name. */
+export function afterRecords(indexName: string): string {
+  // A longer text is after all names that it begins with, and so are its first bytes.
+  const beginning = Buffer.from(indexName).subarray(0, indexNameBytesMax + 1);
+  return indexName === "" ? namesPrefix : `${namesPrefix}${encodeBase32(beginning)}0`;
+}
+
 /** The index name in a record's key; undefined for a key among the records that is not ours. */
 export function indexNameOf(key: string): string | undefined {
-  const [, encoded] = /^names\/([a-z2-7]+)\/\d{16}$/.exec(key) ?? [];
+  const [, encoded] = /^names\/([0-9a-v]+)\/\d{16}$/.exec(key) ?? [];
   return encoded === undefined ? undefined : decodeName(encoded);
 }
 
@@ -80,7 +88,7 @@ export interface IndexPlace {
 
 /** Undefined for a key that is not ours. */
 export function indexPlaceOf(key: string): IndexPlace | undefined {
-  const [, encoded, id] = /^index\/([a-z2-7]+)\/([0-9a-f]{32})\//.exec(key) ?? [];
+  const [, encoded, id] = /^index\/([0-9a-v]+)\/([0-9a-f]{32})\//.exec(key) ?? [];
   const indexName = encoded === undefined ? undefined : decodeName(encoded);
   return indexName === undefined ? undefined : { indexName, indexId: Buffer.from(id, "hex") };
 }

@@ -9,6 +9,7 @@ import { Models } from "../embedding/models.js";
 import { modelName } from "../embedding/built-in.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
+import { checkNameListing } from "../check-name-listing.js";
 import { embeddedClientOptions, methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { memoryUse } from "../search/memory-use.js";
@@ -18,10 +19,10 @@ import { isBlobStore, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
 import { useKernelThreads } from "../threads/kernel-threads.js";
 import type {
-  CallOptions,
   CreateIndexOptions,
   EmbeddedClient as EmbeddedClientType,
   EmbeddedClientOptions,
+  ListIndexesOptions,
   LoadIndexOptions,
   MemoryUse,
   OpenIndexOptions,
@@ -182,10 +183,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     return new EncryptedIndex(index, this.#calls, this.#background, this.#training, texts);
   }
 
-  async listIndexes(options: CallOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listIndexes);
-    const { signal } = options;
-    return this.#calls.look(signal, () => listNames(this.#configStore, signal));
+  async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
+    checkNameListing(options);
+    return this.#calls.look(options.signal, () => listNames(this.#configStore, options));
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {

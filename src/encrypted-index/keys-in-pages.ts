@@ -2,22 +2,32 @@ import type { BlobStore } from "../storage/blob-store.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 
 /** Keys that are listed at a time: on local disk, a second where each is in a folder of its own. */
-const pageKeys = 2000;
+const pageKeysMax = 2000;
 /** Keys that are looked at before it is time to look at the clock. */
 const together = 64;
 
+export interface KeyPages {
+  /** Only keys after this one. Default: all. */
+  readonly after?: string;
+  /** Nothing between a key and what this makes of it is listed. Default: each is. */
+  next?(key: string): string;
+  /** Keys of a request, at most 2,000. Default: 2,000. */
+  readonly pageKeys?: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
- * The keys below a prefix, without those between one of them and what `next` makes of it. In pages: no list of storage grows with the
+ * The keys below a prefix, in their order. In pages: no list of storage grows with the
  * number of indexes in it and takes longer than a call may.
  */
 export async function* keysInPages(
   store: BlobStore,
   prefix: string,
-  next: (key: string) => string,
-  signal: AbortSignal | undefined,
+  { after: start = prefix, next = (key) => key, pageKeys = pageKeysMax, signal }: KeyPages,
 ): AsyncGenerator<string> {
-  for (let after = prefix; ;) {
-    const keys = await store.list(prefix, { limit: pageKeys, after, signal });
+  const limit = Math.min(pageKeys, pageKeysMax);
+  for (let after = start; ;) {
+    const keys = await store.list(prefix, { limit, after, signal });
     for (const [i, key] of keys.entries()) {
       if (i % together === 0) await yieldIfDue();
       if (key <= after) continue;
@@ -25,6 +35,6 @@ export async function* keysInPages(
       yield key;
     }
     signal?.throwIfAborted();
-    if (keys.length < pageKeys) return;
+    if (keys.length < limit) return;
   }
 }

@@ -1,17 +1,24 @@
-/** Lists the names of the indexes of a location, of which there may be hundreds of thousands: the event loop goes on meanwhile. */
+/** The names of the indexes in a location. */
 
-import { indexNameOf, namesPrefix } from "../commit/object-names.js";
+import { afterRecords, indexNameOf, namesPrefix } from "../commit/object-names.js";
+import type { ListIndexesOptions } from "../vector-index.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { sortYielding } from "../threads/sort-yielding.js";
 import { keysInPages } from "./keys-in-pages.js";
 
-/** In the order of string comparison. */
-export async function listNames(configStore: BlobStore, signal: AbortSignal | undefined): Promise<string[]> {
+/** In the order of code points. */
+export async function listNames(
+  configStore: BlobStore,
+  { limit = Infinity, after = "", signal }: ListIndexesOptions,
+): Promise<string[]> {
   const names: string[] = [];
-  for await (const key of keysInPages(configStore, namesPrefix, (last) => last, signal)) {
+  if (limit === 0) return names;
+  const pages = { after: afterRecords(after), pageKeys: limit + 1, signal };
+  for await (const key of keysInPages(configStore, namesPrefix, pages)) {
     const name = indexNameOf(key);
     // A name may have several records; their keys follow one another.
-    if (name !== undefined && name !== names.at(-1)) names.push(name);
+    if (name === undefined || name === names.at(-1)) continue;
+    names.push(name);
+    if (names.length === limit) break;
   }
-  return sortYielding(names);
+  return names;
 }

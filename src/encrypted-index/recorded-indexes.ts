@@ -29,7 +29,7 @@ export async function* indexesByName(
     while (!record.done && record.value < folder) record = await recorded.next();
     yield { indexName, indexIds, isRecorded: record.value === folder };
   }
-  for await (const key of keysInPages(configStore, indexesPrefix, afterIndex, signal)) {
+  for await (const key of keysInPages(configStore, indexesPrefix, { next: afterIndex, signal })) {
     const place = indexPlaceOf(key);
     if (place === undefined) continue;
     if (folderOf(key) !== folder) {
@@ -46,7 +46,7 @@ async function* recordedFolders(
   configStore: BlobStore,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<string, undefined> {
-  for await (const key of keysInPages(configStore, namesPrefix, (last) => last, signal))
+  for await (const key of keysInPages(configStore, namesPrefix, { signal }))
     if (indexNameOf(key) !== undefined) yield folderOf(key);
   return undefined;
 }

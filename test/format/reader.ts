@@ -726,7 +726,7 @@ function base32(bytes: Uint8Array): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   const groups = bits.match(/.{1,5}/g) ?? [];
   return groups
-    .map((group) => "abcdefghijklmnopqrstuvwxyz234567"[Number.parseInt(group.padEnd(5, "0"), 2)])
+    .map((group) => "0123456789abcdefghijklmnopqrstuv"[Number.parseInt(group.padEnd(5, "0"), 2)])
     .join("");
 }
 

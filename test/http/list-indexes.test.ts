@@ -45,6 +45,19 @@ test("more names than results may have are refused, saying how to ask for less",
   expect(await list("?limit=3")).toEqual({ indexes: sorted.slice(0, 3) });
 });
 
+test("the client takes a limit and a name to go on from, and refuses others", async () => {
+  await start();
+  const client = createClient(service.address);
+  expect(await client.listIndexes({ limit: 2 })).toEqual(sorted.slice(0, 2));
+  expect(await client.listIndexes({ after: sorted[0], limit: 2 })).toEqual(sorted.slice(1, 3));
+  expect(await client.listIndexes({ after: sorted[2] })).toEqual(sorted.slice(3));
+  expect(await client.listIndexes({ limit: 0 })).toEqual([]);
+  for (const options of [{ limit: -1 }, { limit: 1.5 }, { limit: Infinity }, { after: 1 as never }]) {
+    await expect(client.listIndexes(options)).rejects.toMatchObject({ code: "invalid_request" });
+  }
+  await client.close();
+});
+
 test("the client lists in pages what is too large at once", async () => {
   const asked: string[] = [];
   service = await startService();

@@ -89,7 +89,7 @@ const cases: Record<string, Case> = {
   },
   listIndexes: {
     takes: methodOptions.listIndexes,
-    valid: [{ signal }],
+    valid: [{ limit: 1, after: "a", signal }],
     call: (options, client) => client.listIndexes(options),
   },
   deleteIndex: {

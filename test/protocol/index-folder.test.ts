@@ -5,8 +5,8 @@ import { openFolder } from "../../src/commit/index-folder.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 
 const bytes = Buffer.from("some bytes");
-/** "a" and "b" in base32. */
-const [folderOfA, folderOfB] = ["index/me/", "index/mi/"];
+/** "a" and "b" in base32hex. */
+const [folderOfA, folderOfB] = ["index/c4/", "index/c8/"];
 
 test("objects of an index are stored, read, listed and deleted below its name", async () => {
   const store = createMemoryStore();

@@ -1,5 +1,6 @@
 /** What takes in all indexes of a location: a few requests for thousands of them, and the event loop goes on. */
 
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
@@ -51,6 +52,52 @@ test("names come in their order, each once", async () => {
   await client.close();
   const none = createClient({ indexLocation: { location: "memory" } });
   expect(await none.listIndexes()).toEqual([]);
+});
+
+test("a page of names takes the requests of its names, whatever their number and wherever it is", async () => {
+  const { store: many, names } = await manyIndexes(9000);
+  const { store, asked } = counted(many);
+  const client = createClient({ indexLocation: store });
+  const sorted = names.toSorted();
+  const listed: string[] = [];
+  for (let after = ""; listed.length < names.length; after = listed.at(-1) ?? "") {
+    listed.push(...(await client.listIndexes({ after, limit: 1000 })));
+  }
+  expect(listed).toEqual(sorted);
+  // Some names have two records, which the one more key of a page may not make up for.
+  expect(asked.lists).toBeLessThanOrEqual(2 * 9);
+  expect(asked.reads).toBe(0);
+  expect(await client.listIndexes({ limit: 0 })).toEqual([]);
+  await client.close();
+});
+
+const indexNames = fc
+  .string({
+    unit: fc.constantFrom(..."aabzZ09 ~_/ü\u00ff\u0800\uffee\u{10000}\u{1f600}"),
+    minLength: 1,
+    maxLength: 40,
+  })
+  .filter((name) => Buffer.byteLength(name) <= 128);
+const texts = fc.oneof(indexNames, fc.string({ unit: "binary" }), fc.constantFrom("", "z".repeat(10_000)));
+
+test("names are listed in the order of code points, after any text", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(indexNames, { maxLength: 30 }),
+      texts,
+      fc.nat(10),
+      async (names, after, limit) => {
+        const store = createMemoryStore();
+        for (const name of names) await store.create(recordName(name, 1), Buffer.of(1));
+        const client = createClient({ indexLocation: store });
+        const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+        const expected = names.toSorted(order).filter((name) => order(name, after) > 0);
+        expect(await client.listIndexes({ after })).toEqual(expected);
+        expect(await client.listIndexes({ after, limit })).toEqual(expected.slice(0, limit));
+        await client.close();
+      },
+    ),
+  );
 });
 
 test("orphans are found in pages, without a look at indexes that have a record", async () => {

@@ -58,8 +58,8 @@ export async function clients(): Promise<void> {
   await client.loadIndex({ ...address, indexKey, anchor: "a", embedding, signal });
   // @ts-expect-error the metric is the index's
   await client.loadIndex({ ...address, metric: "cosine" });
-  await client.listIndexes({ signal });
-  // @ts-expect-error a signal is all that it takes
+  await client.listIndexes({ limit: 10, after: "a", signal });
+  // @ts-expect-error there is no such option
   await client.listIndexes({ prefix: "a" });
   await client.deleteIndex({ ...address, signal });
   // @ts-expect-error there is no such option

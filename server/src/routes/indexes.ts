@@ -125,14 +125,17 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller, query }, reply) => {
     const { signal, reserveBytes } = reading(reply);
-    const own = caller?.indexes && new Set(caller.indexes);
+    const own = caller === undefined ? new Set<string>() : caller.indexes && new Set(caller.indexes);
     const leave = await listing.acquire(1, signal);
     try {
-      const { limit = Infinity, after = "" } = query;
-      const all = await client.listIndexes({ signal });
-      const isOwn = (name: string) => caller !== undefined && (own?.has(name) ?? true);
-      const names = all.filter((name) => name > after && isOwn(name));
-      const page = names.slice(0, Number(limit));
+      const limit = query.limit === undefined ? undefined : Number(query.limit);
+      // Of a key with indexes of its own, the names may lie anywhere among all.
+      const names = await client.listIndexes({
+        after: query.after,
+        signal,
+        ...(own === undefined && { limit }),
+      });
+      const page = own === undefined ? names : names.filter((name) => own.has(name)).slice(0, limit);
       await reserveBytes(page.length * nameBytes);
       return sendJson(reply, nameTexts(page));
     } finally {

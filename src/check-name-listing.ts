@@ -1,0 +1,20 @@
+/** What a listing of indexes may ask for, embedded and over HTTP. */
+
+import { invalid, typeName } from "./check-input.js";
+import type { ListIndexesOptions } from "./listing-options.js";
+import { methodOptions } from "./method-options.js";
+import { checkOptions } from "./option-names.js";
+
+/** Throws `invalid_request`. */
+export function checkNameListing(options: ListIndexesOptions): void {
+  checkOptions(options, methodOptions.listIndexes);
+  const { limit, after } = options;
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
+    throw invalid(
+      `limit: expected an integer of 0 or more, got ${typeof limit === "number" ? limit : typeName(limit)}`,
+    );
+  }
+  if (after !== undefined && typeof after !== "string") {
+    throw invalid(`after: expected a string, got ${typeName(after)}`);
+  }
+}
