@@ -49,8 +49,8 @@ test("what others put among the records and the objects of indexes is passed ove
   const folderOf = (key: string) => key.slice(0, key.lastIndexOf("/"));
   const foreign = [
     "names/readme",
-    "names/aaaa/0000000000000001",
-    "names/aeaq/0000000000000001",
+    "names/0000/0000000000000001",
+    "names/040g/0000000000000001",
     "names/readme/0000000000000001",
     `${folderOf(record)}/0`,
     `${folderOf(record)}/readme`,

@@ -59,7 +59,7 @@ describe("a name of an index", () => {
       key.replace("me", "74"),
     ];
     for (const name of foreign) expect(indexNameOf(name), name).toBeUndefined();
-    expect(indexPlaceOf("index/me/short/manifest/1")).toBeUndefined();
+    expect(indexPlaceOf("index/c4/short/manifest/1")).toBeUndefined();
     const placed = manifestName(indexId, 1).replace("index/", folderPrefix("a"));
     expect(indexPlaceOf(placed)).toEqual({ indexName: "a", indexId: Buffer.from(indexId) });
   });
@@ -75,24 +75,24 @@ describe("names of objects", () => {
 
   test("are those that FORMAT.md gives", () => {
     const handle = new Uint8Array(16).fill(1);
-    expect(recordName("a", 1)).toBe("names/me/9007199254740990");
-    // RFC 4648 has these examples.
+    expect(recordName("a", 1)).toBe("names/c4/9007199254740990");
+    // RFC 4648 §10 has these examples.
     for (const [name, encoded] of [
-      ["fo", "mzxq"],
-      ["foob", "mzxw6yq"],
-      ["fooba", "mzxw6ytb"],
-      ["foobar", "mzxw6ytboi"],
+      ["fo", "cpng"],
+      ["foob", "cpnmuog"],
+      ["fooba", "cpnmuoj1"],
+      ["foobar", "cpnmuoj1e8"],
     ]) {
       expect(recordPrefix(name)).toBe(`names/${encoded}/`);
     }
-    expect(folderPrefix("foobar")).toBe("index/mzxw6ytboi/");
+    expect(folderPrefix("foobar")).toBe("index/cpnmuoj1e8/");
     expect(manifestName(indexId, 258)).toBe(`index/${id}/manifest/9007199254740733`);
     expect(namespaceName(indexId, handle, 0)).toBe(
       `index/${id}/namespace/${"01".repeat(16)}/9007199254740991`,
     );
     expect(orphanName(indexId, 1_800_000_000_000)).toBe(`index/${id}/orphan/0001800000000000`);
     const parts = { generation: 2, indexId, version: 3 };
-    expect(anchorName("a", parts)).toBe(`anchors/me/9007199254740989/${id}/9007199254740988`);
+    expect(anchorName("a", parts)).toBe(`anchors/c4/9007199254740989/${id}/9007199254740988`);
     for (const kind of indexObjectKinds) {
       const name = newObjectName(indexId, kind, 77);
       expect(name).toMatch(new RegExp(`^index/${id}/${kind}/0000000000000077[0-9a-f]{32}$`));
@@ -119,24 +119,24 @@ describe("names of objects", () => {
   });
 
   test("of one index are before what comes after them", () => {
-    const last = `index/me/${id}/zzzz`;
-    const after = afterIndex(`index/me/${id}/manifest/${"0".repeat(16)}`);
-    expect(after).toBe(`index/me/${id}0`);
+    const last = `index/c4/${id}/zzzz`;
+    const after = afterIndex(`index/c4/${id}/manifest/${"0".repeat(16)}`);
+    expect(after).toBe(`index/c4/${id}0`);
     expect(after > last).toBe(true);
-    expect(after < `index/me/${id.slice(0, -1)}8/a`).toBe(true);
+    expect(after < `index/c4/${id.slice(0, -1)}8/a`).toBe(true);
     // A foreign object is no folder: what is below it comes next.
-    for (const key of ["index/readme", `index/me/${id}`]) expect(afterIndex(key)).toBe(key);
+    for (const key of ["index/readme", `index/c4/${id}`]) expect(afterIndex(key)).toBe(key);
   });
 
   test.each([
     "index/readme",
     `index/${id}/x`,
-    `index/me/${id}`,
-    `index/me/${id}a/x`,
-    `x/index/me/${id}/x`,
-    `index/me/${"g".repeat(32)}/x`,
-    `index/mf/${id}/x`,
-    `index/10/${id}/x`,
+    `index/c4/${id}`,
+    `index/c4/${id}a/x`,
+    `x/index/c4/${id}/x`,
+    `index/c4/${"g".repeat(32)}/x`,
+    `index/c5/${id}/x`,
+    `index/w0/${id}/x`,
   ])("%s is of no index", (key) => {
     expect(indexPlaceOf(key)).toBeUndefined();
   });
