@@ -5,6 +5,7 @@ import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
 import { emptyManifest, openManifest } from "../../src/commit/manifest.js";
 import {
   afterIndex,
+  afterRecords,
   anchorName,
   bornAt,
   folderPrefix,
@@ -116,6 +117,15 @@ describe("names of objects", () => {
     for (const key of [...foreign, manifestName(indexId, 1).replace("index", "INDEX")]) {
       expect(isNumbered(key, prefix), key).toBe(false);
     }
+  });
+
+  test("of records are before what comes after their name, and after what comes before it", () => {
+    const after = afterRecords("a");
+    expect(after).toBe("names/c40");
+    expect(after > recordName("a", 1)).toBe(true);
+    for (const later of ["a ", "aa", "b", "ü"]) expect(after < recordName(later, 1), later).toBe(true);
+    expect(afterRecords("")).toBe("names/");
+    expect(afterRecords("z".repeat(10_000))).toBe(afterRecords("z".repeat(129)));
   });
 
   test("of one index are before what comes after them", () => {
