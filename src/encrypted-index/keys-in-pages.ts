@@ -17,8 +17,8 @@ export interface KeyPages {
 }
 
 /**
- * The keys below a prefix, in their order. In pages: no list of storage grows with the
- * number of indexes in it and takes longer than a call may.
+ * The keys below a prefix, in their order. In pages: no list of storage grows with the number of indexes in it and takes longer than
+ * a call may.
  */
 export async function* keysInPages(
   store: BlobStore,

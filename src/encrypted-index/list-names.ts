@@ -12,7 +12,7 @@ export async function listNames(
 ): Promise<string[]> {
   const names: string[] = [];
   if (limit === 0) return names;
-  const pages = { after: afterRecords(after), pageKeys: limit + 1, signal };
+  const pages = { after: afterRecords(after), pageKeys: limit, signal };
   for await (const key of keysInPages(configStore, namesPrefix, pages)) {
     const name = indexNameOf(key);
     // A name may have several records; their keys follow one another.

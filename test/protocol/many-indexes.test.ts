@@ -64,7 +64,7 @@ test("a page of names takes the requests of its names, whatever their number and
     listed.push(...(await client.listIndexes({ after, limit: 1000 })));
   }
   expect(listed).toEqual(sorted);
-  // Some names have two records, which the one more key of a page may not make up for.
+  // Some names have two records, so that a page of names may be more than a page of keys.
   expect(asked.lists).toBeLessThanOrEqual(2 * 9);
   expect(asked.reads).toBe(0);
   expect(await client.listIndexes({ limit: 0 })).toEqual([]);
