@@ -73,7 +73,12 @@ async function trainOn(
     signal,
     onRows: (done) => report("sample")(done, rows),
   });
-  const learning = trainModel({ points: sample, ...size }, size.lists, seed, report("cluster"));
+  const learning = trainModel(
+    { points: sample, metric: index.config.metric, ...size },
+    size.lists,
+    seed,
+    report("cluster"),
+  );
   const learned = await run(learning, signal);
   const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
 

@@ -1,15 +1,18 @@
 /**
  * The coarse quantizer: which inverted list a vector belongs to, and in which order a query probes lists. Works in list space
- * (see metric.ts), in which distances are L2.
+ * (see metric.ts), in which distances are L2. For `cosine` vectors are compared with the directions of centroids (see kmeans.ts).
  */
 
 import { allocateFlat, type FlatMemory, loadedVectors } from "./flat-codes.js";
+import type { Metric } from "./config.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
 import { allocate, doublesAt, floatsAt, free, freeScratch, wordsAt, writeWords } from "./kernels/memory.js";
+import { squareToCentroid } from "./metric.js";
 import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
+import { directionsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
@@ -21,7 +24,7 @@ const heldBytes = 16 * 1024 * 1024;
 export interface Probes {
   /** List numbers, nearest first. */
   readonly lists: readonly number[];
-  /** Distances of their centroids from the query, in list space. */
+  /** Distances of their centroids, or of the centroids' directions, from the query, in list space. */
   readonly distances: readonly number[];
 }
 
@@ -30,6 +33,13 @@ export interface ListSet {
   /** Bit l: list l is one of them. */
   readonly bits: Uint32Array;
   readonly count: number;
+}
+
+export interface ProbeOptions {
+  /** Only these lists. */
+  readonly among?: ListSet | undefined;
+  /** Lists beyond it may be missing (see probe-limits.ts). Default Infinity. */
+  readonly limit?: number;
 }
 
 /** From this number of lists on, the centroids have RaBitQ codes of their own, relative to their mean. */
@@ -45,8 +55,10 @@ export class CoarseQuantizer {
   readonly rotation: Rotation;
   /** The address of the struct that kernels take. */
   readonly address: number;
+  readonly #model: Model;
   readonly #dimension: number;
   readonly #memory: FlatMemory;
+  /** Address of what vectors are compared with. */
   readonly #centroids: number;
   readonly #halfNorms: number;
   /** Address of the rotated centroids, or 0. Once the centroids have codes, only encoding RaBitQ codes of rows needs them. */
@@ -54,21 +66,27 @@ export class CoarseQuantizer {
   /** Address of list numbers as tie keys. */
   readonly #numbers: number;
   readonly #mean: number;
+  /** Address of the length of each centroid if directions are compared, or 0. */
+  readonly #lengths: number;
   readonly #ownBytes: number;
   #coded = false;
 
-  private constructor(model: Model) {
+  private constructor(model: Model, metric: Metric) {
     const { dimension } = model;
     const n = listCount(model);
     this.nLists = n;
+    this.#model = model;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
     this.#memory = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.#centroids = this.#memory.vectors;
 
-    const ownBytes = 20 * n + 4 * dimension + coarseQuantizerLayout.bytes;
+    const lengthBytes = metric === "cosine" ? 8 * n : 0;
+    const ownBytes = 20 * n + 4 * dimension + nextMultipleOf8(coarseQuantizerLayout.bytes) + lengthBytes;
     this.address = allocate(ownBytes);
-    this.#numbers = this.address + coarseQuantizerLayout.bytes;
+    const lengths = this.address + nextMultipleOf8(coarseQuantizerLayout.bytes);
+    this.#lengths = lengthBytes > 0 ? lengths : 0;
+    this.#numbers = lengths + lengthBytes;
     this.#halfNorms = this.#numbers + 16 * n;
     this.#mean = this.#halfNorms + 4 * n;
     const numbers = wordsAt(this.#numbers, 4 * n).fill(0);
@@ -84,10 +102,10 @@ export class CoarseQuantizer {
   }
 
   /** Loads and rotates a model's centroids; if there are many, computes codes of them. */
-  static *open(model: Model): Work<CoarseQuantizer> {
-    const quantizer = new CoarseQuantizer(model);
+  static *open(model: Model, metric: Metric): Work<CoarseQuantizer> {
+    const quantizer = new CoarseQuantizer(model, metric);
     try {
-      yield* quantizer.#load(model.centroids);
+      yield* quantizer.#load();
       if (isCodedModel(model)) quantizer.#freeRotated();
       return quantizer;
     } catch (error) {
@@ -96,12 +114,20 @@ export class CoarseQuantizer {
     }
   }
 
-  *#load(centroids: Float32Array): Work<void> {
+  *#load(): Work<void> {
     const { nLists, rotation } = this;
+    const { centroids } = this.#model;
     const { rotated, signs, span } = rotation;
     const dimension = this.#dimension;
     yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
     const { norms, factors } = this.#memory;
+    if (this.#lengths > 0) {
+      yield inSlices(nLists, dimension, (list, count) => ({
+        kernel: "normsFloat64",
+        args: [this.#centroids + 4 * list * dimension, count, dimension, this.#lengths + 8 * list],
+      }));
+      yield directionsOf(this.#centroids, nLists, dimension, this.#centroids);
+    }
     yield [
       ...inSlices(nLists, dimension, (list, count): KernelCall => ({
         kernel: "halfSquares",
@@ -116,7 +142,7 @@ export class CoarseQuantizer {
     for (let list = 0; list < nLists; list += piece) {
       const count = Math.min(piece, nLists - list);
       for (const [first, rows] of piecesOf(count, 4 * rotated)) {
-        const part = centroids.subarray((list + first) * dimension, (list + first + rows) * dimension);
+        const part = floatsAt(this.#centroids + 4 * (list + first) * dimension, rows * dimension);
         rotation.pad(part, this.#rotated + 4 * (list + first) * rotated);
         yield;
       }
@@ -126,8 +152,18 @@ export class CoarseQuantizer {
       }));
     }
     if (factors > 0) yield* this.#encode(factors);
+    if (this.#lengths > 0) {
+      yield inSlices(nLists, 4 * rotated, (list, count) => ({
+        kernel: "scaleRows",
+        args: [this.#rotated + 4 * list * rotated, count, rotated, this.#lengths + 8 * list],
+      }));
+    }
     const { address } = loadedVectors(this.#memory, this.#numbers);
-    writeWords(this.address, coarseQuantizerLayout, { block: address, mean: this.#mean });
+    writeWords(this.address, coarseQuantizerLayout, {
+      block: address,
+      mean: this.#mean,
+      lengths: this.#lengths,
+    });
     this.#coded = factors > 0;
   }
 
@@ -221,11 +257,14 @@ export class CoarseQuantizer {
   /** The largest distance of these rows of one list from its centroid, rounded up. */
   *radius(vectors: Float32Array, list: number): Work<number> {
     const n = vectors.length / this.#dimension;
-    const at = allocate(4 * vectors.length + 8 * n + 8);
-    const squares = Math.ceil((at + 4 * vectors.length) / 8) * 8;
+    const at = allocate(4 * vectors.length + 4 * this.#dimension + 8 * n + 8);
+    const centroid = at + 4 * vectors.length;
+    const squares = nextMultipleOf8(centroid + 4 * this.#dimension);
     try {
       floatsAt(at, vectors.length).set(vectors);
-      const centroid = this.#centroids + 4 * list * this.#dimension;
+      floatsAt(centroid, this.#dimension).set(
+        this.#model.centroids.subarray(list * this.#dimension, (list + 1) * this.#dimension),
+      );
       yield [
         {
           kernel: "squaredL2BlockFloat64",
@@ -244,9 +283,9 @@ export class CoarseQuantizer {
 
   /**
    * The `nProbes` nearest lists, or all if there are fewer. A small share of many lists is found by the codes of their centroids,
-   * which sometimes replaces a list by one that is hardly farther; otherwise the order is exact. `among`: only these lists.
+   * which sometimes replaces a list by one that is hardly farther; otherwise the order is exact.
    */
-  probe(query: QueryVector, nProbes: number, among?: ListSet): Probes {
+  probe(query: QueryVector, nProbes: number, { among, limit = Infinity }: ProbeOptions = {}): Probes {
     const count = Math.min(nProbes, among?.count ?? this.nLists);
     const nearest = new TopK(count);
     const words = among?.bits.length ?? 0;
@@ -254,8 +293,8 @@ export class CoarseQuantizer {
     const bits = words === 0 ? 0 : job + jobLayout.bytes;
     if (among !== undefined) wordsAt(bits, words).set(among.bits);
     query.reserve(this.nLists);
-    const isCoded = this.isCodedFor(count, among?.count);
-    kernels().probeLists(query.listAddress, this.address, isCoded ? 1 : 0, bits, nearest.heap, job);
+    const codedMax = this.codedMax(among?.count);
+    kernels().probeLists(query.listAddress, this.address, codedMax, limit, bits, nearest.heap, job);
     freeScratch(job);
     const found = nearest.read();
     nearest.free();
@@ -265,9 +304,16 @@ export class CoarseQuantizer {
     };
   }
 
-  /** Whether this number of lists, of so many, is found by the codes of their centroids. */
-  isCodedFor(nProbes: number, among: number = this.nLists): boolean {
-    return this.#coded && nProbes <= Math.min(codedProbesMax, codedShareMax * among);
+  /** The distance of a list's centroid from a query, given its distance as `probe` finds it. */
+  distanceToCentroid(list: number, distance: number): number {
+    if (this.#lengths === 0) return distance;
+    const [length] = doublesAt(this.#lengths + 8 * list, 1);
+    return Math.sqrt(squareToCentroid(length, distance ** 2));
+  }
+
+  /** The largest number of lists, of so many, that is found by the codes of their centroids. */
+  codedMax(among: number = this.nLists): number {
+    return this.#coded ? Math.floor(Math.min(codedProbesMax, codedShareMax * among)) : 0;
   }
 
   /** The address of a list's rotated centroid. Not for a model whose rows are codes without vectors. */
@@ -286,6 +332,10 @@ export class CoarseQuantizer {
     if (this.#rotated > 0) free(this.#rotated);
     this.#rotated = 0;
   }
+}
+
+function nextMultipleOf8(offset: number): number {
+  return Math.ceil(offset / 8) * 8;
 }
 
 /** The first row and the number of rows of each piece of n rows. */

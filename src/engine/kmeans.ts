@@ -5,13 +5,16 @@
  * k lists, and a last round over all rows and all lists corrects the borders of the coarse clusters. Rounds that compare every
  * row with every list dominate the cost.
  *
+ * Rows of length 1 belong to the centroid at the smallest angle (spherical k-means, Dhillon and Modha, 2001): the mean of a wide cluster is
+ * shorter, and by distance it would attract rows, and queries, of other directions.
+ *
  * A cluster that becomes empty takes over half of the largest one: its centroid is copied and the two are moved slightly apart,
  * as in faiss.
  */
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
-import { countRows, sortByList } from "./rows.js";
+import { countRows, directionsOf, sortByList } from "./rows.js";
 import { splitLargest } from "./split-largest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
@@ -28,6 +31,8 @@ export interface Rows {
   readonly at: number;
   readonly n: number;
   readonly dimension: number;
+  /** Whether they have length 1, unless they are zero, and are compared with directions of centroids. */
+  readonly areDirections: boolean;
 }
 
 /** Rows from `firstRow` on that are clustered among themselves, into lists from `firstList` on. */
@@ -82,7 +87,7 @@ export function* kmeans(
     yield* startFrom(rows, samplePositions(random, n, m), centroids);
     const coarse = yield* lloyd(rows, [{ ...all, lists: m }], centroids, rounds.level, onCompared);
     const groups = divide(coarse, m, k);
-    const sorted = { at: allocate(n * rowBytes), n, dimension };
+    const sorted = { ...rows, at: allocate(n * rowBytes) };
     try {
       yield* startFrom(rows, sortByList(coarse, m), sorted.at);
       const starts = groups.flatMap((group) =>
@@ -110,7 +115,7 @@ export function* kmeansOf(
   const n = points.length / dimension;
   const at = allocate(4 * points.length + 4 * k * dimension);
   const centroids = at + 4 * points.length;
-  const rows = { at, n, dimension };
+  const rows = { at, n, dimension, areDirections: false };
   try {
     yield* copyInPieces(points, floatsAt(at, points.length));
     yield* startFrom(rows, samplePositions(random, n, k), centroids);
@@ -139,13 +144,14 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
 
 /** Moves the centroids `moves` times, and returns the list of each row before the last move. */
 function* lloyd(
-  { at, n, dimension }: Rows,
+  { at, n, dimension, areDirections }: Rows,
   groups: readonly Group[],
   centroids: number,
   moves: number,
   onCompared: OnCompared,
 ): Work<Uint32Array> {
   const k = groups.reduce((sum, group) => sum + group.lists, 0);
+  const compared = areDirections ? allocate(4 * k * dimension) : centroids;
   const sums = allocate(8 * k * dimension + 4 * (k + k + n + n));
   const sizes = sums + 8 * k * dimension;
   const halfNorms = sizes + 4 * k;
@@ -154,16 +160,17 @@ function* lloyd(
   try {
     let previous = new Uint32Array(n);
     for (let move = 0; move < moves; move++) {
+      if (areDirections) yield directionsOf(centroids, k, dimension, compared);
       yield inSlices(k, dimension, (first, count) => ({
         kernel: "halfSquares",
-        args: [centroids + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
+        args: [compared + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       }));
       yield groups.flatMap((group) =>
         inSlices(group.rows, group.lists * dimension, (first, count) => {
           const row = group.firstRow + first;
           const list = group.firstList;
           const vectors = at + 4 * row * dimension;
-          const candidates = centroids + 4 * list * dimension;
+          const candidates = compared + 4 * list * dimension;
           const halves = halfNorms + 4 * list;
           return {
             kernel: "assignNearest",
@@ -181,9 +188,9 @@ function* lloyd(
         }),
       );
       const assigned = wordsAt(lists, n);
-      for (const { firstRow, rows, firstList, lists: compared } of groups) {
+      for (const { firstRow, rows, firstList, lists: candidates } of groups) {
         for (let row = firstRow; row < firstRow + rows; row++) assigned[row] += firstList;
-        onCompared(rows * compared);
+        onCompared(rows * candidates);
       }
       const current = assigned.slice();
       if (move > 0 && countChanges(previous, current) < settledShare * n) return current;
@@ -226,6 +233,7 @@ function* lloyd(
     return previous;
   } finally {
     free(sums);
+    if (areDirections) free(compared);
   }
 }
 

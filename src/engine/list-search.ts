@@ -56,7 +56,7 @@ export function searchLists(
       query.address,
       query.listAddress,
       quantizer.address,
-      quantizer.isCodedFor(nProbes) ? 1 : 0,
+      quantizer.codedMax(),
       probes.heap,
       limit,
       table.address,

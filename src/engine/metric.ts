@@ -31,6 +31,14 @@ export function scoreLowerBound(metric: Metric, dimension: number, distance: num
   return metric === "cosine" ? (gap * gap) / 2 : gap * gap;
 }
 
+/**
+ * The squared distance of a centroid of this length from a direction whose squared distance from the centroid's direction is `square`
+ * (law of cosines).
+ */
+export function squareToCentroid(length: number, square: number): number {
+  return (1 - length) ** 2 + length * square;
+}
+
 const float32Epsilon = 2 ** -22;
 
 /** Vectors in list space, layout (n, dimension): the input itself unless the metric is `cosine`. */

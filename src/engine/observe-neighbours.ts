@@ -1,12 +1,13 @@
 /** In which lists the neighbours of held-out rows lie: what recall curves are learned from. */
 
 import type { KernelCall } from "./kernels/kernels.js";
-import { allocate, floatsAt, free } from "./kernels/memory.js";
+import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
+import { squareToCentroid } from "./metric.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours } from "./recall-curves.js";
-import { gather } from "./rows.js";
+import { directionsOf, gather } from "./rows.js";
 import { nearestPositions } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
@@ -48,11 +49,12 @@ interface Observing {
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
 export function* observeNeighbours(
-  { rows: { at, n, dimension }, sample, clusters: { centroids, lists }, spreads }: ClusteredSample,
+  { rows, sample, clusters: { centroids, lists }, spreads }: ClusteredSample,
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
 ): Work<readonly ObservedNeighbours[]> {
+  const { n, dimension, areDirections } = rows;
   const k = spreads.length;
   const positions = samplePositions(random, n, Math.min(heldOut, n));
   const queries = gather(sample, dimension, positions);
@@ -64,12 +66,14 @@ export function* observeNeighbours(
   try {
     floatsAt(queriesAt, queries.length).set(queries);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
+    const lengths = areDirections ? yield* lengthsOf(centroidsAt, k, dimension) : undefined;
+    if (areDirections) yield directionsOf(centroidsAt, k, dimension, centroidsAt);
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const count = Math.min(heldOutTogether, positions.length - first);
       const group = queriesAt + 4 * first * dimension;
       yield [
-        ...compare(group, count, { at, n, dimension }, toRowsAt),
-        ...compare(group, count, { at: centroidsAt, n: k, dimension }, toListsAt),
+        ...compare(group, count, rows, toRowsAt),
+        ...compare(group, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
       ];
       onCompared(count * n);
       for (let i = 0; i < count; i++) {
@@ -78,13 +82,27 @@ export function* observeNeighbours(
         toRows[positions[first + i]] = Infinity;
         const toLists = floatsAt(toListsAt + 4 * i * k, k);
         const without = Math.floor(removedShareMax * k ** random());
-        observeOne({ toRows, toLists, lists, spreads }, depths, without, observed);
+        observeOne({ toRows, toLists, lengths, lists, spreads }, depths, without, observed);
         yield;
       }
     }
     return observed;
   } finally {
     free(queriesAt);
+  }
+}
+
+/** The lengths of n rows at `at`, layout (n, dimension). */
+function* lengthsOf(at: number, n: number, dimension: number): Work<Float64Array> {
+  const lengths = allocate(8 * n);
+  try {
+    yield inSlices(n, dimension, (first, count) => ({
+      kernel: "normsFloat64",
+      args: [at + 4 * first * dimension, count, dimension, lengths + 8 * first],
+    }));
+    return doublesAt(lengths, n).slice();
+  } finally {
+    free(lengths);
   }
 }
 
@@ -99,15 +117,17 @@ function compare(queries: number, count: number, { at, n, dimension }: Rows, out
 interface HeldOutRow {
   /** Squared distances from the rows of the sample, Infinity from itself. */
   readonly toRows: Float32Array;
-  /** Squared distances from the centroids. */
+  /** Squared distances from the centroids, or from their directions. */
   readonly toLists: Float32Array;
+  /** Lengths of the centroids if directions are compared. */
+  readonly lengths: Float64Array | undefined;
   readonly lists: Uint32Array;
   readonly spreads: Float32Array;
 }
 
 /** Adds what one held-out row shows, as a query among rows like itself, and as one whose nearest `without` lists a filter removes. */
 function observeOne(
-  { toRows, toLists, lists, spreads }: HeldOutRow,
+  { toRows, toLists, lengths, lists, spreads }: HeldOutRow,
   depths: readonly number[],
   without: number,
   observed: readonly Observing[],
@@ -131,7 +151,8 @@ function observeOne(
     const reach = toRows[neighbours[neighbours.length - 1]];
     for (const row of neighbours) {
       const list = lists[row];
-      observed[i].cosines.push(cosineNeeded(toLists[list], spreads[list], reach));
+      const square = lengths === undefined ? toLists[list] : squareToCentroid(lengths[list], toLists[list]);
+      observed[i].cosines.push(cosineNeeded(square, spreads[list], reach));
     }
   });
 }

@@ -37,20 +37,20 @@ const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005,
  * The loss of automatic probing, which promises a recall of 0.95: codes lose a little more, and queries are not always like rows. For deep
  * searches that costs more, so they aim higher.
  */
-const automaticLoss = { shallow: 0.03, deep: 0.02 };
-/**
- * What queries lose per loss of rows, which are measured: queries are not quite like rows. The neighbours of a deep search are in many
- * lists, and queries of texts lose twice as many of them.
- */
-const queryLoss = { shallow: 1.2, deep: 2 };
+const automaticLoss = { shallow: 0.045, deep: 0.035 };
+/** What queries lose per loss of rows, which are measured: less for few neighbours, since those of rows are observed down to a greater depth. */
+const queryLoss = { shallow: 0.9, deep: 1.1 };
 /** Rows of the sample to which a search counts as shallow. */
 const shallowDepth = 10;
 const width = 4;
 /** Of a depth: the limits of automatic probing, then those for each loss. */
 const stepLength = width * (1 + losses.length);
-/** Of the neighbours that are lost: two thirds by the number of probes, the others by the distance ratio, which also counts those beyond them. */
-const lostByProbes = 2 / 3;
-const lostByRatio = 1 / 4;
+/**
+ * Of the neighbours that are lost: most by the distance ratio, which suits each query; few by the number of probes, which bounds the time of
+ * the worst ones.
+ */
+const lostByProbes = 0.1;
+const lostByRatio = 0.9;
 
 /**
  * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of

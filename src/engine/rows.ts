@@ -1,4 +1,7 @@
-/** Rows of a matrix, picked and ordered. */
+/** Rows of a matrix, picked, ordered and scaled. */
+
+import type { KernelCall } from "./kernels/kernels.js";
+import { inSlices } from "./work.js";
 
 /** The rows at these positions, layout (positions, dimension). */
 export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
@@ -23,4 +26,12 @@ export function sortByList(lists: Uint32Array, k: number): Uint32Array {
   const order = new Uint32Array(lists.length);
   for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;
   return order;
+}
+
+/** Writes the directions of n rows at `at`, layout (n, dimension), to `out`, which may be `at`. */
+export function directionsOf(at: number, n: number, dimension: number, out: number): KernelCall[] {
+  return inSlices(n, 4 * dimension, (first, count) => ({
+    kernel: "directions",
+    args: [at + 4 * first * dimension, count, dimension, out + 4 * first * dimension],
+  }));
 }

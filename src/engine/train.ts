@@ -1,5 +1,6 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
+import type { Metric } from "./config.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { comparisonsMax, kmeans } from "./kmeans.js";
 import type { Model } from "./model.js";
@@ -22,6 +23,7 @@ export interface Sample {
   /** Layout (n, dimension), in list space. */
   readonly points: Float32Array;
   readonly dimension: number;
+  readonly metric: Metric;
   /** Rows of the index that the sample is of. */
   readonly rows: number;
 }
@@ -31,14 +33,15 @@ export interface Sample {
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
-  { points: sample, dimension, rows: rowsInIndex }: Sample,
+  { points: sample, dimension, metric, rows: rowsInIndex }: Sample,
   nLists: number,
   seed: number,
   onProgress: (done: number, total: number) => void = () => undefined,
 ): Work<Model> {
   const random = seededRandom(seed);
   const n = sample.length / dimension;
-  const rows = { at: allocate(4 * sample.length), n, dimension };
+  const areDirections = metric === "cosine";
+  const rows = { at: allocate(4 * sample.length), n, dimension, areDirections };
   const total = comparisonsMax(n, nLists) + n * heldOut;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.

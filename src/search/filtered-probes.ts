@@ -8,6 +8,7 @@
 
 import type { CoarseQuantizer, ListSet, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
+import { likelyLists } from "../engine/probe-limits.js";
 import type { ScanLimits } from "../engine/recall-curves.js";
 
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
@@ -22,8 +23,8 @@ const unlikeRows = 4;
 type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };
 
 export interface MatchingProbing {
-  /** What an unfiltered query probes. */
-  readonly lists: number;
+  /** What an unfiltered query scans. */
+  readonly unfiltered: Pick<ScanLimits, "probes" | "ratio">;
   readonly topK: number;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
@@ -49,21 +50,23 @@ export interface MatchingProbes {
 export function probeMatching(
   quantizer: CoarseQuantizer,
   query: QueryVector,
-  { lists, topK, spreads, concentration, matching, limitsFor, countsOf }: MatchingProbing,
+  { unfiltered, topK, spreads, concentration, matching, limitsFor, countsOf }: MatchingProbing,
 ): MatchingProbes {
-  const nearest = quantizer.probe(query, lists);
-  const around = shareOf(nearest, countsOf);
-  const isUnlike = nearest.distances[0] ** 2 > unlikeRows * spreads[nearest.lists[0]];
+  const nearest = quantizer.probe(query, unfiltered.probes, { limit: unfiltered.ratio });
+  const around = shareOf(nearest.lists.slice(0, likelyLists(nearest.distances, unfiltered.ratio)), countsOf);
+  const [list] = nearest.lists;
+  const distance = quantizer.distanceToCentroid(list, nearest.distances[0]);
+  const isUnlike = distance ** 2 > unlikeRows * spreads[list];
   if (isUnlike || around < amongShare * concentration) {
-    const all = quantizer.probe(query, matching.count, matching);
+    const all = quantizer.probe(query, matching.count, { among: matching });
     return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
   }
   const { probes, ratio } = limitsFor(topK / Math.min(around, concentration));
-  return { probes: quantizer.probe(query, probes, matching), ratio };
+  return { probes: quantizer.probe(query, probes, { among: matching, limit: ratio }), ratio };
 }
 
 /** The share of the rows of these lists that match. */
-function shareOf({ lists }: Probes, countsOf: CountsOf): number {
+function shareOf(lists: readonly number[], countsOf: CountsOf): number {
   let all = 0;
   let matching = 0;
   for (const list of lists) {

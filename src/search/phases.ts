@@ -89,7 +89,8 @@ function* outlyingPhases(
     const chosen: { lists: number[]; distances: number[] } = { lists: [], distances: [] };
     for (; rank < lists.length && chosen.lists.length < together; rank++) {
       const list = lists[rank];
-      if (cosineNeeded(distances[rank] ** 2, spreads[list], reach) > cosine) continue;
+      const square = trained.quantizer.distanceToCentroid(list, distances[rank]) ** 2;
+      if (cosineNeeded(square, spreads[list], reach) > cosine) continue;
       chosen.lists.push(list);
       chosen.distances.push(distances[rank]);
     }

@@ -83,7 +83,9 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
   }
   if (matches === undefined) {
     const { probes, ratio } = scanLimits(model, probing, scope.snapshot.growth);
-    return splitByRatio(scope, quantizer.probe(query, probes), ratio);
+    // Of an explicit number, those beyond the ratio are still needed if there are too few rows.
+    const limit = probing.nProbes === 0 ? ratio : Infinity;
+    return splitByRatio(scope, quantizer.probe(query, probes, { limit }), ratio);
   }
   if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
   return planProbes(scope, matches, query, probing);
@@ -135,7 +137,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
   const { probes, ratio, outlying } = probeMatching(quantizer, query, {
-    lists: scanLimits(model, probing, snapshot.growth).probes,
+    unfiltered: scanLimits(model, probing, snapshot.growth),
     topK: probing.topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
@@ -165,7 +167,7 @@ export function furtherListBlocks(
 
 /** The blocks of the probes from rank `start` to `end`. */
 export function blocksOf(
-  { snapshot, matches }: SearchScope,
+  { snapshot, matches, trained }: TrainedScope,
   probes: Probes,
   start: number,
   end: number,
@@ -173,9 +175,11 @@ export function blocksOf(
   const blocks: ListBlock[] = [];
   const distances: number[] = [];
   for (let rank = start; rank < end; rank++) {
-    for (const listBlock of listBlocksIn(snapshot, probes.lists[rank], matches)) {
+    const list = probes.lists[rank];
+    const distance = trained.quantizer.distanceToCentroid(list, probes.distances[rank]);
+    for (const listBlock of listBlocksIn(snapshot, list, matches)) {
       blocks.push(listBlock);
-      distances.push(probes.distances[rank]);
+      distances.push(distance);
     }
   }
   return { blocks, distances };

@@ -54,7 +54,7 @@ export class Searcher {
 }
 
 async function loadModel(config: IndexConfig, model: Model): Promise<LoadedModel> {
-  const quantizer = await run(CoarseQuantizer.open(model));
+  const quantizer = await run(CoarseQuantizer.open(model, config.metric));
   const rowQuantizer = isCodedModel(model) ? new ModelQuantizer(config, model) : undefined;
   return {
     model,

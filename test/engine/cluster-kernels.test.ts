@@ -67,6 +67,31 @@ test.each([1, 2, 5, 64, 67])(
   },
 );
 
+test("directions have length 1, zeros stay zeros, and rows are scaled by factors of their own", () => {
+  for (const d of [1, 3, 64]) {
+    const vectors = Float32Array.of(...clustered(3, d, 2, d), ...new Float32Array(d));
+    const factors = 8 * Math.ceil((8 * vectors.length) / 8);
+    const at = allocate(factors + 8 * 4);
+    floatsAt(at, vectors.length).set(vectors);
+    const out = at + 4 * vectors.length;
+    const { directions, scaleRows } = kernels();
+    directions(at, 4, d, out);
+    const found = rowsOf(floatsAt(out, vectors.length).slice(), d);
+    rowsOf(vectors, d).forEach((row, i) => {
+      const length = Math.sqrt(squaredL2(row, new Float32Array(d)));
+      expect(found[i]).toEqual(row.map((value) => (length > 0 ? value * (1 / length) : 0)));
+    });
+    doublesAt(at + factors, 4).set([2, 0, -1, 5]);
+    scaleRows(at, 4, d, at + factors);
+    rowsOf(floatsAt(at, vectors.length).slice(), d).forEach((row, i) =>
+      expect(Array.from(row, (value) => value + 0)).toEqual(
+        Array.from(vectors.subarray(i * d, (i + 1) * d), (value) => value * [2, 0, -1, 5][i] + 0),
+      ),
+    );
+    free(at);
+  }
+});
+
 test("empty clusters halve the largest ones in turn, and no centroid wanders off", () => {
   const sizes = Uint32Array.of(0, 100, 0, 30, 0, 0);
   const centroids = Float32Array.of(0, 0, 8, 8, 0, 0, 2, 2, 0, 0, 0, 0);

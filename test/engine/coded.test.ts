@@ -27,13 +27,13 @@ function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): Ind
 /** A model with a quantizer, learned from vectors, in kernel memory. */
 function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
   const points = toListSpace(config.metric, vectors, d);
-  const lists = finish(trainModel(sampleOf(points, d), nLists, 3));
+  const lists = finish(trainModel(sampleOf(points, d, config.metric), nLists, 3));
   const quantizer = finish(trainQuantizer(config, points, lists, vectors.length / d));
   return loaded(config, { ...lists, quantizer });
 }
 
 function loaded(config: IndexConfig, model: CodedModel) {
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const quantizer = finish(CoarseQuantizer.open(model, config.metric));
   const rowQuantizer = new ModelQuantizer(config, model);
   const both = { model: model as Model, quantizer, rowQuantizer };
   const codec = codecToWrite(config, model.dimension, both);
@@ -72,7 +72,7 @@ function scores(
     {
       block: 0,
       codes,
-      distance: distances[lists.indexOf(list)],
+      distance: quantizer.distanceToCentroid(list, distances[lists.indexOf(list)]),
       pruned: false,
       newerSegments: 0,
       accepted: 0,
@@ -306,7 +306,7 @@ test("a model of codes alone holds no rotated centroids, which only codes beside
   const before = allocatedBytes();
   const { model, release, quantizer } = trained(ivf(), vectors, d, 100);
   const { quantizer: learned, ...plain } = model;
-  const beside = finish(CoarseQuantizer.open(plain));
+  const beside = finish(CoarseQuantizer.open(plain, "euclidean"));
   expect(learned).toBeDefined();
   expect(beside.bytes - quantizer.bytes).toBe(4 * 100 * d);
   beside.free();

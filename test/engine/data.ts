@@ -1,11 +1,12 @@
 /** Seeded test vectors. */
 
+import type { Metric } from "../../src/engine/config.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { Sample } from "../../src/engine/train.js";
 
 /** All rows of an index as the sample that it is trained on; layout (n, d). */
-export function sampleOf(points: Float32Array, d: number): Sample {
-  return { points, dimension: d, rows: points.length / d };
+export function sampleOf(points: Float32Array, d: number, metric: Metric = "euclidean"): Sample {
+  return { points, dimension: d, metric, rows: points.length / d };
 }
 
 /** Normally distributed numbers (Box and Muller). */

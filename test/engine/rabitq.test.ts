@@ -63,14 +63,17 @@ function encoded(n: number, d: number, seed: number) {
   const centroid = new Float32Array(d);
   for (let i = 0; i < n * d; i++) centroid[i % d] += rows[i] / n;
   const quantizer = finish(
-    CoarseQuantizer.open({
-      dimension: d,
-      centroids: centroid,
-      spreads: new Float32Array(1),
-      curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-      probeLimits: new Float32Array(0),
-      rotationSeed: seed,
-    }),
+    CoarseQuantizer.open(
+      {
+        dimension: d,
+        centroids: centroid,
+        spreads: new Float32Array(1),
+        curves: { depths: new Float32Array(0), values: new Float32Array(0) },
+        probeLimits: new Float32Array(0),
+        rotationSeed: seed,
+      },
+      "euclidean",
+    ),
   );
   const codes = finish(encodeList(rows, quantizer, 0));
   expect(codes.length).toBe(rabitqBytes(n, d));
@@ -245,14 +248,17 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
   const d = 8;
   const centroids = new Float32Array(d).fill(2);
   const quantizer = finish(
-    CoarseQuantizer.open({
-      dimension: d,
-      centroids,
-      spreads: new Float32Array(1),
-      curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-      probeLimits: new Float32Array(0),
-      rotationSeed: 1,
-    }),
+    CoarseQuantizer.open(
+      {
+        dimension: d,
+        centroids,
+        spreads: new Float32Array(1),
+        curves: { depths: new Float32Array(0), values: new Float32Array(0) },
+        probeLimits: new Float32Array(0),
+        rotationSeed: 1,
+      },
+      "euclidean",
+    ),
   );
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
   const codes = finish(encodeList(rows, quantizer, 0));

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { CoarseQuantizer, type ListSet, type Probes } from "../../src/engine/coarse-quantizer.js";
+import { CoarseQuantizer, type ProbeOptions, type Probes } from "../../src/engine/coarse-quantizer.js";
 import { type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreLowerBound, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
+import { likelyLists } from "../../src/engine/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
@@ -13,13 +14,13 @@ import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-function train(sample: Float32Array, d: number, nLists: number, seed = 1): Model {
-  return finish(trainModel(sampleOf(sample, d), nLists, seed));
+function train(sample: Float32Array, d: number, nLists: number, seed = 1, metric?: Metric): Model {
+  return finish(trainModel(sampleOf(sample, d, metric), nLists, seed));
 }
 
 /** Mean squared distance of each vector from its list's centroid. */
 function distortion(model: Model, vectors: Float32Array): number {
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
   const centroids = rowsOf(model.centroids, model.dimension);
   const lists = quantizer.assign(vectors);
   quantizer.free();
@@ -47,10 +48,10 @@ function probe(
   query: Float32Array,
   nProbes: number,
   metric: Metric = "euclidean",
-  among?: ListSet,
+  options: ProbeOptions = {},
 ): Probes {
   const asking = new QueryVector(metric, query, quantizer.rotation);
-  const probes = quantizer.probe(asking, nProbes, among);
+  const probes = quantizer.probe(asking, nProbes, options);
   asking.free();
   return probes;
 }
@@ -58,7 +59,7 @@ function probe(
 test("a few probes of many lists are nearly always the nearest ones", () => {
   const d = 48;
   const vectors = clustered(3000, d, 300, 4);
-  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 400)));
+  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 400), "euclidean"));
   let missed = 0;
   for (const query of rowsOf(clustered(60, d, 300, 4), d)) {
     const exact = probe(quantizer, query, 400);
@@ -76,7 +77,7 @@ test("a few probes of many lists are nearly always the nearest ones", () => {
 test("probes among some of the lists are the nearest of those, and no more than there are", () => {
   const d = 48;
   const vectors = clustered(3000, d, 300, 4);
-  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 401)));
+  const quantizer = finish(CoarseQuantizer.open(train(vectors, d, 401), "euclidean"));
   const random = seededRandom(9);
   let missed = 0;
   for (const query of rowsOf(clustered(40, d, 300, 4), d)) {
@@ -86,8 +87,8 @@ test("probes among some of the lists are the nearest of those, and no more than 
       for (let list = 0; list < 401; list++) if (random() < share) addRow(bits, list);
       const among = { bits, count: countRows(bits, 0, 401) };
       const nearest = exact.lists.filter((list) => hasRow(bits, list));
-      expect(probe(quantizer, query, 401, "euclidean", among).lists).toEqual(nearest);
-      const few = probe(quantizer, query, 20, "euclidean", among);
+      expect(probe(quantizer, query, 401, "euclidean", { among }).lists).toEqual(nearest);
+      const few = probe(quantizer, query, 20, "euclidean", { among });
       expect(few.lists.length).toBe(Math.min(20, among.count));
       expect(few.lists.every((list) => hasRow(bits, list))).toBe(true);
       missed += nearest.slice(0, 20).filter((list) => !few.lists.includes(list)).length;
@@ -101,7 +102,7 @@ test("a vector is assigned to the list whose centroid is nearest, and probes com
   const d = 20;
   const vectors = clustered(500, d, 6, 2);
   const model = train(vectors, d, 30);
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
   const lists = quantizer.assign(vectors);
   const centroids = rowsOf(model.centroids, d);
   rowsOf(vectors, d).forEach((row, i) => {
@@ -114,6 +115,79 @@ test("a vector is assigned to the list whose centroid is nearest, and probes com
   });
   quantizer.free();
 });
+
+describe("under cosine", () => {
+  const d = 20;
+  const points = toListSpace("cosine", clustered(900, d, 7, 3), d);
+  const model = train(points, d, 30, 1, "cosine");
+  const centroids = rowsOf(model.centroids, d);
+  const cosines = (row: Float32Array) =>
+    centroids.map((centroid) => dot(row, centroid) / Math.sqrt(dot(centroid, centroid)));
+
+  test("a vector is assigned to the list at the smallest angle, and probes come in the order of angles", () => {
+    const quantizer = finish(CoarseQuantizer.open(model, "cosine"));
+    const lists = quantizer.assign(points);
+    rowsOf(points, d).forEach((row, i) => {
+      const found = cosines(row);
+      expect(found[lists[i]]).toBeGreaterThanOrEqual(Math.max(...found) - 1e-6);
+      const { lists: order, distances } = probe(quantizer, row, 30, "cosine");
+      order.forEach((list, rank) => expect(distances[rank] ** 2).toBeCloseTo(2 - 2 * found[list], 5));
+      expect(distances).toEqual(distances.toSorted((a, b) => a - b));
+    });
+    quantizer.free();
+  });
+
+  test("the distance to a centroid follows from the angle and the centroid's length", () => {
+    const quantizer = finish(CoarseQuantizer.open(model, "cosine"));
+    for (const row of rowsOf(points, d).slice(0, 50)) {
+      const { lists, distances } = probe(quantizer, row, 30, "cosine");
+      lists.forEach((list, rank) => {
+        const distance = quantizer.distanceToCentroid(list, distances[rank]);
+        expect(distance).toBeCloseTo(Math.sqrt(squaredL2(row, centroids[list])), 5);
+      });
+    }
+    quantizer.free();
+  });
+
+  test("centroids are the means of their rows, up to the last round of k-means", () => {
+    const [alone] = rowsOf(train(points, d, 1, 1, "cosine").centroids, d);
+    for (let i = 0; i < d; i++) {
+      const mean = rowsOf(points, d).reduce((sum, row) => sum + row[i], 0) / 900;
+      expect(alone[i]).toBeCloseTo(mean, 5);
+    }
+  });
+});
+
+test.each(["euclidean", "cosine"] as const)(
+  "with a limit, probes of many lists under %s are nearly always those within it",
+  (metric) => {
+    const d = 48;
+    const points = toListSpace(metric, clustered(3000, d, 300, 4), d);
+    const quantizer = finish(CoarseQuantizer.open(train(points, d, 401, 1, metric), metric));
+    const random = seededRandom(9);
+    let wanted = 0;
+    let missed = 0;
+    for (const query of rowsOf(toListSpace(metric, clustered(40, d, 300, 4), d), d)) {
+      const bits = noRows(401);
+      for (let list = 0; list < 401; list++) if (random() < 0.5) addRow(bits, list);
+      const some = { bits, count: countRows(bits, 0, 401) };
+      for (const among of [undefined, some]) {
+        const exact = probe(quantizer, query, 401, metric, { among });
+        for (const limit of [1, 1.5, 3, 10]) {
+          const within = exact.lists.slice(0, likelyLists(exact.distances, limit));
+          const found = probe(quantizer, query, 200, metric, { among, limit });
+          expect(found.distances).toEqual(found.distances.toSorted((a, b) => a - b));
+          const likely = found.lists.slice(0, likelyLists(found.distances, limit));
+          if (among !== undefined) expect(likely.every((list) => hasRow(bits, list))).toBe(true);
+          wanted += Math.min(200, within.length);
+          missed += within.slice(0, 200).filter((list) => !likely.includes(list)).length;
+        }
+      }
+    }
+    quantizer.free();
+    expect(missed).toBeLessThanOrEqual(0.02 * wanted);
+  },
+);
 
 describe("training keeps every row reachable on data with", () => {
   const d = 6;
@@ -136,7 +210,7 @@ describe("training keeps every row reachable on data with", () => {
       expect(ratio).toBeGreaterThanOrEqual(1);
       expect(cosine).not.toBeNaN();
     }
-    const quantizer = finish(CoarseQuantizer.open(model));
+    const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
     for (const list of quantizer.assign(sample)) expect(list).toBeLessThan(16);
     quantizer.free();
   });
@@ -147,28 +221,31 @@ test("automatic probes find 95 % of the nearest neighbours of queries from the s
   const n = 6000;
   const sample = clustered(n, d, 40, 11);
   const model = train(sample, d, 64);
-  const { probes } = limitsFor(model.curves, 10, undefined);
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const { probes, ratio } = limitsFor(model.curves, 10, undefined);
+  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
   const lists = quantizer.assign(sample);
   const rows = rowsOf(sample, d);
   let found = 0;
+  let scanned = 0;
   const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
   for (const query of queries) {
-    const probed = new Set(probe(quantizer, query, probes).lists);
+    const { lists: nearestLists, distances } = probe(quantizer, query, probes);
+    const probed = new Set(nearestLists.slice(0, likelyLists(distances, ratio)));
+    scanned += probed.size;
     const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
     for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
   }
   quantizer.free();
   expect(found / (10 * queries.length)).toBeGreaterThanOrEqual(0.95);
-  expect(probes).toBeLessThan(32);
+  expect(scanned / queries.length).toBeLessThan(16);
 });
 
 test.each(metrics)("no row of a list scores below the list's floor under %s", (metric) => {
   const d = 12;
   const vectors = clustered(400, d, 5, 21);
   const points = toListSpace(metric, vectors, d);
-  const model = train(points, d, 8);
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const model = train(points, d, 8, 1, metric);
+  const quantizer = finish(CoarseQuantizer.open(model, metric));
   const lists = quantizer.assign(points);
   const rows = rowsOf(vectors, d);
   for (let list = 0; list < 8; list++) {
@@ -180,7 +257,8 @@ test.each(metrics)("no row of a list scores below the list's floor under %s", (m
     const radius = finish(quantizer.radius(flat, list));
     for (const query of rows.slice(0, 40)) {
       const { lists: order, distances } = probe(quantizer, query, 8, metric);
-      const floor = scoreLowerBound(metric, d, distances[order.indexOf(list)], radius);
+      const distance = quantizer.distanceToCentroid(list, distances[order.indexOf(list)]);
+      const floor = scoreLowerBound(metric, d, distance, radius);
       for (const row of members) {
         const cosine = 1 - dot(query, rows[row]) / Math.sqrt(dot(query, query) * dot(rows[row], rows[row]));
         expect(metric === "cosine" ? cosine : squaredL2(query, rows[row])).toBeGreaterThanOrEqual(

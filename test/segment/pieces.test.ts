@@ -57,7 +57,7 @@ test("rows are assigned to lists in pieces", () => {
     curves: { depths: empty, values: empty },
     probeLimits: empty,
   };
-  const quantizer = finish(CoarseQuantizer.open(model));
+  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
   const vectors = new Float32Array(n * dimension).fill(0.5);
   const pointsOf = (first: number, count: number) =>
     vectors.subarray(first * dimension, (first + count) * dimension);

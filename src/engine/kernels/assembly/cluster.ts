@@ -3,6 +3,8 @@
  * depend on how the work is split: calls divide it by columns or lists, never by rows.
  */
 
+import { sumRow } from "./distance-float64";
+
 /**
  * Adds columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), to the sums of their `lists` (n uint32);
  * `sums` is float64 of layout (k, d).
@@ -45,6 +47,30 @@ export function halfSquares(vectors: usize, n: u32, d: u32, out: usize): void {
       sum += value * value;
     }
     store<f32>(out + (<usize>i << 2), <f32>(sum / 2));
+  }
+}
+
+/** out[i] = vectors[i] scaled to length 1, n of them, layout (n, d); zeros stay zeros. `out` may be `vectors`. */
+export function directions(vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    const row = <usize>i * (<usize>d << 2);
+    const length = sqrt<f64>(sumRow(vectors + row, vectors + row, d, false));
+    scaleRow(vectors + row, length > 0 ? 1 / length : 0, d, out + row);
+  }
+}
+
+/** Multiplies each of n rows, layout (n, d), by its own of `factors`, n float64, in place. */
+export function scaleRows(vectors: usize, n: u32, d: u32, factors: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    const row = vectors + <usize>i * (<usize>d << 2);
+    scaleRow(row, load<f64>(factors + (<usize>i << 3)), d, row);
+  }
+}
+
+@inline
+function scaleRow(row: usize, factor: f64, d: u32, out: usize): void {
+  for (let at: usize = 0, end = <usize>d << 2; at < end; at += 4) {
+    store<f32>(out + at, <f32>(<f64>load<f32>(row + at) * factor));
   }
 }
 

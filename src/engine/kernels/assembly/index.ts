@@ -10,7 +10,7 @@
  * The result of a row depends on the row, the query and d alone, bit for bit, not on n or on the row's position.
  */
 
-export { addRows, gatherRows, halfSquares, meanRows } from "./cluster";
+export { addRows, directions, gatherRows, halfSquares, meanRows, scaleRows } from "./cluster";
 export { encodeSigns, roundTable, signSums } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
@@ -21,8 +21,9 @@ export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
 export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
+export { probeLists } from "./probe-lists";
 export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
-export { probeLists, searchLists } from "./search-lists";
+export { searchLists } from "./search-lists";

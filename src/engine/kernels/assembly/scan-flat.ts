@@ -140,7 +140,7 @@ function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
 }
 
 /** Scores the listed rows and offers them. */
-function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
+export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
   if (job.block.precision) {
     scoreScalarRows(query, job, heap, rows, count);
     return;

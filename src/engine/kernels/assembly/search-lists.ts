@@ -3,19 +3,10 @@
  * blocks are in memory.
  */
 
-import { sumRow } from "./distance-float64";
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
+import { CoarseQuantizer, probeLists } from "./probe-lists";
 import { scanJob } from "./scan-flat";
 import { Block, Job, Query } from "./search";
-
-/** The centroids of all lists. */
-@unmanaged
-export class CoarseQuantizer {
-  /** The centroids, as rows with their list numbers as tie keys. */
-  block: Block;
-  /** float32: the mean of the centroids, which their codes are relative to. */
-  mean: usize;
-}
 
 /** A block of a list. */
 @unmanaged
@@ -38,28 +29,6 @@ export class ListBlockTable {
   nLists: u32;
 }
 
-/**
- * Finds the `probes.capacity` lists nearest to `point`, the query in list space, nearest first; with `coded` 1, by the codes of
- * their centroids. `among`: bits of the lists that may be found; 0: all. `job` is scratch for one struct.
- */
-export function probeLists(
-  point: Query,
-  quantizer: CoarseQuantizer,
-  coded: u32,
-  among: usize,
-  probes: Heap,
-  job: Job,
-): void {
-  job.number = 0;
-  job.block = quantizer.block;
-  job.newerSegments = 0;
-  job.accepted = among;
-  job.firstBit = 0;
-  job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
-  scanJob(point, probes, job);
-  sortHeap(probes);
-}
-
 const pageBytes: usize = 4096;
 
 /**
@@ -71,7 +40,7 @@ export function searchLists(
   query: Query,
   point: Query,
   quantizer: CoarseQuantizer,
-  coded: u32,
+  codedMax: u32,
   probes: Heap,
   limit: f64,
   table: ListBlockTable,
@@ -79,33 +48,26 @@ export function searchLists(
   job: Job,
   now: u32,
 ): u32 {
-  probeLists(point, quantizer, coded, 0, probes, job);
-  const likely = likelyLists(probes, limit);
+  const likely = probeLists(point, quantizer, codedMax, limit, 0, probes, job);
   if (!isOpen(table, table.nLists)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, now);
   for (let i: u32 = 0; i < likely; i++) {
-    scanList(query, heap, job, table, rowAt(probes, i), scoreAt(probes, i), now);
+    const list = rowAt(probes, i);
+    scanList(query, heap, job, table, list, squareToCentroid(quantizer, list, scoreAt(probes, i)), now);
   }
   sortHeap(heap);
   return likely;
 }
 
-/** The same as the function of ../../probe-limits.ts. */
-function likelyLists(probes: Heap, limit: f64): u32 {
-  let likely = probes.size;
-  while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;
-  return likely;
-}
-
-/** The same as the function of ../../probe-limits.ts. */
+/** The same as the function of ../../metric.ts. */
 @inline
-function distanceRatio(probes: Heap, rank: u32): f64 {
-  const nearest = scoreAt(probes, 0);
-  const square = scoreAt(probes, rank);
-  return sqrt<f64>(sqrt<f64>(<f64>(rank + 1))) * (square > nearest ? square / nearest : 1);
+function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f64 {
+  if (!quantizer.lengths) return square;
+  const length = load<f64>(quantizer.lengths + (<usize>list << 3));
+  return (1 - length) * (1 - length) + length * square;
 }
 
 function isOpen(table: ListBlockTable, list: u32): bool {

@@ -1,0 +1,154 @@
+/** Which lists are nearest to a query. */
+
+import { sumRow } from "./distance-float64";
+import { fastScanSmall } from "./fast-scan";
+import { Heap, scoreAt, sortHeap } from "./heap";
+import { estimateRabitq } from "./rabitq";
+import { scanJob, scoreRows } from "./scan-flat";
+import { Block, isAccepted, Job, Query } from "./search";
+
+/** The lists, by what vectors are compared with: the centroids, or for `cosine` their directions. */
+@unmanaged
+export class CoarseQuantizer {
+  /** Those, as rows with their list numbers as tie keys. */
+  block: Block;
+  /** float32: the mean of these rows, which their codes are relative to. */
+  mean: usize;
+  /** float64: the length of each centroid, if directions are compared; otherwise 0. */
+  lengths: usize;
+}
+
+/** With a limit, the codes of the centroids serve any number of probes from this one on. */
+const limitedFrom: u32 = 8;
+/** How often the distance of the farthest list within the limit is halved in. */
+const halvings: u32 = 10;
+
+/**
+ * Finds the lists nearest to `point`, the query in list space, nearest first: `probes.capacity` of them, of which those beyond the `limit`
+ * (see ../../probe-limits.ts) may be missing. Returns how many are within it. Up to `codedMax` lists are found by the codes of their
+ * centroids, 0 if there are none. `among`: bits of the lists that may be found; 0: all. `job` is scratch for one struct.
+ */
+export function probeLists(
+  point: Query,
+  quantizer: CoarseQuantizer,
+  codedMax: u32,
+  limit: f64,
+  among: usize,
+  probes: Heap,
+  job: Job,
+): u32 {
+  const block = quantizer.block;
+  job.number = 0;
+  job.block = block;
+  job.newerSegments = 0;
+  job.accepted = among;
+  job.firstBit = 0;
+  const isLimited = limit < Infinity && codedMax > 0 && probes.capacity >= limitedFrom;
+  const coded = isLimited || probes.capacity <= codedMax;
+  job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
+  if (isLimited && point.fitsFloat32 && block.fitsFloat32) offerWithin(point, limit, probes, job);
+  else scanJob(point, probes, job);
+  sortHeap(probes);
+  return likelyLists(probes, limit);
+}
+
+/**
+ * Offers the lists that are within the limit by their codes, and those whose codes leave it open. Neither the others nor their order are
+ * computed, however many are asked for.
+ */
+function offerWithin(point: Query, limit: f64, probes: Heap, job: Job): void {
+  const block = job.block;
+  const n = block.n;
+  const m = (n + 31) & ~31;
+  const lowerBounds = point.scratch;
+  const estimates = lowerBounds + (<usize>m << 2);
+  const rows = estimates + (<usize>m << 2);
+  fastScanSmall(block.codes, point.table, m >> 5, point.groups, lowerBounds);
+  estimateRabitq(
+    block.factors,
+    n,
+    <f32>job.base,
+    point.step,
+    point.shift,
+    point.rounding,
+    point.epsilon,
+    lowerBounds,
+    estimates,
+  );
+  for (let row: u32 = job.accepted ? 0 : n; row < m; row++) {
+    if (row < n && isAccepted(job, row)) continue;
+    store<f32>(lowerBounds + (<usize>row << 2), Infinity);
+    store<f32>(estimates + (<usize>row << 2), Infinity);
+  }
+  const nearest = smallest(estimates, m);
+  if (nearest == Infinity) return;
+  scoreRows(point, job, probes, rows, rowsBetween(lowerBounds, m, -Infinity, nearest, rows));
+  let square = Infinity;
+  for (let i: u32 = 0; i < probes.size; i++) square = min<f64>(square, scoreAt(probes, i));
+  const reach = farthestWithin(estimates, m, square, limit);
+  scoreRows(point, job, probes, rows, rowsBetween(lowerBounds, m, nearest, reach, rows));
+}
+
+/** The least squared distance that lists beyond the limit have, by bisection, given that of the nearest list. m is a multiple of 4. */
+function farthestWithin(estimates: usize, m: u32, nearest: f64, limit: f64): f32 {
+  let within = nearest;
+  let beyond = limit * nearest;
+  for (let i: u32 = 0; i < halvings; i++) {
+    const middle = (within + beyond) / 2;
+    const rank = countUpTo(estimates, m, <f32>middle);
+    if (rank == 0 || rankRoot(rank - 1) * middle <= limit * nearest) within = middle;
+    else beyond = middle;
+  }
+  return <f32>beyond;
+}
+
+function smallest(values: usize, m: u32): f32 {
+  let least = f32x4.splat(Infinity);
+  for (let i: u32 = 0; i < m; i += 4) least = f32x4.pmin(least, v128.load(values + (<usize>i << 2)));
+  least = f32x4.pmin(least, f32x4.shuffle(least, least, 2, 3, 0, 1));
+  return min<f32>(f32x4.extract_lane(least, 0), f32x4.extract_lane(least, 1));
+}
+
+function countUpTo(values: usize, m: u32, limit: f32): u32 {
+  let counts = i32x4.splat(0);
+  for (let i: u32 = 0; i < m; i += 4) {
+    counts = i32x4.sub(counts, f32x4.le(v128.load(values + (<usize>i << 2)), f32x4.splat(limit)));
+  }
+  counts = i32x4.add(counts, i32x4.shuffle(counts, counts, 2, 3, 0, 1));
+  return i32x4.extract_lane(counts, 0) + i32x4.extract_lane(counts, 1);
+}
+
+/** Writes the positions of values above `above` and up to `limit`, ascending, to `rows`, and returns their number. */
+function rowsBetween(values: usize, m: u32, above: f32, limit: f32, rows: usize): u32 {
+  let to = rows;
+  for (let i: u32 = 0; i < m; i += 4) {
+    const value = v128.load(values + (<usize>i << 2));
+    let mask = i32x4.bitmask(v128.and(f32x4.gt(value, f32x4.splat(above)), f32x4.le(value, f32x4.splat(limit))));
+    while (mask) {
+      store<u32>(to, i + <u32>ctz(mask));
+      to += 4;
+      mask &= mask - 1;
+    }
+  }
+  return <u32>((to - rows) >> 2);
+}
+
+/** The same as the function of ../../probe-limits.ts. */
+function likelyLists(probes: Heap, limit: f64): u32 {
+  let likely = probes.size;
+  while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;
+  return likely;
+}
+
+/** The same as the function of ../../probe-limits.ts. */
+@inline
+function distanceRatio(probes: Heap, rank: u32): f64 {
+  const nearest = scoreAt(probes, 0);
+  const square = scoreAt(probes, rank);
+  return rankRoot(rank) * (square > nearest ? square / nearest : 1);
+}
+
+@inline
+function rankRoot(rank: u32): f64 {
+  return sqrt<f64>(sqrt<f64>(<f64>(rank + 1)));
+}
