@@ -42,6 +42,24 @@ export async function forEachYielding(n: number, visit: (i: number) => void, tog
   }
 }
 
+/** When this turn of the event loop was first asked about; undefined: not yet. */
+let turnBeganAt: number | undefined;
+
+/**
+ * Whether calls that wait for nothing have held this turn of the event loop for a slice: a caller that awaits one after another gets each
+ * answer in the same turn, and timers and other requests would never run.
+ */
+export function isTurnOver(): boolean {
+  if (turnBeganAt !== undefined) return performance.now() - turnBeganAt >= sliceMs;
+  turnBeganAt = performance.now();
+  setImmediate(endTurn);
+  return false;
+}
+
+function endTurn(): void {
+  turnBeganAt = undefined;
+}
+
 /** The time slice of one piece of work, from its construction. Work that rarely takes a whole slice never has to await it. */
 export class TimeSlice {
   #startedAt = performance.now();
