@@ -4,6 +4,7 @@
  * are merged.
  */
 
+import { untilAborted } from "../calls.js";
 import { byNamespace, type Manifest, type SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
@@ -16,14 +17,24 @@ import { type Attempt, takeTurns } from "./take-turns.js";
 /** On demand, and of large segments: as large as training makes them. */
 export const wholeSegmentBytes = 128 * 1024 * 1024;
 const attemptsMax = 5;
+/** Times the runs that are due, from which on writes wait for the merge that runs. */
+const stallFactor = 4;
 
 /**
  * Merges small segments if they are due. Of many processes it is the one whose commit made them due, or, if that one does
- * not come back, any that finds twice as many. Does nothing if this process merges already.
+ * not come back, any that finds twice as many. If this process merges already, the writer goes on, unless it is so far behind that writes
+ * have to wait: each segment slows down queries, and with them the merge.
  */
 export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  const count = index.rewriting.owes("small") ? fanIn : 2 * fanIn;
-  if (!isDue(index, await index.log.knownOrNewest(), count)) return;
+  for (;;) {
+    const manifest = await index.log.knownOrNewest();
+    const count = index.rewriting.owes("small") ? fanIn : 2 * fanIn;
+    if (!isDue(index, manifest, count)) return;
+    const { merging } = index.rewriting;
+    if (merging === undefined) break;
+    if (!isDue(index, manifest, stallFactor * fanIn)) return;
+    await untilAborted(merging, signal);
+  }
   await index.rewriting.merge(async () => {
     const merged = await index.snapshots.readNewest((snapshot) => mergeDue(index, snapshot, signal));
     return merged !== null && isDue(index, merged, fanIn);

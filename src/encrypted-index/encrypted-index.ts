@@ -82,7 +82,7 @@ import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
-import { isTurnOver, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { checkIdText } from "./pack-items.js";
 import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
@@ -337,7 +337,7 @@ export class EncryptedIndex implements VectorIndex {
 
   /** Runs a call that only reads; if calls that wait for nothing have held the event loop for long, other work comes first. */
   #look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    return this.#calls.look(signal, isTurnOver() ? () => yieldToEventLoop().then(work) : work);
+    return this.#calls.look(signal, isTurnOver() ? () => nextTurn().then(work) : work);
   }
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */

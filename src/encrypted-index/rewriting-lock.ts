@@ -15,7 +15,7 @@ export type SegmentSize = "small" | "large";
 export class RewritingLock {
   #rewriting: Promise<unknown> | undefined;
   #reserved: ReadonlySet<string> = new Set();
-  #isMerging = false;
+  #merging: Promise<void> | undefined;
   /** Ends a merge of large segments. */
   #giveWay: AbortController | undefined;
   readonly #owed = new Set<SegmentSize>();
@@ -76,14 +76,19 @@ export class RewritingLock {
     return segments.slice(segments.findLastIndex(({ name }) => this.#reserved.has(name)) + 1);
   }
 
+  /** The merge of small segments that runs. It resolves when that ends, however it ends. */
+  get merging(): Promise<void> | undefined {
+    return this.#merging;
+  }
+
   /** Runs a merge of small segments, unless one runs already. `work` returns whether more are due. */
   async merge(work: () => Promise<boolean>): Promise<void> {
-    if (this.#isMerging) return;
-    this.#isMerging = true;
-    try {
-      this.owe("small", await work());
-    } finally {
-      this.#isMerging = false;
-    }
+    if (this.#merging !== undefined) return;
+    const merged = work().then((isDue) => this.owe("small", isDue));
+    const end = () => {
+      this.#merging = undefined;
+    };
+    this.#merging = merged.then(end, end);
+    await merged;
   }
 }

@@ -42,18 +42,25 @@ export async function forEachYielding(n: number, visit: (i: number) => void, tog
   }
 }
 
+/** How long calls that wait for nothing may hold one turn: less, since whoever reads or writes meanwhile needs many turns. */
+const turnMs = 2;
 /** When this turn of the event loop was first asked about; undefined: not yet. */
 let turnBeganAt: number | undefined;
 
 /**
- * Whether calls that wait for nothing have held this turn of the event loop for a slice: a caller that awaits one after another gets each
+ * Whether calls that wait for nothing have held this turn of the event loop for long: a caller that awaits one after another gets each
  * answer in the same turn, and timers and other requests would never run.
  */
 export function isTurnOver(): boolean {
-  if (turnBeganAt !== undefined) return performance.now() - turnBeganAt >= sliceMs;
+  if (turnBeganAt !== undefined) return performance.now() - turnBeganAt >= turnMs;
   turnBeganAt = performance.now();
   setImmediate(endTurn);
   return false;
+}
+
+/** Resolves in the next turn, for any number of such calls at once: together they hold it for as long as one may. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function endTurn(): void {
