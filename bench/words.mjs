@@ -1,9 +1,10 @@
-// npm run bench:words -- [passages …] [--peers]
+// npm run bench:words -- [passages …] [--peers] [--hybrid]
 //
 // Queries by words over passages of 60 words, one thread, local disk: ingest, size, warm and cold queries. What writes and the
-// compaction of all take of the processor goes to stderr. With --peers
-// also MiniSearch, FlexSearch, Orama and SQLite FTS5 as far as bench/package.json is installed: they keep the texts in memory,
-// unencrypted. Words follow Zipf's law; a query is two to four words of one passage, none of them among the 100 most frequent.
+// compaction of all take of the processor goes to stderr. Words follow Zipf's law; a query is two to four words of one passage, none of
+// them among the 100 most frequent. With --hybrid vectors have 128 dimensions, and the index is trained and asked by words and vectors,
+// too. With --peers also MiniSearch, FlexSearch, Orama and SQLite FTS5 as far as bench/package.json is installed: they keep the texts
+// in memory, unencrypted.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,8 @@ const wordsPerPassage = 60;
 const vocabularySize = 200_000;
 const queryCount = 400;
 const batch = 10_000;
-const dimension = 8;
+const withHybrid = args.includes("--hybrid");
+const dimension = withHybrid ? 128 : 8;
 
 /** Passages by number: the same each time. */
 class Corpus {
@@ -115,14 +117,10 @@ async function sealdex(count, corpus) {
     const queries = corpus.queries(count);
     const found = await words.index.query({ queryText: queries[0], topK: 10, include: [] });
     if (found.length === 0) throw new Error("nothing was found");
-    const times = [];
-    for (const round of [0, 1]) {
-      for (const queryText of queries) {
-        const started = performance.now();
-        await words.index.query({ queryText, topK: 10, include: [] });
-        if (round === 1) times.push(performance.now() - started);
-      }
-    }
+    const times = await warmTimes(queries, (queryText) =>
+      words.index.query({ queryText, topK: 10, include: [] }),
+    );
+    if (withHybrid) await measureHybrid(words, count, queries);
     await words.client.close();
     const cold = [];
     for (const queryText of queries.slice(0, 5)) {
@@ -143,6 +141,28 @@ async function sealdex(count, corpus) {
   }
 }
 
+async function measureHybrid({ index }, count, queries) {
+  await index.train();
+  const times = await warmTimes(queries, (queryText, i) =>
+    index.query({ queryText, queryVector: vectorOf(count + i), topK: 10, include: [] }),
+  );
+  const [p50, p99] = [0.5, 0.99].map((share) => percentile(times, share).toFixed(3));
+  console.error(`hybrid, trained: p50 ${p50} ms, p99 ${p99} ms`);
+}
+
+/** Of each query, the second time it is asked. */
+async function warmTimes(queries, search) {
+  const times = [];
+  for (const round of [0, 1]) {
+    for (const [i, query] of queries.entries()) {
+      const started = performance.now();
+      await search(query, i);
+      if (round === 1) times.push(performance.now() - started);
+    }
+  }
+  return times;
+}
+
 function open(path) {
   return createClient({ ...locationAt(path), automaticTraining: false, maxStalenessMs: 1000 });
 }
@@ -160,7 +180,7 @@ async function ingest(path, count, corpus, textIndex) {
   for (let first = 0; first < count; first += batch) {
     const items = Array.from({ length: Math.min(batch, count - first) }, (_, i) => ({
       id: `passage ${first + i}`,
-      vector: Array.from({ length: dimension }, (__, j) => Math.sin((first + i) * (j + 1))),
+      vector: vectorOf(first + i),
       contents: corpus.passage(first + i),
     }));
     const started = performance.now();
@@ -177,6 +197,13 @@ async function ingest(path, count, corpus, textIndex) {
   const copy = `${path}-copy`;
   await copyIndex({ ...options, from: locationAt(path), to: locationAt(copy) });
   return { client, index, options, seconds, upsertCpu, compactCpu, bytes: folderBytes(copy) };
+}
+
+/** Near one of 1,000 centres. */
+function vectorOf(number) {
+  const centre = randomOf(number % 1000);
+  const random = randomOf(number);
+  return Float32Array.from({ length: dimension }, () => centre() + random() / 2);
 }
 
 function userSeconds(since) {
