@@ -7,10 +7,24 @@
 import { SealdexError } from "./errors.js";
 import { whenAborted } from "./when-aborted.js";
 
+/** Turns of the event loop, which calls that wait for nothing would hold if they are awaited one after another. */
+export interface Turns {
+  /** Whether such calls have held this one for long. */
+  isOver(): boolean;
+  /** Resolves in the next one. */
+  next(): Promise<void>;
+}
+
 export class Calls {
   #running = 0;
   #closed = false;
   readonly #waiting: (() => void)[] = [];
+  readonly #turns: Turns | undefined;
+
+  /** `turns`: of a client whose calls may wait for nothing. */
+  constructor(turns?: Turns) {
+    this.#turns = turns;
+  }
 
   /**
    * Runs a call that changes something. `work` checks the signal itself, at points where stopping leaves nothing half-done, so
@@ -28,13 +42,15 @@ export class Calls {
 
   /** Runs a call that only reads: it rejects as soon as the signal aborts, and what `work` still does is unheard. */
   look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    return untilAborted(this.change(signal, work), signal);
+    const turns = this.#turns;
+    const later = turns?.isOver() ? () => turns.next().then(work) : work;
+    return untilAborted(this.change(signal, later), signal);
   }
 
-  /** Runs a call that only reads, and waits for nothing. */
-  lookNow<T>(signal: AbortSignal | undefined, work: () => T): T {
+  /** Runs a call that only reads, and waits for nothing. Undefined if it is somebody else's turn: `look` waits for that. */
+  lookNow<T>(signal: AbortSignal | undefined, work: () => T): T | undefined {
     this.#admit(signal);
-    return work();
+    return this.#turns?.isOver() ? undefined : work();
   }
 
   /** Refuses further calls, and resolves when none is in progress. */

@@ -42,6 +42,7 @@ import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
+import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { listNames } from "./list-names.js";
 import { listIndex, openListed } from "./open-listed.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
@@ -80,7 +81,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #releaseThreads: () => Promise<void>;
   readonly #models: Models;
 
-  readonly #calls = new Calls();
+  readonly #calls = new Calls({ isOver: isTurnOver, next: nextTurn });
   #closing: Promise<void> | undefined;
 
   constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {

@@ -82,7 +82,6 @@ import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
-import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { checkIdText } from "./pack-items.js";
 import { reencrypt } from "./reencrypt.js";
 import { train } from "./train.js";
@@ -177,25 +176,23 @@ export class EncryptedIndex implements VectorIndex {
       const listing = checkOrderedQuery(request);
       const cursor = decodeCursor(request.cursor);
       const index = this.#within(request);
-      return this.#look(request.signal, () => listItems(index, listing, cursor));
+      return this.#calls.look(request.signal, () => listItems(index, listing, cursor));
     }
     if (isWordQuery(request)) {
       const checked = checkWordQuery(request);
       const index = this.#within(request);
-      return this.#look(request.signal, () => answerWords(index, this.#texts, checked));
+      return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
     const { subject, options } = checkQuery(request);
     const { rerank } = request as Partial<RankedQuery>;
     const { signal } = options;
     const index = this.#within(request);
     if (rerank === undefined) {
-      const warm = isTurnOver()
-        ? undefined
-        : this.#calls.lookNow(signal, () => answerWarm(index, subject, options));
-      return warm ?? this.#look(signal, () => answerQuery(index, this.#texts, subject, options));
+      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, options));
+      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, options));
     }
     const ranked = { contents: checkRanked(subject), rerank };
-    return this.#look(signal, () => answerRanked(index, this.#texts, ranked, options));
+    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, options));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -208,7 +205,7 @@ export class EncryptedIndex implements VectorIndex {
     const fields = checkFields(options);
     const own = [...ids];
     const index = this.#within(options);
-    return this.#look(options.signal, () => getItems(index, own, fields));
+    return this.#calls.look(options.signal, () => getItems(index, own, fields));
   }
 
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
@@ -229,7 +226,7 @@ export class EncryptedIndex implements VectorIndex {
     checkOptions(options, methodOptions.listIds);
     const listing = checkListIds(options);
     const index = this.#within(options);
-    return this.#look(options.signal, () => listIds(index, listing));
+    return this.#calls.look(options.signal, () => listIds(index, listing));
   }
 
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -244,7 +241,7 @@ export class EncryptedIndex implements VectorIndex {
     }
     const listing = checkListing(options, limit);
     const index = this.#within(options);
-    return this.#look(signal, () => listItems(index, listing, cursor));
+    return this.#calls.look(signal, () => listItems(index, listing, cursor));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -253,14 +250,14 @@ export class EncryptedIndex implements VectorIndex {
   async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     checkOptions(options, methodOptions.items);
     const listing = checkListing(options, options.pageSize, "pageSize");
-    const pages = listPages(this.#within(options), listing, (work) => this.#look(options.signal, work));
+    const pages = listPages(this.#within(options), listing, (work) => this.#calls.look(options.signal, work));
     for await (const page of pages) yield* page;
   }
 
   async count(options: CountOptions = {}): Promise<number> {
     checkOptions(options, methodOptions.count);
     const filter = compiledFilter(options.filter);
-    return this.#look(options.signal, () => count(this.#within(options), filter, options.signal));
+    return this.#calls.look(options.signal, () => count(this.#within(options), filter, options.signal));
   }
 
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
@@ -289,7 +286,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
     checkOptions(options, methodOptions.prefetch);
-    return this.#look(options.signal, () => prefetch(this.#within({}), options.signal));
+    return this.#calls.look(options.signal, () => prefetch(this.#within({}), options.signal));
   }
 
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
@@ -305,13 +302,13 @@ export class EncryptedIndex implements VectorIndex {
 
   async anchor(options: CallOptions = {}): Promise<string> {
     checkOptions(options, methodOptions.anchor);
-    return this.#look(options.signal, () => presentAnchor(this.#index));
+    return this.#calls.look(options.signal, () => presentAnchor(this.#index));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     checkOptions(options, methodOptions.describe);
     const failure = () => this.#training.failure(this.#index);
-    return this.#look(options.signal, () => describe(this.#within({}), failure()));
+    return this.#calls.look(options.signal, () => describe(this.#within({}), failure()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
@@ -333,11 +330,6 @@ export class EncryptedIndex implements VectorIndex {
     if (namespace !== undefined) checkIdText(namespace, "namespace");
     const index = within(this.#index, namespace);
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
-  }
-
-  /** Runs a call that only reads; if calls that wait for nothing have held the event loop for long, other work comes first. */
-  #look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    return this.#calls.look(signal, isTurnOver() ? () => nextTurn().then(work) : work);
   }
 
   /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */

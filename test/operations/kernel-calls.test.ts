@@ -74,6 +74,8 @@ async function promisesOf(work: () => Promise<unknown>): Promise<{ begun: number
       if (type === "PROMISE") made++;
     },
   });
+  // Queries awaited one after another share turns of the event loop, and wait for the next one if they take long: this one begins a turn.
+  await new Promise((resolve) => setImmediate(resolve));
   hook.enable();
   const answer = work();
   const begun = made;
