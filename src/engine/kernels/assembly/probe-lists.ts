@@ -1,10 +1,8 @@
 /** Which lists are nearest to a query. */
 
 import { sumRow } from "./distance-float64";
-import { fastScanSmall } from "./fast-scan";
 import { Heap, scoreAt, sortHeap } from "./heap";
-import { estimateRabitq } from "./rabitq";
-import { scanJob, scoreRows } from "./scan-flat";
+import { boundRows, scanJob, scoreRows } from "./scan-flat";
 import { Block, isAccepted, Job, Query } from "./search";
 
 /** The lists, by what vectors are compared with: the centroids, or for `cosine` their directions. */
@@ -57,24 +55,12 @@ export function probeLists(
  * computed, however many are asked for.
  */
 function offerWithin(point: Query, limit: f64, probes: Heap, job: Job): void {
-  const block = job.block;
-  const n = block.n;
+  const n = job.block.n;
   const m = (n + 31) & ~31;
   const lowerBounds = point.scratch;
   const estimates = lowerBounds + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
-  fastScanSmall(block.codes, point.table, m >> 5, point.groups, lowerBounds);
-  estimateRabitq(
-    block.factors,
-    n,
-    <f32>job.base,
-    point.step,
-    point.shift,
-    point.rounding,
-    point.epsilon,
-    lowerBounds,
-    estimates,
-  );
+  boundRows(point, job, lowerBounds, estimates);
   for (let row: u32 = job.accepted ? 0 : n; row < m; row++) {
     if (row < n && isAccepted(job, row)) continue;
     store<f32>(lowerBounds + (<usize>row << 2), Infinity);
@@ -99,7 +85,8 @@ function farthestWithin(estimates: usize, m: u32, nearest: f64, limit: f64): f32
     if (rank == 0 || rankRoot(rank - 1) * middle <= limit * nearest) within = middle;
     else beyond = middle;
   }
-  return <f32>beyond;
+  // What no list may be, or is not there, is Infinity.
+  return <f32>min<f64>(beyond, f32.MAX_VALUE);
 }
 
 function smallest(values: usize, m: u32): f32 {

@@ -60,17 +60,13 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
   scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
 }
 
-function scanPruned(query: Query, job: Job, heap: Heap): void {
+/** Writes lower bounds and estimates of all rows by their codes: float32, as many of each as there are rows, rounded up to 32. */
+export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates: usize): void {
   const block = job.block;
-  const n = block.n;
-  const m = (n + 31) & ~31;
-  const lowerBounds = query.scratch;
-  const estimates = lowerBounds + (<usize>m << 2);
-  const rows = estimates + (<usize>m << 2);
-  fastScanSmall(block.codes, query.table, m >> 5, query.groups, lowerBounds);
+  fastScanSmall(block.codes, query.table, (block.n + 31) >>> 5, query.groups, lowerBounds);
   estimateRabitq(
     block.factors,
-    n,
+    block.n,
     <f32>job.base,
     query.step,
     query.shift,
@@ -79,6 +75,15 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
     lowerBounds,
     estimates,
   );
+}
+
+function scanPruned(query: Query, job: Job, heap: Heap): void {
+  const n = job.block.n;
+  const m = (n + 31) & ~31;
+  const lowerBounds = query.scratch;
+  const estimates = lowerBounds + (<usize>m << 2);
+  const rows = estimates + (<usize>m << 2);
+  boundRows(query, job, lowerBounds, estimates);
   if (job.accepted) {
     const never = f32x4.splat(Infinity);
     for (let row: u32 = 0; row < n; row += 4) {
