@@ -189,22 +189,26 @@ test.each(["euclidean", "cosine"] as const)(
   },
 );
 
-test("a limit beyond the largest float32 rules out no list, and adds none", () => {
-  const d = 48;
-  const points = clustered(3000, d, 300, 4).map((value) => value * 1e16);
-  const quantizer = finish(CoarseQuantizer.open(train(points, d, 401), "euclidean"));
-  const bits = noRows(401);
-  for (let list = 0; list < 401; list += 3) addRow(bits, list);
-  const among = { bits, count: countRows(bits, 0, 401) };
-  const all = Array.from({ length: 401 }, (_, list) => list);
-  for (const query of rowsOf(points, d).slice(0, 20)) {
-    const sorted = (options: ProbeOptions) =>
-      probe(quantizer, query, 401, "euclidean", options).lists.toSorted((a, b) => a - b);
-    expect(sorted({ limit: 1e30 })).toEqual(all);
-    expect(sorted({ limit: 1e30, among })).toEqual(all.filter((list) => list % 3 === 0));
-  }
-  quantizer.free();
-});
+// At 1e13 the squares of bounds leave float32, and at 1e16 the vectors themselves do.
+test.each([1, 1e10, 1e13, 1e16])(
+  "a limit beyond the largest float32 rules out no list, and adds none, of vectors times %d",
+  (scale) => {
+    const d = 48;
+    const points = clustered(3000, d, 300, 4).map((value) => value * scale);
+    const quantizer = finish(CoarseQuantizer.open(train(points, d, 401), "euclidean"));
+    const bits = noRows(401);
+    for (let list = 0; list < 401; list += 3) addRow(bits, list);
+    const among = { bits, count: countRows(bits, 0, 401) };
+    const all = Array.from({ length: 401 }, (_, list) => list);
+    for (const query of rowsOf(points, d).slice(0, 20)) {
+      const sorted = (options: ProbeOptions) =>
+        probe(quantizer, query, 401, "euclidean", options).lists.toSorted((a, b) => a - b);
+      expect(sorted({ limit: 1e38 })).toEqual(all);
+      expect(sorted({ limit: 1e38, among })).toEqual(all.filter((list) => list % 3 === 0));
+    }
+    quantizer.free();
+  },
+);
 
 describe("training keeps every row reachable on data with", () => {
   const d = 6;

@@ -68,7 +68,7 @@ function offerWithin(point: Query, limit: f64, probes: Heap, job: Job): void {
   }
   const nearest = smallest(estimates, m);
   if (nearest == Infinity) return;
-  scoreRows(point, job, probes, rows, rowsBetween(lowerBounds, m, -Infinity, nearest, rows));
+  scoreRows(point, job, probes, rows, rowsUpTo(lowerBounds, m, nearest, rows));
   let square = Infinity;
   for (let i: u32 = 0; i < probes.size; i++) square = min<f64>(square, scoreAt(probes, i));
   const reach = farthestWithin(estimates, m, square, limit);
@@ -105,19 +105,39 @@ function countUpTo(values: usize, m: u32, limit: f32): u32 {
   return i32x4.extract_lane(counts, 0) + i32x4.extract_lane(counts, 1);
 }
 
-/** Writes the positions of values above `above` and up to `limit`, ascending, to `rows`, and returns their number. */
+/** Writes the positions of values that are not above `limit`, ascending, to `rows`, and returns their number. */
+function rowsUpTo(values: usize, m: u32, limit: f32, rows: usize): u32 {
+  let to = rows;
+  for (let i: u32 = 0; i < m; i += 4) {
+    // Not greater, instead of less or equal: NaN is never ruled out.
+    const beyond = f32x4.gt(v128.load(values + (<usize>i << 2)), f32x4.splat(limit));
+    to = writePositions(~i32x4.bitmask(beyond) & 15, i, to);
+  }
+  return <u32>((to - rows) >> 2);
+}
+
+/** The same for values above `above` and up to `limit`. */
 function rowsBetween(values: usize, m: u32, above: f32, limit: f32, rows: usize): u32 {
   let to = rows;
   for (let i: u32 = 0; i < m; i += 4) {
     const value = v128.load(values + (<usize>i << 2));
-    let mask = i32x4.bitmask(v128.and(f32x4.gt(value, f32x4.splat(above)), f32x4.le(value, f32x4.splat(limit))));
-    while (mask) {
-      store<u32>(to, i + <u32>ctz(mask));
-      to += 4;
-      mask &= mask - 1;
-    }
+    const between = v128.and(f32x4.gt(value, f32x4.splat(above)), f32x4.le(value, f32x4.splat(limit)));
+    to = writePositions(i32x4.bitmask(between), i, to);
   }
   return <u32>((to - rows) >> 2);
+}
+
+/** Writes `first` plus the position of each bit that is set, and returns where the next goes. */
+@inline
+function writePositions(bits: i32, first: u32, to: usize): usize {
+  let mask = bits;
+  let at = to;
+  while (mask) {
+    store<u32>(at, first + <u32>ctz(mask));
+    at += 4;
+    mask &= mask - 1;
+  }
+  return at;
 }
 
 /** The same as the function of ../../probe-limits.ts. */
