@@ -38,7 +38,7 @@ function pack(folder) {
   return join(work, filename);
 }
 
-const quick = ["--silent", "--no-audit", "--no-fund", "--prefer-offline"];
+const quick = ["--silent", "--no-audit", "--no-fund"];
 
 /** Besides the bundlers, and without peers: npm would install those that the registry has. */
 function install(...packages) {
