@@ -43,7 +43,7 @@ const peers = ["core", "classic", "textsplitters", "langgraph-checkpoint"].map(
 );
 const packages = peers.map((name) => `${name}@${devDependencies[name]}`);
 const packed = [pack(root), pack(join(root, "model")), pack(join(root, "server"))];
-const quick = ["--silent", "--prefer-offline", "--no-audit", "--no-fund"];
+const quick = ["--silent", "--no-audit", "--no-fund"];
 execFileSync(npm, ["install", ...quick, ...packed, ...packages], { cwd: work, stdio: "inherit" });
 cpSync(join(root, "examples", "langchain"), work, { recursive: true });
 

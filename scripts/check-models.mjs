@@ -35,7 +35,7 @@ const peers = ["@langchain/core", "@huggingface/transformers"].map(
 );
 execFileSync(npm, ["init", "-y"], { cwd: work, stdio: "ignore" });
 // Of the hundred peers of @langchain/community, these are the ones that its transformers.js embeddings need.
-const quick = ["--silent", "--prefer-offline", "--no-audit", "--no-fund", "--legacy-peer-deps"];
+const quick = ["--silent", "--no-audit", "--no-fund", "--legacy-peer-deps"];
 execFileSync(npm, ["install", ...quick, ...packed, ...peers, "@langchain/community@^1.1.0"], {
   cwd: work,
   stdio: "inherit",

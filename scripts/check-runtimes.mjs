@@ -26,7 +26,7 @@ const suites = [
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = mkdtempSync(join(tmpdir(), "sealdex-runtimes-"));
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-const quick = ["--silent", "--prefer-offline", "--no-audit", "--no-fund"];
+const quick = ["--silent", "--no-audit", "--no-fund"];
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** A folder with these packages installed. */
