@@ -7,12 +7,21 @@ import { allocateFlat, type FlatMemory, loadedVectors } from "./flat-codes.js";
 import type { Metric } from "./config.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
-import { allocate, doublesAt, floatsAt, free, freeScratch, wordsAt, writeWords } from "./kernels/memory.js";
+import {
+  allocate,
+  doubleAt,
+  doublesAt,
+  floatsAt,
+  free,
+  freeScratch,
+  wordsAt,
+  writeWords,
+} from "./kernels/memory.js";
 import { squareToCentroid } from "./metric.js";
 import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
-import { directionsOf } from "./rows.js";
+import { directionsOf, lengthsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
@@ -122,10 +131,7 @@ export class CoarseQuantizer {
     yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
     const { norms, factors } = this.#memory;
     if (this.#lengths > 0) {
-      yield inSlices(nLists, dimension, (list, count) => ({
-        kernel: "normsFloat64",
-        args: [this.#centroids + 4 * list * dimension, count, dimension, this.#lengths + 8 * list],
-      }));
+      yield lengthsOf(this.#centroids, nLists, dimension, this.#lengths);
       yield directionsOf(this.#centroids, nLists, dimension, this.#centroids);
     }
     yield [
@@ -133,10 +139,7 @@ export class CoarseQuantizer {
         kernel: "halfSquares",
         args: [this.#centroids + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
       })),
-      ...inSlices(nLists, dimension, (list, count): KernelCall => ({
-        kernel: "normsFloat64",
-        args: [this.#centroids + 4 * list * dimension, count, dimension, norms + 8 * list],
-      })),
+      ...lengthsOf(this.#centroids, nLists, dimension, norms),
     ];
     const piece = Math.max(1, Math.floor(heldBytes / (4 * rotated)));
     for (let list = 0; list < nLists; list += piece) {
@@ -307,8 +310,7 @@ export class CoarseQuantizer {
   /** The distance of a list's centroid from a query, given its distance as `probe` finds it. */
   distanceToCentroid(list: number, distance: number): number {
     if (this.#lengths === 0) return distance;
-    const [length] = doublesAt(this.#lengths + 8 * list, 1);
-    return Math.sqrt(squareToCentroid(length, distance ** 2));
+    return Math.sqrt(squareToCentroid(doubleAt(this.#lengths + 8 * list), distance ** 2));
   }
 
   /** The largest number of lists, of so many, that is found by the codes of their centroids. */

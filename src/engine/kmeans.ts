@@ -151,12 +151,13 @@ function* lloyd(
   onCompared: OnCompared,
 ): Work<Uint32Array> {
   const k = groups.reduce((sum, group) => sum + group.lists, 0);
-  const compared = areDirections ? allocate(4 * k * dimension) : centroids;
-  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n));
+  const directionBytes = areDirections ? 4 * k * dimension : 0;
+  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n) + directionBytes);
   const sizes = sums + 8 * k * dimension;
   const halfNorms = sizes + 4 * k;
   const lists = halfNorms + 4 * k;
   const distances = lists + 4 * n;
+  const compared = areDirections ? distances + 4 * n : centroids;
   try {
     let previous = new Uint32Array(n);
     for (let move = 0; move < moves; move++) {
@@ -233,7 +234,6 @@ function* lloyd(
     return previous;
   } finally {
     free(sums);
-    if (areDirections) free(compared);
   }
 }
 

@@ -7,7 +7,7 @@ import { squareToCentroid } from "./metric.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours } from "./recall-curves.js";
-import { directionsOf, gather } from "./rows.js";
+import { directionsOf, gather, lengthsOf } from "./rows.js";
 import { nearestPositions } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
@@ -58,7 +58,9 @@ export function* observeNeighbours(
   const k = spreads.length;
   const positions = samplePositions(random, n, Math.min(heldOut, n));
   const queries = gather(sample, dimension, positions);
-  const queriesAt = allocate(4 * queries.length + 4 * centroids.length + 4 * heldOutTogether * (n + k));
+  const numbers = queries.length + centroids.length + heldOutTogether * (n + k);
+  const lengthsAt = allocate(8 * k + 4 * numbers);
+  const queriesAt = lengthsAt + 8 * k;
   const centroidsAt = queriesAt + 4 * queries.length;
   const toRowsAt = centroidsAt + 4 * centroids.length;
   const toListsAt = toRowsAt + 4 * heldOutTogether * n;
@@ -66,8 +68,11 @@ export function* observeNeighbours(
   try {
     floatsAt(queriesAt, queries.length).set(queries);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
-    const lengths = areDirections ? yield* lengthsOf(centroidsAt, k, dimension) : undefined;
-    if (areDirections) yield directionsOf(centroidsAt, k, dimension, centroidsAt);
+    if (areDirections) {
+      yield lengthsOf(centroidsAt, k, dimension, lengthsAt);
+      yield directionsOf(centroidsAt, k, dimension, centroidsAt);
+    }
+    const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const count = Math.min(heldOutTogether, positions.length - first);
       const group = queriesAt + 4 * first * dimension;
@@ -88,21 +93,7 @@ export function* observeNeighbours(
     }
     return observed;
   } finally {
-    free(queriesAt);
-  }
-}
-
-/** The lengths of n rows at `at`, layout (n, dimension). */
-function* lengthsOf(at: number, n: number, dimension: number): Work<Float64Array> {
-  const lengths = allocate(8 * n);
-  try {
-    yield inSlices(n, dimension, (first, count) => ({
-      kernel: "normsFloat64",
-      args: [at + 4 * first * dimension, count, dimension, lengths + 8 * first],
-    }));
-    return doublesAt(lengths, n).slice();
-  } finally {
-    free(lengths);
+    free(lengthsAt);
   }
 }
 

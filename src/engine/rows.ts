@@ -28,6 +28,14 @@ export function sortByList(lists: Uint32Array, k: number): Uint32Array {
   return order;
 }
 
+/** Writes the lengths of n rows at `at`, layout (n, dimension), to `out`, n float64. */
+export function lengthsOf(at: number, n: number, dimension: number, out: number): KernelCall[] {
+  return inSlices(n, dimension, (first, count) => ({
+    kernel: "normsFloat64",
+    args: [at + 4 * first * dimension, count, dimension, out + 8 * first],
+  }));
+}
+
 /** Writes the directions of n rows at `at`, layout (n, dimension), to `out`, which may be `at`. */
 export function directionsOf(at: number, n: number, dimension: number, out: number): KernelCall[] {
   return inSlices(n, 4 * dimension, (first, count) => ({

@@ -3,7 +3,7 @@
 import { sumRow } from "./distance-float64";
 import { Heap, scoreAt, sortHeap } from "./heap";
 import { boundRows, scanJob, scoreRows } from "./scan-flat";
-import { Block, isAccepted, Job, Query } from "./search";
+import { Block, Job, Query } from "./search";
 
 /** The lists, by what vectors are compared with: the centroids, or for `cosine` their directions. */
 @unmanaged
@@ -61,8 +61,7 @@ function offerWithin(point: Query, limit: f64, probes: Heap, job: Job): void {
   const estimates = lowerBounds + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
   boundRows(point, job, lowerBounds, estimates);
-  for (let row: u32 = job.accepted ? 0 : n; row < m; row++) {
-    if (row < n && isAccepted(job, row)) continue;
+  for (let row = n; row < m; row++) {
     store<f32>(lowerBounds + (<usize>row << 2), Infinity);
     store<f32>(estimates + (<usize>row << 2), Infinity);
   }

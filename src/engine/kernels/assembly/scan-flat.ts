@@ -60,7 +60,10 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
   scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
 }
 
-/** Writes lower bounds and estimates of all rows by their codes: float32, as many of each as there are rows, rounded up to 32. */
+/**
+ * Writes lower bounds and estimates of all rows by their codes, Infinity for those that the filter rejects: float32, as many of each as there
+ * are rows, rounded up to 32.
+ */
 export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates: usize): void {
   const block = job.block;
   fastScanSmall(block.codes, query.table, (block.n + 31) >>> 5, query.groups, lowerBounds);
@@ -75,6 +78,14 @@ export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates:
     lowerBounds,
     estimates,
   );
+  if (!job.accepted) return;
+  const never = f32x4.splat(Infinity);
+  for (let row: u32 = 0; row < block.n; row += 4) {
+    const at = <usize>row << 2;
+    const accepted = acceptedFour(job, row, block.n);
+    v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
+    v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
+  }
 }
 
 function scanPruned(query: Query, job: Job, heap: Heap): void {
@@ -84,15 +95,6 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
   const estimates = lowerBounds + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
   boundRows(query, job, lowerBounds, estimates);
-  if (job.accepted) {
-    const never = f32x4.splat(Infinity);
-    for (let row: u32 = 0; row < n; row += 4) {
-      const at = <usize>row << 2;
-      const accepted = acceptedFour(job, row, n);
-      v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
-      v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
-    }
-  }
   let near: f32 = -Infinity;
   const vacancies = heap.capacity - heap.size;
   if (vacancies > 0 && vacancies <= promisingMax && vacancies < n) {
