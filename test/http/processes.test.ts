@@ -40,7 +40,12 @@ const listening = () =>
     .filter(({ msg }) => msg.startsWith("Server listening at"))
     .map(({ pid }) => pid);
 
-async function start(environment: Record<string, string> = {}, count = 2): Promise<void> {
+/** Resolves once `ready` of `count` processes listen. */
+async function start(
+  environment: Record<string, string> = {},
+  count = 2,
+  ready: number = count,
+): Promise<void> {
   output = "";
   child = spawn(process.execPath, [program, "serve"], {
     cwd: folder,
@@ -56,7 +61,7 @@ async function start(environment: Record<string, string> = {}, count = 2): Promi
   });
   ended = once(child, "close");
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (output += String(chunk)));
-  await until(() => listening().length === count);
+  await until(() => listening().length >= ready);
   baseUrl = /listening at (http:[^"]+)/.exec(output)?.[1] ?? "";
 }
 
@@ -119,6 +124,14 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     expect(verified).toMatch(/^(audit-.*: [1-9]\d* lines, complete\n){2}$/);
   },
 );
+
+test("a signal while further processes start ends all of them", async () => {
+  await start({}, 3, 1);
+  const exit = once(child, "exit");
+  child.kill("SIGTERM");
+  expect(await exit).toEqual([0, null]);
+  await ended;
+});
 
 test("a limit per minute holds for all of them together", async () => {
   await start({ SEALDEX_FAILED_KEYS_PER_MINUTE_MAX: "6" });

@@ -23,6 +23,7 @@ export function restartPauseMs(failures: number): number {
  */
 export function supervise(count: number, log: (line: string) => void): void {
   const relay = new Relay();
+  const starting = new Set<Worker>();
   let hasListened = false;
   let isStopping = false;
   let failures = 0;
@@ -48,9 +49,14 @@ export function supervise(count: number, log: (line: string) => void): void {
     const worker = cluster.fork();
     const startedAt = performance.now();
     relay.add(worker);
-    worker.once("exit", (code, signal) => ended(worker, startedAt, signal ?? `exit code ${code}`));
+    starting.add(worker);
+    worker.once("exit", (code, signal) => {
+      starting.delete(worker);
+      ended(worker, startedAt, signal ?? `exit code ${code}`);
+    });
     worker.once("listening", () => {
-      if (hasListened) return;
+      starting.delete(worker);
+      if (hasListened || isStopping) return;
       hasListened = true;
       for (let i = 1; i < count; i++) start();
     });
@@ -63,6 +69,8 @@ export function supervise(count: number, log: (line: string) => void): void {
     isStopping = true;
     say(30, `${signal}: stopping ${relay.workers.length} processes`);
     relay.send({ kind: "stop", signal });
+    // A process that is still loading its modules would miss that, and has no request to answer.
+    for (const worker of starting) worker.process.kill("SIGKILL");
   };
   for (const signal of signals) process.on(signal, stop);
   start();
