@@ -1,11 +1,12 @@
 /** Which requests are worked on at once: the others wait, unread, so that all of them together fit into memory. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { SealdexError } from "sealdex/core";
 import { checkDeclaredLength } from "./body/read-body.js";
 import { Semaphore } from "./semaphore.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";
-import { untilDisconnected, whenEnded } from "./request-end.js";
+import { untilDisconnected, untilLate, whenEnded } from "./request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -19,25 +20,44 @@ const smallBytes = 64 * 1024;
 
 /** Holds the requests of `scope` back, before their bodies are read. Refuses those that say that they are too long. */
 export function limitRequests(scope: Server, limits: Limits): void {
-  const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax } = limits;
+  const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax, waitMsMax } = limits;
   const bodies = new Semaphore(bodiesBytesMax, waitingMax);
   const short = new Semaphore(requestsMax, waitingMax);
   const long = new Semaphore(longRequestsMax, waitingMax);
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredLength(request);
     const length = longestBody(request);
+    // Clients give up on what takes minutes, and send it again: refused in time, they know when.
+    const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
     // Bytes first: a request that waits for them keeps no place among those that are worked on.
-    if (length > smallBytes) await enter(bodies, length, reply);
-    await enter(request.routeOptions.config.isLong === true ? long : short, 1, reply);
+    if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
+    if (request.routeOptions.config.isLong !== true) await enter(short, 1, reply, untilTooLate);
+    else await enter(long, 1, reply, () => untilDisconnected(reply));
     return payload;
   });
 }
 
-/** Gives back what was taken once the request is answered, or its client has left. */
-async function enter(semaphore: Semaphore, weight: number, reply: FastifyReply): Promise<void> {
-  // Hardly any request waits: a signal is made for those that do.
-  const leave = semaphore.tryAcquire(weight) ?? (await semaphore.acquire(weight, untilDisconnected(reply)));
+/**
+ * Gives back what was taken once the request is answered, or its client has left. `until`: makes the signal that ends its wait;
+ * hardly any request waits.
+ */
+async function enter(
+  semaphore: Semaphore,
+  weight: number,
+  reply: FastifyReply,
+  until: () => AbortSignal,
+): Promise<void> {
+  const leave = semaphore.tryAcquire(weight) ?? (await semaphore.acquire(weight, until()));
   whenEnded(reply, leave);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+function tooBusy(ms: number): SealdexError {
+  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms for others`);
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

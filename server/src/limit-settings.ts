@@ -91,6 +91,10 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "Wrong index keys per minute that one client may send for one index",
   ),
   waitingMax: count("SEALDEX_WAITING_MAX", "Requests that wait for others to be done"),
+  waitMsMax: milliseconds(
+    "SEALDEX_WAIT_MS_MAX",
+    "How long a request may wait for others to be done before it is refused; trainings, compactions and renewals of data keys may wait longer",
+  ),
   eventLoopDelayMsMax: milliseconds(
     "SEALDEX_EVENT_LOOP_DELAY_MS_MAX",
     "The mean delay of the event loop beyond which requests are refused",

@@ -35,6 +35,8 @@ export interface Limits {
   readonly wrongIndexKeysPerMinuteMax: number;
   /** Requests that wait for others to be done. */
   readonly waitingMax: number;
+  /** How long a request may wait for others to be done, trainings, compactions and renewals excepted. */
+  readonly waitMsMax: number;
   /** The mean delay of the event loop in the last second, beyond which requests are refused. */
   readonly eventLoopDelayMsMax: number;
   /** The heap in use, beyond which requests are refused, in bytes. */
@@ -71,6 +73,7 @@ export const defaultLimits: Limits = {
   failedKeysPerMinuteMax: 60,
   wrongIndexKeysPerMinuteMax: 60,
   waitingMax: 1000,
+  waitMsMax: 30_000,
   eventLoopDelayMsMax: 2000,
   heapBytesMax: 0.95 * heapSizeLimit,
   openIndexesMax: 1000,

@@ -28,9 +28,16 @@ export function untilDisconnected(reply: FastifyReply): AbortSignal {
 
 /** As `untilDisconnected`, and after `msMax` milliseconds with `too_large`, unless the answer is sent by then. */
 export function untilTooLong(reply: FastifyReply, msMax: number): AbortSignal {
+  return untilLate(reply, msMax, () => {
+    const detail = `request: it was not done within ${msMax} ms; ask for less at a time`;
+    return new SealdexError("too_large", detail);
+  });
+}
+
+/** As `untilDisconnected`, and after `msMax` milliseconds with what `fault` returns, unless the answer is sent by then. */
+export function untilLate(reply: FastifyReply, msMax: number, fault: () => SealdexError): AbortSignal {
   const controller = untilGivenUp(reply);
-  const detail = `request: it was not done within ${msMax} ms; ask for less at a time`;
-  const timer = setTimeout(() => controller.abort(new SealdexError("too_large", detail)), msMax);
+  const timer = setTimeout(() => controller.abort(fault()), msMax);
   whenEnded(reply, () => clearTimeout(timer));
   return controller.signal;
 }

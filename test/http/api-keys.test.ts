@@ -344,6 +344,31 @@ test("what would wait behind too many requests is refused with 503 and Retry-Aft
   expect(served.status).toBe(200);
 });
 
+test("what has waited too long behind other requests is refused with 503 and Retry-After", async () => {
+  await service.close();
+  await start({ requestsMax: 1, waitMsMax: 50 });
+  const address = await service.newIndex();
+  const { port, hostname } = new URL(service.baseUrl);
+  const slow = connect(Number(port), hostname);
+  const body = JSON.stringify(address);
+  const head = `POST /v1/indexes/describe HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\nContent-Type: application/json\r\n`;
+  slow.write(`${head}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`);
+  await once(slow, "data");
+  const list = () => raw({ "X-API-Key": service.apiKey });
+  let refused = await list();
+  while (refused.status === 200) refused = await list();
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get("Retry-After")).toBe("1");
+  expect(await refused.json()).toMatchObject({
+    code: "overloaded",
+    detail: expect.stringContaining("waited 50 ms") as string,
+  });
+  slow.write(body);
+  await once(slow, "data");
+  slow.destroy();
+  expect((await list()).status).toBe(200);
+});
+
 test("while the heap is nearly full, requests are refused with 503 and health is still answered", async () => {
   await service.close();
   await start({ heapBytesMax: 1 });
