@@ -62,7 +62,7 @@ const serverTable: Record<string, string> = {
   "semaphore.ts": "sealdex/core",
   "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
   "results.ts": "request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
-  "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify",
+  "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify sealdex/core",
   "schemas.ts": "schemas/ typebox sealdex/core sealdex/wire",
   "order-by.ts": "results.ts sealdex/core sealdex/wire",
   "schemas/":
@@ -71,6 +71,7 @@ const serverTable: Record<string, string> = {
   "renew-certificates.ts": "certificates.ts http-server.ts node:tls",
   "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
     node:http`,
+  "log-output.ts": "pino",
   "silent-connections.ts": "http-server.ts node:net",
   "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
   "open-indexes.ts": "limits.ts sealdex/core sealdex/wire node:crypto",
@@ -96,7 +97,7 @@ const serverTable: Record<string, string> = {
   "config-file.ts": "sealdex/wire yaml",
   "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
+    "log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 

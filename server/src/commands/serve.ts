@@ -4,6 +4,7 @@ import { checkLocations, createClient, openLocation, type StorageLocation } from
 import { createApp } from "../app.js";
 import { Certificates } from "../certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
+import { openLog } from "../log-output.js";
 import { measureCache } from "../measure-cache.js";
 import { Metrics } from "../metrics.js";
 import { unknownVariables } from "../load-settings.js";
@@ -80,7 +81,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     version,
     trustProxy: [...trustProxy],
     limits,
-    log: process.stdout,
+    log: openLog(),
     metrics,
     ...(dashboard && { dashboard: locations }),
     models: clientOptions.models.allowed ?? [],

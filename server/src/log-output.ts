@@ -1,0 +1,20 @@
+/** Where the log goes: standard output, a few lines at a time. */
+
+import { destination } from "pino";
+
+/** Lines wait for others, since each by itself takes longer than all else of a small request: for so many bytes, and for so long. */
+const bytesMin = 4096;
+const waitMsMax = 100;
+/** What nobody reads: beyond it, lines are left out. */
+const unreadBytesMax = 8 * 1024 * 1024;
+
+/** What is left to write is written when the process exits. */
+export function openLog() {
+  return destination({
+    dest: process.stdout.fd,
+    sync: false,
+    minLength: bytesMin,
+    maxLength: unreadBytesMax,
+    periodicFlush: waitMsMax,
+  });
+}
