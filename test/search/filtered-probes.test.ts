@@ -1,0 +1,221 @@
+/** Which lists a filtered query probes, compared with what their rule says in plain words. */
+
+import { afterAll, describe, expect, test } from "vitest";
+import { CoarseQuantizer, type ListSet, type Probes } from "../../src/engine/coarse-quantizer.js";
+import { likelyLists } from "../../src/engine/probe-limits.js";
+import { QueryVector } from "../../src/engine/query-vector.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { probeFiltered, probeMatching } from "../../src/search/filtered-probes.js";
+import { addRow, noRows } from "../../src/segment/row-bits.js";
+import { finish } from "../engine/finish.js";
+
+interface Counts {
+  readonly rows: number;
+  readonly matches: number;
+}
+
+const opened: { free(): void }[] = [];
+
+afterAll(() => {
+  for (const each of opened) each.free();
+});
+
+/** Lists with centroids at these points of a line. */
+function listsAt(points: readonly number[]): CoarseQuantizer {
+  const model = {
+    dimension: 2,
+    centroids: Float32Array.from(points.flatMap((point) => [point, 0])),
+    rotationSeed: 1,
+    spreads: new Float32Array(points.length),
+    curves: { depths: new Float32Array(), values: new Float32Array() },
+    probeLimits: new Float32Array(),
+  };
+  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
+  opened.push(quantizer);
+  return quantizer;
+}
+
+function queryAt(point: number, { rotation }: CoarseQuantizer): QueryVector {
+  const query = new QueryVector("euclidean", Float32Array.of(point, 0), rotation);
+  opened.push(query);
+  return query;
+}
+
+function setOf(nLists: number, lists: readonly number[]): ListSet {
+  const bits = noRows(nLists);
+  for (const list of lists) addRow(bits, list);
+  return { bits, count: lists.length };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** Lists with a match, nearest first, until three conditions hold. */
+function expectedProbes(all: Probes, counts: readonly Counts[], lists: number, topK: number, share: number) {
+  const ranks = all.lists.map((_, rank) => rank).filter((rank) => counts[all.lists[rank]].matches > 0);
+  const rowsOfUnfiltered = sum(all.lists.slice(0, lists).map((list) => counts[list].rows));
+  const margin = all.distances[lists - 1] - all.distances[0];
+  const isEnough = (n: number) => {
+    const seen = sum(ranks.slice(0, n).map((rank) => counts[all.lists[rank]].matches));
+    // Of the list after the last of these, whether or not it has a match.
+    const next = n === 0 ? 0 : ranks[n - 1] + 1;
+    const beyond = all.distances.findIndex(
+      (distance, rank) => rank >= next && distance >= all.distances[ranks[0]] + margin,
+    );
+    const hasReached = beyond !== -1 && (n === ranks.length || beyond <= ranks[n]);
+    return n >= lists && seen >= Math.max(topK, Math.sqrt(share) * rowsOfUnfiltered) && hasReached;
+  };
+  let n = 0;
+  while (n < ranks.length && !isEnough(n)) n++;
+  const chosen = ranks.slice(0, n);
+  return {
+    lists: chosen.map((rank) => all.lists[rank]),
+    distances: chosen.map((rank) => all.distances[rank]),
+  };
+}
+
+describe("an explicit number of lists", () => {
+  test("probes as many matches, lists and as far as the rule says, in random indexes", () => {
+    const random = seededRandom(5);
+    const below = (n: number) => Math.floor(random() * n);
+    let stopped = 0;
+    for (let round = 0; round < 400; round++) {
+      const nLists = 1 + below(50);
+      const quantizer = listsAt(Array.from({ length: nLists }, () => below(200)));
+      const query = queryAt(below(200), quantizer);
+      const empty = random();
+      const counts = Array.from({ length: nLists }, () => {
+        const rows = below(20);
+        return { rows, matches: random() < empty ? 0 : below(rows + 1) };
+      });
+      const share = sum(counts.map(({ matches }) => matches)) / sum(counts.map(({ rows }) => rows));
+      if (!(share > 0)) continue;
+      const lists = 1 + below(nLists);
+      const topK = 1 + below(30);
+      const all = quantizer.probe(query, nLists);
+      const found = probeFiltered(quantizer, query, { lists, topK, share, countsOf: (list) => counts[list] });
+      const expected = expectedProbes(all, counts, lists, topK, share);
+      expect(found).toEqual(expected);
+      if (found.lists.length < counts.filter(({ matches }) => matches > 0).length) stopped++;
+    }
+    expect(stopped).toBeGreaterThan(100);
+  });
+
+  test("looks no farther than a little beyond what an evenly spread filter needs", () => {
+    const points = Array.from({ length: 40 }, (_, i) => i);
+    const quantizer = listsAt(points);
+    const looked = new Set<number>();
+    const countsOf = (list: number) => {
+      looked.add(list);
+      return { rows: 4, matches: 1 };
+    };
+    const found = probeFiltered(quantizer, queryAt(0, quantizer), {
+      lists: 4,
+      topK: 1,
+      share: 0.25,
+      countsOf,
+    });
+    // 4 lists have 16 rows: 8 matches, one per list, and the lists probed reach 3 beyond the nearest.
+    expect(found.lists).toEqual(points.slice(0, 8));
+    expect(found.distances).toEqual(points.slice(0, 8));
+    expect(looked.size).toBe(8);
+  });
+});
+
+describe("automatic probing", () => {
+  const points = Array.from({ length: 20 }, (_, i) => 10 * i);
+  const spreads = new Float32Array(20).fill(4);
+
+  /** Limits that tell at which depth they were asked for. */
+  const limitsFor = (depth: number) => ({ probes: 3, ratio: 2 * depth, cosine: depth / 1000 });
+
+  function probed(
+    point: number,
+    matchesOf: (list: number) => number,
+    {
+      concentration = 0.5,
+      probes = 2,
+      ratio = 100,
+    }: { readonly concentration?: number; readonly probes?: number; readonly ratio?: number } = {},
+  ) {
+    const quantizer = listsAt(points);
+    const query = queryAt(point, quantizer);
+    const matching = setOf(
+      20,
+      points.map((_, list) => list).filter((list) => matchesOf(list) > 0),
+    );
+    const found = probeMatching(quantizer, query, {
+      unfiltered: { probes, ratio },
+      topK: 10,
+      spreads,
+      concentration,
+      matching,
+      limitsFor,
+      countsOf: (list) => ({ rows: 100, matches: matchesOf(list) }),
+    });
+    return { found, quantizer, query, matching };
+  }
+
+  test("asks for the depth that the share of matches around the query gives", () => {
+    // The two nearest lists have 30 and 60 matches of 100 rows each.
+    const { found, quantizer, query, matching } = probed(1, (list) =>
+      list === 0 ? 30 : list === 1 ? 60 : 10,
+    );
+    expect(found.ratio).toBeCloseTo((2 * 10) / 0.45, 9);
+    expect(found.outlying).toBeUndefined();
+    expect(found.probes).toEqual(quantizer.probe(query, 3, { among: matching, limit: found.ratio }));
+    expect(found.probes.lists).toEqual([0, 1, 2]);
+  });
+
+  test("asks for no less than matches around a match need", () => {
+    const { found } = probed(1, () => 90);
+    expect(found.ratio).toBeCloseTo((2 * 10) / 0.5, 9);
+  });
+
+  test("counts around the query only the lists within the distance ratio", () => {
+    // From 4, the second list is 6 away: its ratio is the fourth root of 2 times 36 / 16.
+    expect(likelyLists([4, 6], 3)).toBe(2);
+    const matchesOf = (list: number) => (list === 0 ? 40 : 50);
+    expect(probed(4, matchesOf, { ratio: 3 }).found.ratio).toBeCloseTo((2 * 10) / 0.45, 9);
+    expect(likelyLists([4, 6], 2.5)).toBe(1);
+    expect(probed(4, matchesOf, { ratio: 2.5 }).found.ratio).toBeCloseTo((2 * 10) / 0.4, 9);
+  });
+
+  test("scans lists without a match never, and nearest first", () => {
+    const { found } = probed(1, (list) => (list % 2 === 0 ? 80 : 0));
+    expect(found.probes.lists).toEqual([0, 2, 4]);
+    expect(found.probes.distances).toEqual([1, 19, 39]);
+  });
+
+  test("takes a query among fewer matches than around a match as outlying", () => {
+    // 0.7 times the concentration, 0.5, is 0.35 of the 200 rows of two lists.
+    expect(probed(1, () => 35.1).found.outlying).toBeUndefined();
+    const { found, quantizer, query, matching } = probed(1, (list) => (list > 15 ? 0 : 34.9));
+    expect(found.outlying).toBeCloseTo(10 / 0.5 / 1000, 9);
+    expect(found.ratio).toBe(Infinity);
+    expect(found.probes).toEqual(quantizer.probe(query, 16, { among: matching }));
+    expect(found.probes.lists.length).toBe(16);
+  });
+
+  test("takes a query twice as far from its list as rows of the list are as outlying", () => {
+    expect(probed(-3.99, () => 50).found.outlying).toBeUndefined();
+    expect(probed(-4, () => 50).found.outlying).toBeUndefined();
+    expect(probed(-4.01, () => 50).found.outlying).toBeCloseTo(0.02, 9);
+  });
+
+  test("takes a query among no rows at all as outlying", () => {
+    const quantizer = listsAt(points);
+    const query = queryAt(0, quantizer);
+    const found = probeMatching(quantizer, query, {
+      unfiltered: { probes: 1, ratio: 1 },
+      topK: 10,
+      spreads,
+      concentration: 0.5,
+      matching: setOf(20, [5]),
+      limitsFor,
+      countsOf: (list) => (list === 5 ? { rows: 10, matches: 5 } : { rows: 0, matches: 0 }),
+    });
+    expect(found).toEqual({ probes: { lists: [5], distances: [50] }, ratio: Infinity, outlying: 0.02 });
+  });
+});
