@@ -1,6 +1,6 @@
 /** Which blocks a query scans, and in which order: of each way of asking, compared with what the lists and their rows say. */
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import type { Probes } from "../../src/engine/coarse-quantizer.js";
 import { scoreLowerBound } from "../../src/engine/metric.js";
@@ -9,7 +9,15 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { cosineNeeded, limitsFor } from "../../src/engine/recall-curves.js";
 import { compileFilter } from "../../src/filter.js";
 import { probeFiltered } from "../../src/search/filtered-probes.js";
-import { distributionOf, findMatches, listMatches, type Matches } from "../../src/search/matches.js";
+import {
+  distributionOf,
+  findMatches,
+  knownMatches,
+  listMatches,
+  type Matches,
+  withMatches,
+} from "../../src/search/matches.js";
+import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { phases } from "../../src/search/phases.js";
 import { plan, type Probing, scanLimits, type TrainedScope } from "../../src/search/plan.js";
 import { searchTogether } from "../../src/search/query-batch.js";
@@ -29,6 +37,7 @@ const sortedX = metadata.map(({ x }) => x).sort((a, b) => a - b);
 const border = sortedX[2550];
 
 let open: Opened;
+let held: HeldSnapshot;
 let snapshot: Snapshot;
 let all: TrainedScope;
 const queries: QueryVector[] = [];
@@ -46,16 +55,19 @@ beforeAll(async () => {
   await upsert(0, 3200);
   await index.train({ nLists });
   await upsert(3200, 3400);
-  snapshot = await inner.snapshots.newest();
+});
+
+/** Nothing is remembered of the tests before. */
+beforeEach(async () => {
+  const { snapshots, searcher } = open.inner;
+  held = await snapshots.hold();
+  snapshot = held.snapshot;
   const { model } = snapshot;
   if (model === undefined) throw new Error("trained");
-  all = await inner.searcher.withTrained(model, (trained) => ({
-    searcher: inner.searcher,
-    snapshot,
-    trained,
-    matches: undefined,
-  }));
+  all = await searcher.withTrained(model, (trained) => ({ searcher, snapshot, trained, matches: undefined }));
 });
+
+afterEach(() => held.release());
 
 afterAll(async () => {
   for (const query of queries) query.free();
@@ -283,6 +295,43 @@ describe("matches", () => {
     expect(lists).toBeLessThan(nLists);
     expect(concentration).toBeCloseTo(pairs / expected, 12);
     expect(concentration).toBeGreaterThan(matches.share);
+  });
+
+  test("are kept for the snapshot, by their filter", async () => {
+    const filter = compileFilter({ rare: 3 });
+    expect(knownMatches(snapshot, filter)).toBeUndefined();
+    const found = await findMatches(snapshot, filter);
+    expect(knownMatches(snapshot, compileFilter({ rare: 3 }))).toBe(found);
+    expect(await findMatches(snapshot, filter)).toBe(found);
+    expect(knownMatches(snapshot, compileFilter({ rare: 4 }))).toBeUndefined();
+  });
+
+  test("are in the segments that have any, and few of them can be compared one by one", async () => {
+    const matchesOf = (filter: unknown) => findMatches(snapshot, compileFilter(filter));
+    const [older, newer] = snapshot.segments;
+    const few = await matchesOf({ i: { $lt: 300 } });
+    expect([few.count, few.isSelective, few.canPrefilter]).toEqual([300, true, true]);
+    expect(few.selected).toEqual([{ segment: older, matching: few.rows.get(older), newerSegments: 1 }]);
+    const latest = await matchesOf({ i: { $gte: 3300 } });
+    expect(latest.selected).toEqual([{ segment: newer, matching: latest.rows.get(newer), newerSegments: 0 }]);
+    expect([...latest.rows.keys()]).toEqual([older, newer]);
+    expect((await matchesOf({ i: -1 })).selected).toEqual([]);
+    expect((await matchesOf({ i: { $lt: 2048 } })).isSelective).toBe(true);
+    expect((await matchesOf({ i: { $lt: 2049 } })).isSelective).toBe(false);
+    const { bytes, rows } = latest as Matches & { readonly bytes: number };
+    const blocks = [...rows.values()].reduce((sum, each) => sum + each.blocks.size, 0);
+    expect(bytes).toBe(128 * (2 + nLists + 2) + 8 * blocks);
+  });
+
+  test("none of which is in a list leave it out, and those of one row are concentrated in it", async () => {
+    const { matches } = await filtered({ i: -1 });
+    expect(distributionOf(snapshot, matches)).toMatchObject({ concentration: 0, matching: { count: 0 } });
+    expect(listMatches(snapshot, matches, 0)).toMatchObject({ blocks: [], matches: 0 });
+    expect(withMatches(snapshot.listBlocks.all, matches)).toEqual([]);
+    expect(withMatches(snapshot.listBlocks.all, undefined)).toBe(snapshot.listBlocks.all);
+    const one = await filtered({ i: 0 });
+    expect(distributionOf(snapshot, one.matches)).toMatchObject({ concentration: 1 / 3400 });
+    expect(distributionOf(snapshot, one.matches)).toBe(distributionOf(snapshot, one.matches));
   });
 
   test("that are spread evenly are as concentrated as their share", async () => {

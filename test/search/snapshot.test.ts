@@ -1,0 +1,368 @@
+/** What a snapshot knows of its segments and items, compared with a plain model of what was written. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import { fingerprint } from "../../src/crypto/keys.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { findIn, newestRows } from "../../src/search/find-rows.js";
+import { hiddenRows } from "../../src/search/hidden-rows.js";
+import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
+import { bySegment, type OpenSegment, type Snapshot } from "../../src/search/snapshot.js";
+import { tombstone } from "../../src/segment/id-table.js";
+import { recordId } from "../../src/segment/row.js";
+import { hasRow } from "../../src/segment/row-bits.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+
+const record = fixedRecord();
+const opened: Opened[] = [];
+const bytesBefore = allocatedBytes();
+
+afterAll(async () => {
+  for (const { close } of opened) await close();
+  // What was pinned was released: a closed cache keeps what is in use.
+  expect(allocatedBytes()).toBe(bytesBefore);
+});
+
+async function newIndex(): Promise<Opened> {
+  const open = openIndex(record, createMemoryStore(), systemClock);
+  opened.push(open);
+  await open.inner.log.begin();
+  return open;
+}
+
+const named = (start: number, end: number) => Array.from({ length: end - start }, (_, i) => `${start + i}`);
+const itemsOf = (ids: readonly string[]) => ids.map((id, i) => ({ id, vector: [i, 1] }));
+const print = (id: string) => fingerprint(record.keys.id, id);
+
+/** The ids of the rows of a segment. */
+async function idsOf({ reader }: OpenSegment): Promise<string[]> {
+  const { rows } = reader.footer;
+  if (rows === 0) return [];
+  return (await reader.records(Array.from({ length: rows }, (_, i) => i))).map(recordId);
+}
+
+/** Writes that were made one after another: what each stored and deleted. */
+interface Write {
+  readonly stored: readonly string[];
+  readonly deleted: readonly string[];
+}
+
+async function write({ index }: Opened, { stored, deleted }: Write): Promise<void> {
+  if (stored.length > 0) await index.upsert(itemsOf(stored));
+  if (deleted.length > 0) await index.delete({ ids: deleted });
+}
+
+/** Per row of segment `number`: whether a later write has its item. */
+async function expectHidden(snapshot: Snapshot, number: number, later: readonly Write[]): Promise<void> {
+  const segment = snapshot.segments[number];
+  const names = new Set(later.flatMap(({ stored, deleted }) => [...stored, ...deleted]));
+  const { bits, count, bytes } = await hiddenRows(snapshot, segment);
+  const ids = await idsOf(segment);
+  const found = ids.filter((_, row) => hasRow(bits, row));
+  const expected = ids.filter((id) => names.has(id));
+  expect(found.toSorted()).toEqual(expected.toSorted());
+  expect(count).toBe(expected.length);
+  expect(bytes).toBe(bits.byteLength + 128 * later.length);
+  for (let row = ids.length; row < 32 * bits.length; row++) expect(hasRow(bits, row)).toBe(false);
+}
+
+describe("rows that newer segments hide", () => {
+  const writes: readonly Write[] = [
+    { stored: named(0, 300), deleted: [] },
+    { stored: named(5, 9), deleted: [] },
+    { stored: [], deleted: [...named(100, 108), "unknown"] },
+    { stored: named(50, 180), deleted: [] },
+    { stored: ["0", "x"], deleted: [] },
+    { stored: [], deleted: named(280, 299) },
+  ];
+
+  test("are those of items in them, however many, first found in this snapshot or in an older one", async () => {
+    const atOnce = await newIndex();
+    const stepwise = await newIndex();
+    for (const [n, each] of writes.entries()) {
+      await write(atOnce, each);
+      await write(stepwise, each);
+      const snapshot = await stepwise.inner.snapshots.newest();
+      for (let number = 0; number <= n; number++) {
+        await expectHidden(snapshot, number, writes.slice(number + 1, n + 1));
+      }
+    }
+    const snapshot = await atOnce.inner.snapshots.newest();
+    for (const number of writes.keys()) await expectHidden(snapshot, number, writes.slice(number + 1));
+  });
+
+  test("are kept for newer snapshots, which add to them, and older ones do not see those", async () => {
+    const open = await newIndex();
+    await write(open, writes[0]);
+    const first = await open.inner.snapshots.hold();
+    const [segment] = first.snapshot.segments;
+    const none = await hiddenRows(first.snapshot, segment);
+    expect(none.count).toBe(0);
+    expect(await hiddenRows(first.snapshot, segment)).toBe(none);
+    await write(open, writes[1]);
+    const second = await open.inner.snapshots.hold();
+    expect(second.snapshot.segments[0].reader).toBe(segment.reader);
+    const some = await hiddenRows(second.snapshot, second.snapshot.segments[0]);
+    expect(some.count).toBe(4);
+    expect(none.count).toBe(0);
+    expect(none.bits.every((word) => word === 0)).toBe(true);
+    expect(await hiddenRows(second.snapshot, second.snapshot.segments[0])).toBe(some);
+    // An older snapshot has its own answer, and leaves the newer one.
+    await expectHidden(first.snapshot, 0, []);
+    expect(await hiddenRows(second.snapshot, second.snapshot.segments[0])).toBe(some);
+    // A newer snapshot without newer rows for this segment has the same.
+    await expectHidden(second.snapshot, 0, writes.slice(1, 2));
+    first.release();
+    second.release();
+  });
+
+  test("are found in a large segment by few entries, and by very many", async () => {
+    const open = await newIndex();
+    const large = named(0, 24_000);
+    await write(open, { stored: large, deleted: [] });
+    const later: Write[] = [{ stored: named(23_000, 23_000 + 1400), deleted: [] }];
+    await write(open, later[0]);
+    await expectHidden(await open.inner.snapshots.newest(), 0, later);
+    later.push({ stored: [], deleted: named(10, 1200) });
+    await write(open, later[1]);
+    await expectHidden(await open.inner.snapshots.newest(), 0, later);
+    expect(await open.index.count()).toBe(24_400 - 1190);
+  });
+});
+
+describe("a snapshot", () => {
+  let open: Opened;
+  let held: HeldSnapshot;
+  let snapshot: Snapshot;
+  let ids: string[][];
+  const writes: readonly Write[] = [
+    { stored: named(0, 120), deleted: [] },
+    { stored: named(100, 140), deleted: [] },
+    { stored: [], deleted: named(0, 10) },
+    { stored: ["3", "200"], deleted: [] },
+  ];
+
+  beforeAll(async () => {
+    open = await newIndex();
+    for (const each of writes) await write(open, each);
+    await open.index.upsert(itemsOf(named(0, 30)), { namespace: "other" });
+    await open.index.upsert(itemsOf(named(20, 40)), { namespace: "other" });
+    await open.index.upsert(itemsOf(["3", "7"]), { namespace: "single" });
+  });
+
+  /** Nothing is remembered of the tests before. */
+  beforeEach(async () => {
+    held = await open.inner.snapshots.hold();
+    snapshot = held.snapshot;
+    ids = await Promise.all(snapshot.segments.map(idsOf));
+  });
+
+  afterEach(() => held.release());
+
+  test("has the segments of each namespace, and knows which of them are newer", () => {
+    expect(snapshot.segments.length).toBe(7);
+    const groups = snapshot.namespaces;
+    expect(groups.map((group) => group.length).toSorted()).toEqual([1, 2, 4]);
+    for (const group of groups) {
+      expect(new Set(group.map(({ ref }) => ref.namespace)).size).toBe(1);
+      group.forEach(({ ref }, i) => {
+        expect(snapshot.newerThan(ref)).toEqual(group.slice(i + 1));
+      });
+    }
+    const unnamed = groups.find(([{ ref }]) => ref.namespace === undefined);
+    expect(snapshot.unnamed).toEqual(unnamed);
+    expect(snapshot.stored).toEqual(snapshot.segments);
+    expect(
+      snapshot.segments
+        .map(({ namespace }) => namespace)
+        .filter(Boolean)
+        .toSorted(),
+    ).toEqual(["other", "other", "single"]);
+  });
+
+  test("needs of the newest id tables as many as can shadow a segment", () => {
+    const newest = snapshot.newestReaders(100);
+    // The oldest of each namespace shadows nothing.
+    expect(newest.length).toBe(4);
+    const sequenceOf = (reader: unknown) =>
+      snapshot.segments.find((each) => each.reader === reader)?.ref.sequence;
+    const sequences = newest.map(sequenceOf);
+    expect(sequences).toEqual(sequences.toSorted((a, b) => Number(b) - Number(a)));
+    expect(snapshot.newestReaders(2)).toEqual(newest.slice(0, 2));
+    expect(snapshot.newestReaders(0)).toEqual([]);
+    for (const segment of snapshot.segments) {
+      const needed = new Set(snapshot.newestReaders(snapshot.newerSegments(segment)));
+      const newer = snapshot.newerThan(segment.ref);
+      for (const { reader } of newer) expect(needed.has(reader)).toBe(true);
+      if (newer.length === 0) expect(needed.size).toBe(0);
+    }
+  });
+
+  test("finds the newest version of each item, in all namespaces or in its own", async () => {
+    const sought = ["3", "5", "99", "110", "135", "200", "unknown", "25"];
+    const newestOf = (id: string) =>
+      writes.findLastIndex(({ stored, deleted }) => [...stored, ...deleted].includes(id));
+    const found = await snapshot.find(sought.map(print));
+    expect(found.map((ref) => ref && ids[snapshot.segments.indexOf(ref.segment)][ref.row])).toEqual(
+      sought.map((id) => {
+        const newest = newestOf(id);
+        return newest !== -1 && writes[newest].stored.includes(id) ? id : null;
+      }),
+    );
+    expect(found.map((ref) => ref && snapshot.unnamed.indexOf(ref.segment))).toEqual([
+      3,
+      null,
+      0,
+      1,
+      1,
+      3,
+      null,
+      0,
+    ]);
+    expect(await snapshot.findStored(sought.map(print))).toEqual(found);
+    const everywhere = await snapshot.findIds(sought.map(print));
+    const place = ({ segment, position }: (typeof everywhere)[number]) =>
+      `${segment.namespace} ${sought[position]}`;
+    expect(everywhere.map(place).toSorted()).toEqual(
+      ["3", "99", "110", "135", "200", "25"]
+        .map((id) => `undefined ${id}`)
+        .concat(["other 3", "other 5", "other 25", "single 3"])
+        .toSorted(),
+    );
+    for (const { segment, row, position, fingerprint: own } of everywhere) {
+      expect(ids[snapshot.segments.indexOf(segment)][row]).toBe(sought[position]);
+      expect(await segment.reader.find([own])).toEqual([row]);
+    }
+  });
+
+  test("finds items in any number, some at a time", async () => {
+    const many = named(0, 2500).map(print);
+    const rows = await newestRows(snapshot.unnamed, many);
+    expect(rows.length).toBe(2500);
+    expect(rows.filter((row) => row !== null).length).toBe(140 - 10 + 1 + 1);
+    const pieces: number[] = [];
+    for await (const { sought, rows: found } of findIn(snapshot.unnamed, many)) {
+      pieces.push(sought);
+      expect(found.map((each) => each.length)).toEqual(Array(4).fill(sought));
+    }
+    expect(pieces).toEqual([1000, 1000, 500]);
+    pieces.length = 0;
+    for await (const { sought } of findIn(snapshot.unnamed, many.slice(0, 1000))) pieces.push(sought);
+    expect(pieces).toEqual([1000]);
+    expect(await newestRows(snapshot.unnamed, [])).toEqual([]);
+  });
+
+  test("counts live items, of everything and of each namespace", async () => {
+    expect(await snapshot.count()).toBe(132 + 40 + 2);
+    expect(await snapshot.count()).toBe(132 + 40 + 2);
+    expect(await snapshot.countIn([])).toBe(0);
+    const counts = await Promise.all(snapshot.namespaces.map((group) => snapshot.countIn(group)));
+    expect(counts.toSorted((a, b) => a - b)).toEqual([2, 40, 132]);
+  });
+
+  test("visits the entries of a segment that no newer one has", async () => {
+    const visited = async (segment: OpenSegment, isWanted: (row: number) => boolean) => {
+      const rows: number[] = [];
+      await snapshot.forEachEntry(segment, isWanted, (entry) => {
+        expect(entry.length).toBe(5);
+        rows.push(entry[4]);
+      });
+      return rows.toSorted((a, b) => a - b);
+    };
+    const [first, second, third, fourth] = snapshot.unnamed;
+    const own = ids[snapshot.segments.indexOf(first)];
+    const rowsOf = (wanted: readonly string[]) =>
+      own.flatMap((id, row) => (wanted.includes(id) ? [row] : []));
+    expect(await visited(first, () => true)).toEqual(rowsOf(named(10, 100)));
+    expect(await visited(first, (row) => row < 5)).toEqual(rowsOf(named(10, 100)).filter((row) => row < 5));
+    expect((await visited(second, () => true)).length).toBe(40);
+    // Nine tombstones: "3" was stored again.
+    expect(await visited(third, () => true)).toEqual(Array(9).fill(tombstone));
+    expect(await visited(third, (row) => row !== tombstone)).toEqual([]);
+    expect((await visited(fourth, () => true)).length).toBe(2);
+  });
+
+  test("says what shadows an item of a segment, in any order of questions", async () => {
+    const [first, second, , last] = snapshot.unnamed;
+    const words = (id: string) => new Uint32Array(print(id).slice().buffer);
+    for (const order of [
+      [first, second, last],
+      [last, second, first],
+    ]) {
+      for (const segment of order) {
+        const shadow = await snapshot.pinShadow(segment);
+        const newer = writes.slice(snapshot.unnamed.indexOf(segment) + 1);
+        const has = new Set(newer.flatMap(({ stored, deleted }) => [...stored, ...deleted]));
+        for (const id of ["0", "3", "9", "10", "99", "100", "139", "200", "none"]) {
+          const [w0, w1, w2, w3] = words(id);
+          expect([id, shadow.has(w0, w1, w2, w3)]).toEqual([id, has.has(id)]);
+        }
+        shadow.release();
+      }
+    }
+  });
+
+  test("groups things by their segments, in their order", () => {
+    const [a, b] = snapshot.segments;
+    const things = [a, b, a, a, b].map((segment, i) => ({ segment, i }));
+    const groups = [...bySegment(things)];
+    expect(groups.map(([segment]) => segment)).toEqual([a, b]);
+    expect(groups.map(([, group]) => group.map(({ i }) => i))).toEqual([
+      [0, 2, 3],
+      [1, 4],
+    ]);
+  });
+
+  test("without a model has all blocks in no list", () => {
+    const { all, firsts, newerSegmentsMax, rowsMax } = snapshot.listBlocks;
+    expect(snapshot.listBlocks).toBe(snapshot.listBlocks);
+    expect(firsts).toEqual([0, all.length]);
+    expect(snapshot.ungroupedListBlocks).toEqual(all);
+    expect(all.map(({ number }) => number)).toEqual([...all.keys()]);
+    expect(all.map(({ block }) => block)).toEqual(
+      snapshot.segments.flatMap(({ reader }) => reader.footer.codes),
+    );
+    for (const { segment, newerSegments } of all) expect(newerSegments).toBe(snapshot.newerSegments(segment));
+    expect(newerSegmentsMax).toBe(Math.max(...all.map(({ newerSegments }) => newerSegments)));
+    expect(rowsMax).toBe(120);
+    expect(snapshot.growth).toBe(1);
+  });
+});
+
+test("growth is what the index holds at most, relative to what it was trained on", async () => {
+  const open = await newIndex();
+  await write(open, { stored: named(0, 200), deleted: [] });
+  await open.index.train({ nLists: 4 });
+  const growth = async () => (await open.inner.snapshots.newest()).growth;
+  expect(await growth()).toBe(1);
+  await write(open, { stored: named(200, 300), deleted: [] });
+  expect(await growth()).toBe(1.5);
+  await write(open, { stored: [], deleted: named(0, 250) });
+  const shrunk = await growth();
+  expect(shrunk).toBeLessThan(1.5);
+  expect(shrunk).toBeGreaterThanOrEqual(50 / 200);
+});
+
+test("counts agree with a model, of histories in which old or new segments hold most items", async () => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const random = seededRandom(seed);
+    const below = (n: number) => Math.floor(random() * n);
+    const open = await newIndex();
+    const live = new Set<string>();
+    for (let step = 0; step < 8; step++) {
+      const ids = Array.from(
+        { length: 1 + below(seed % 2 === 0 ? 60 : 6) + (step === 0 ? 30 : 0) },
+        () => `${below(80)}`,
+      );
+      const stored = step > 0 && random() < 0.4 ? [] : ids;
+      await write(open, stored.length > 0 ? { stored, deleted: [] } : { stored: [], deleted: ids });
+      for (const id of ids)
+        if (stored.length > 0) live.add(id);
+        else live.delete(id);
+      const snapshot = await open.inner.snapshots.newest();
+      expect(await snapshot.count()).toBe(live.size);
+    }
+  }
+});
