@@ -8,6 +8,8 @@ import { sortYielding } from "../threads/sort-yielding.js";
 import type { ByteRange } from "./blob-store.js";
 
 const staleMs = 60 * 60 * 1000;
+/** A part of at most this length is read without asking how long the file is. */
+const unmeasuredBytesMax = 4 * 1024 * 1024;
 /** Entries of a large folder that are read at a time: a millisecond of the event loop. */
 const entriesTogether = 1024;
 
@@ -62,12 +64,14 @@ export async function linkUnlessTaken(file: string, name: string): Promise<boole
 
 /** The bytes of an open file, or the part of them that is in the range. */
 export async function readRange(file: FileHandle, range: ByteRange | undefined): Promise<Uint8Array> {
-  const { size } = await file.stat();
-  const offset = Math.min(range?.offset ?? 0, size);
-  const bytes = new Uint8Array(Math.min(range?.length ?? size, size - offset));
-  for (let done = 0; done < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, offset + done);
-    if (bytesRead === 0) throw new Error(`the file ended after ${offset + done} of ${size} bytes`);
+  const offset = range?.offset ?? 0;
+  const wanted = range?.length ?? Infinity;
+  const length =
+    wanted <= unmeasuredBytesMax ? wanted : Math.max(0, Math.min(wanted, (await file.stat()).size - offset));
+  const bytes = new Uint8Array(length);
+  for (let done = 0; done < length;) {
+    const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
+    if (bytesRead === 0) return bytes.slice(0, done);
     done += bytesRead;
   }
   return bytes;

@@ -13,14 +13,13 @@
 
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
-import { type FileHandle, open, unlink } from "node:fs/promises";
+import { type FileHandle, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
-  closing,
   deleteStaleTemporaries,
   hasCode,
   linkUnlessTaken,
@@ -31,6 +30,7 @@ import {
   withFolder,
   writeFile,
 } from "./local-files.js";
+import { SharedReads } from "./shared-reads.js";
 
 /** Operations in progress at once; each holds at most two open files. */
 const operationsMax = 64;
@@ -44,6 +44,7 @@ const durableMax = 10_000;
 export function createLocalStore({ path }: { readonly path: string }): BlobStore {
   const root = resolve(path);
   const semaphore = createSemaphore(operationsMax);
+  const reads = new SharedReads();
   /** Folders that are themselves durably linked. */
   const durable = new Set<string>();
   let failure: SealdexError | undefined;
@@ -104,10 +105,12 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
         // Every query asks for the manifest after the newest, which is hardly ever there: the one question worth a
         // synchronous call, of microseconds, since an asynchronous one takes longer than the rest of the query.
         if (isFolder && !isThere(name)) return null;
-        const file = await unlessAbsent(root, open(name, "r"));
-        if (file === null) return null;
-        isFolder = true;
-        return closing(file, () => readRange(file, range));
+        const bytes = await unlessAbsent(
+          root,
+          reads.read(name, (file) => readRange(file, range)),
+        );
+        isFolder ||= bytes !== null;
+        return bytes;
       });
     },
 

@@ -1,5 +1,16 @@
 import { once } from "node:events";
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -36,6 +47,41 @@ describe("local conforms", () => {
     },
   });
 });
+
+test("parts that are read together are each the right one, and leave no file open", async () => {
+  const folder = await newFolder();
+  const store = createLocalStore({ path: folder });
+  const contents = Uint8Array.from({ length: 100_000 }, (_, i) => (i * i) % 251);
+  await store.create("a/b", contents);
+  const reads = Array.from({ length: 300 }, async (_, i) => {
+    const range = { offset: 331 * i, length: 1 + 17 * i };
+    const bytes = await store.read("a/b", range);
+    expect(bytes).toEqual(contents.slice(range.offset, range.offset + range.length));
+  });
+  await Promise.all([...reads, store.read("a/missing", { offset: 0, length: 1 })]);
+  if (process.platform === "linux") expect(await openFilesIn(folder)).toEqual([]);
+});
+
+test("what is read after a blob was replaced is the new one, while parts of the old one are still read", async () => {
+  const store = createLocalStore({ path: await newFolder() });
+  const old = new Uint8Array(20_000_000).fill(1);
+  await store.create("a/b", old);
+  const reading = Promise.all(Array.from({ length: 4 }, () => store.read("a/b")));
+  // In a turn of its own, so that these have opened the file.
+  await store.read("a/b", { offset: 0, length: 1 });
+  await store.delete(["a/b"]);
+  expect(await store.read("a/b")).toBeNull();
+  await store.create("a/b", Uint8Array.of(2));
+  expect(await store.read("a/b")).toEqual(Uint8Array.of(2));
+  for (const bytes of await reading) expect(bytes?.length).toBe(old.length);
+});
+
+async function openFilesIn(folder: string): Promise<string[]> {
+  const links = (await readdir("/proc/self/fd")).map((name) =>
+    readlink(`/proc/self/fd/${name}`).catch(() => ""),
+  );
+  return (await Promise.all(links)).filter((path) => path.startsWith(folder));
+}
 
 async function temporaryFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true });
