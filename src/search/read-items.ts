@@ -7,7 +7,7 @@ import {
   recordMetadata,
   recordMetadataJson,
 } from "../segment/row.js";
-import { blockOfRow, type RowBlock } from "../segment/footer.js";
+import type { RowBlock } from "../segment/block.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { ItemField, MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
@@ -140,7 +140,7 @@ function blocksOf(
   row: number,
   include: ReadonlySet<ItemField>,
 ): RowBlock[] {
-  return [records, ...(include.has("contents") ? [contents] : [])].map((blocks) => blockOfRow(blocks, row));
+  return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
 }
 
 /** The warm case, which waits for nothing: records alone are needed, and all of them are open. */

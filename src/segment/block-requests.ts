@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import type { Block } from "./footer.js";
+import type { Block } from "./block.js";
 
 /** Blocks that lie near one another are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
@@ -27,19 +27,19 @@ export async function readRange(
 /**
  * The blocks from the first on that are read in one request. At most as many bytes are read in vain as are wanted.
  */
-export function leading<B extends Block>(blocks: readonly B[]): readonly B[] {
-  let end = 1;
-  let wanted = blocks[0].length;
-  while (end < blocks.length) {
-    const { offset, length } = blocks[end];
-    const before = blocks[end - 1];
-    const span = offset + length - blocks[0].offset;
+export function leading<B extends Block>(blocks: Iterable<B>): readonly B[] {
+  const taken: B[] = [];
+  let wanted = 0;
+  for (const block of blocks) {
+    const { offset, length } = block;
+    const [first, before] = [taken[0] ?? block, taken[taken.length - 1] ?? block];
+    const span = offset + length - first.offset;
     wanted += length;
-    if (offset - (before.offset + before.length) > gapBytesMax) break;
-    if (span > requestBytesMax || span > 2 * wanted) break;
-    end++;
+    const isNear = offset - (before.offset + before.length) <= gapBytesMax;
+    if (taken.length > 0 && (!isNear || span > requestBytesMax || span > 2 * wanted)) break;
+    taken.push(block);
   }
-  return blocks.slice(0, end);
+  return taken;
 }
 
 /** Blocks as they are requested, whatever their order. */
@@ -47,9 +47,13 @@ export function requestsOf(blocks: readonly Block[]): (readonly Block[])[] {
   const ascending = distinct(blocks);
   const requests: (readonly Block[])[] = [];
   for (let done = 0; done < ascending.length; done += requests[requests.length - 1].length) {
-    requests.push(leading(ascending.slice(done)));
+    requests.push(leading(rest(ascending, done)));
   }
   return requests;
+}
+
+function* rest<B>(blocks: readonly B[], first: number): Generator<B> {
+  for (let i = first; i < blocks.length; i++) yield blocks[i];
 }
 
 /** Each block once, in the order in which they lie in the object. */
@@ -58,7 +62,7 @@ export function distinct<B extends Block>(blocks: readonly B[]): B[] {
 }
 
 /** Blocks in groups of about the bytes that may be open at a time. */
-export function groupsOf<B extends Block>(blocks: readonly B[]): B[][] {
+export function groupsOf<B extends Block>(blocks: Iterable<B>): B[][] {
   const groups: B[][] = [];
   let bytes = Infinity;
   for (const block of blocks) {

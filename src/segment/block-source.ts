@@ -4,7 +4,7 @@ import { ObjectOpener, type ObjectContext, type ParentKeys } from "../crypto/sea
 import type { BlobStore } from "../storage/blob-store.js";
 import { type CacheGroup, type CachedValue, namedKey } from "./cache-group.js";
 import { readRange, requestsOf } from "./block-requests.js";
-import type { Block } from "./footer.js";
+import type { Block } from "./block.js";
 import { entryWords } from "./id-table.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { IndexCache } from "./index-cache.js";

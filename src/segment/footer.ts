@@ -6,33 +6,15 @@
  */
 
 import { SealdexError } from "../errors.js";
+import type { Block, PageBlock, RowBlock } from "./block.js";
 import type { KeyOf } from "./cache-group.js";
 import type { IdPage, OpenCodes } from "./opened-blocks.js";
 import type { ColumnPage } from "./column-page.js";
 import type { ExpiryPage } from "./expiries.js";
-import type { Page } from "./page.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
-
-/** A sealed block within the object. */
-export interface Block {
-  /** Its number, for the cipher. */
-  readonly number: number;
-  /** Where it starts in the object, in bytes. */
-  readonly offset: number;
-  /** Sealed length, in bytes. */
-  readonly length: number;
-}
-
-/** Rows `firstRow` to `firstRow + rows` of the segment. */
-export interface RowBlock extends Block {
-  readonly firstRow: number;
-  readonly rows: number;
-}
-
-/** A page of records or of contents. */
-export interface PageBlock extends RowBlock, KeyOf<Page> {}
+import { PageTable, pageWords } from "./page-table.js";
 
 /** Codes of rows of one inverted list. */
 export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
@@ -67,8 +49,8 @@ export interface Footer {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: readonly CodeBlock[];
-  readonly records: readonly PageBlock[];
-  readonly contents: readonly PageBlock[];
+  readonly records: PageTable;
+  readonly contents: PageTable;
   /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
   readonly textSums: TextSums | undefined;
   readonly lengths: readonly RowBlock[];
@@ -175,6 +157,15 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     offset += block.length;
     return block;
   };
+  const pageTable = (pages: number): PageTable => {
+    const begin = bytes.byteOffset + 4 * position;
+    position += pageWords * pages;
+    const words = new Uint32Array(bytes.buffer.slice(begin, bytes.byteOffset + 4 * position));
+    const table = new PageTable(words, number, offset);
+    number += pages;
+    offset = table.end;
+    return table;
+  };
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const codeBlock = (): CodeBlock => ({ ...rowBlock(), list: word(), radius: bitsFloat(word()) });
   const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
@@ -184,8 +175,8 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     dimension,
     rows,
     codes: Array.from({ length: codes }, codeBlock),
-    records: Array.from({ length: records }, rowBlock),
-    contents: Array.from({ length: contents }, rowBlock),
+    records: pageTable(records),
+    contents: pageTable(contents),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
     lengths: (terms?.lengths ?? []).map(([length, firstRow, own]) => ({
       ...place(length),
@@ -281,13 +272,22 @@ function misfit(): SealdexError {
   return new SealdexError("corrupt", "segment footer: its length does not fit its counts");
 }
 
-/** What a footer takes in memory, in bytes: each block is an object of a few numbers. */
+/** All blocks but the footer's own, in the order in which they lie in the object. */
+export function* blocksIn(footer: Footer): Generator<Block> {
+  const { codes, records, contents, lengths, postings, dictionary, sortedIds, columns, expiries, ids } =
+    footer;
+  const words = [lengths, postings, dictionary];
+  for (const section of [codes, records, contents, ...words, sortedIds, columns, expiries, ids])
+    yield* section;
+}
+
+/** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages. */
 export function footerBytes(footer: Footer): number {
   const { codes, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
-  const sections = [codes, records, contents, lengths, postings, dictionary, columns, expiries, ids];
+  const sections = [codes, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
-  return 128 * (blocks + paths);
+  return 128 * (blocks + paths) + records.bytes + contents.bytes;
 }
 
 /** The block that holds `row`: blocks are ascending and without gaps. */

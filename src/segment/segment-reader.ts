@@ -9,20 +9,20 @@ import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
+import type { Block, PageBlock } from "./block.js";
 import {
-  type Block,
   blockOfRow,
   type CodeBlock,
   decodeFooter,
   footerBytes,
   blocksOfWord,
   type Footer,
-  type PageBlock,
 } from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
+import type { PageTable } from "./page-table.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
 
@@ -157,8 +157,8 @@ export class SegmentReader {
     return async (rows) => {
       const last = rows[rows.length - 1];
       held = held.filter(({ block }) => block.firstRow + block.rows > rows[0]);
-      while (next < blocks.length && blocks[next].firstRow <= last) {
-        const group = leading(blocks.slice(next));
+      while (next < blocks.length && blocks.at(next).firstRow <= last) {
+        const group = leading(blocks.from(next));
         next += group.length;
         const pages = await this.#source.read(group);
         const opened = pages.map((page, i) => ({ block: group[i], page: new Page(page, group[i].rows) }));
@@ -227,13 +227,13 @@ export class SegmentReader {
     };
   }
 
-  #openedEntry(blocks: readonly PageBlock[], row: number): Uint8Array | null | undefined {
-    const block = blockOfRow(blocks, row);
+  #openedEntry(blocks: PageTable, row: number): Uint8Array | null | undefined {
+    const block = blocks.ofRow(row);
     return this.cache.peek(block)?.entry(row - block.firstRow);
   }
 
-  async #entries(blocks: readonly PageBlock[], rows: readonly number[]): Promise<(Uint8Array | null)[]> {
-    const blocksOf = rows.map((row) => blockOfRow(blocks, row));
+  async #entries(blocks: PageTable, rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+    const blocksOf = rows.map((row) => blocks.ofRow(row));
     const needed = distinct(blocksOf);
     const pages = await this.loadPages(needed);
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));

@@ -37,16 +37,22 @@ export function openTextRows(footer: Footer, plaintexts: readonly Uint8Array[]):
   const lengths = new Uint32Array(rows);
   const ties = new Uint32Array(rows);
   for (const [i, { firstRow, rows: count }] of blocks.entries()) {
-    const plaintext = new Uint8Array(plaintexts[i]);
-    const { buffer } = plaintext;
-    lengths.set(width === 1 ? plaintext.subarray(0, count) : wider(buffer, width, count), firstRow);
-    ties.set(new Uint32Array(buffer.slice(width * count)), firstRow);
+    const plaintext = plaintexts[i];
+    lengths.set(integers(plaintext, 0, width, count), firstRow);
+    ties.set(integers(plaintext, width * count, 4, count), firstRow);
   }
   return { lengths, ties, bytes: lengths.byteLength + ties.byteLength };
 }
 
-function wider(buffer: ArrayBufferLike, width: number, count: number): Uint16Array | Uint32Array {
-  return width === 2 ? new Uint16Array(buffer, 0, count) : new Uint32Array(buffer, 0, count);
+/** `count` integers of `width` bytes, 1, 2 or 4, from `start` on. */
+function integers(plaintext: Uint8Array, start: number, width: number, count: number) {
+  const bytes = plaintext.subarray(start, start + width * count);
+  if (width === 1) return bytes;
+  // A copy unless they lie as such integers must.
+  const { buffer, byteOffset } = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes);
+  return width === 2
+    ? new Uint16Array(buffer, byteOffset, count)
+    : new Uint32Array(buffer, byteOffset, count);
 }
 
 /** The postings of a term, given in UTF-8; undefined if no row of the segment has it. */

@@ -3,7 +3,7 @@
 import { headerBytes, type ObjectContext, ObjectOpener, type ParentKeys } from "../crypto/sealed-object.js";
 import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
-import { type Block, decodeFooter } from "./footer.js";
+import { blocksIn, decodeFooter } from "./footer.js";
 import type { SegmentLocation } from "./block-source.js";
 import { SealedParts } from "./sealed-parts.js";
 
@@ -43,13 +43,8 @@ function* openBlocks(
     throw corrupt("it was replaced or damaged");
   const opener = new ObjectOpener(keys, context, header);
   const last = opener.open(blocks - 1, bytes.subarray(length - footerLength));
-  const sections = Object.values(decodeFooter(last)).filter((section): section is readonly Block[] =>
-    Array.isArray(section),
-  );
   let opened = 0;
-  for (const { number, offset, length: sealedLength } of sections
-    .flat()
-    .sort((a, b) => a.number - b.number)) {
+  for (const { number, offset, length: sealedLength } of blocksIn(decodeFooter(last))) {
     yield opener.open(number, bytes.subarray(offset, offset + sealedLength));
     opened++;
   }

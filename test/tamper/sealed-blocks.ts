@@ -6,7 +6,8 @@ import { folderPrefix, manifestPrefix, recordPrefix } from "../../src/commit/obj
 import { parseIndexKey } from "../../src/crypto/keys.js";
 import { ObjectOpener, openObject } from "../../src/crypto/sealed-object.js";
 import { openRecord } from "../../src/encrypted-index/index-record.js";
-import { type Block, decodeFooter } from "../../src/segment/footer.js";
+import type { Block } from "../../src/segment/block.js";
+import { decodeFooter } from "../../src/segment/footer.js";
 import { type Blobs, storeOf } from "./world.js";
 
 export interface SealedBlock {
@@ -39,7 +40,9 @@ export async function sealedBlocks(
     const offset = ref.length - ref.footerLength;
     const sections = Object.entries(decodeFooter(opener.open(ref.blocks - 1, bytes.subarray(offset))));
     const blocks = sections.flatMap(([section, value]) =>
-      Array.isArray(value) ? (value as Block[]).map((block) => ({ section, ...block })) : [],
+      typeof value === "object" && Symbol.iterator in value
+        ? Array.from(value as Iterable<Block>, (block) => ({ section, ...block }))
+        : [],
     );
     const inOrder = blocks.sort((a, b) => a.offset - b.offset);
     const key = folderPrefix(indexName) + ref.name.slice("index/".length);
