@@ -19,6 +19,7 @@ import { type CheckedQuery, query, queryWarm } from "../../src/search/query.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import { Searcher } from "../../src/search/searcher.js";
 import type { Snapshot } from "../../src/search/snapshot.js";
+import type { Block } from "../../src/segment/block.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -250,8 +251,8 @@ describe("prefetching", () => {
 
   test("leaves out what would not leave a tenth of the cache free", async () => {
     snapshot = await open.inner.snapshots.newest();
-    const lengthOf = (blocks: readonly { readonly length: number }[]) =>
-      blocks.reduce((sum, { length }) => sum + length, 0);
+    const lengthOf = (blocks: Iterable<Block>) =>
+      Array.from(blocks, ({ length }) => length).reduce((sum, length) => sum + length, 0);
     const { codes, records } = snapshot.segments[0].reader.footer;
     const needed = [lengthOf(codes), lengthOf(records)];
     const tried = async (room: number, taken: number) => {
