@@ -1,0 +1,166 @@
+/** Reads that begin on the snapshot known here while storage is asked for a newer one. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SealdexError } from "../../src/errors.js";
+import type { Snapshot } from "../../src/search/snapshot.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+import { StandingClock } from "../protocol/standing-clock.js";
+
+let writer: Opened;
+let reader: Opened;
+/** The versions on which reads began, and what happened then. */
+let log: string[];
+
+beforeEach(async () => {
+  const store = createMemoryStore();
+  const clock = new StandingClock();
+  writer = openIndex(fixedRecord(), store, clock);
+  reader = openIndex(fixedRecord(), store, clock);
+  log = [];
+  await writer.inner.log.begin();
+  await write("0");
+});
+
+afterEach(async () => {
+  await writer.close();
+  await reader.close();
+});
+
+const write = (id: string) => writer.index.upsert([{ id, vector: [1, 2] }]);
+const gone = () => new SealdexError("missing_object", "stored object: it is gone");
+
+/** How many segments a read saw, in the end. */
+function readAhead(
+  work: (snapshot: Snapshot, confirm: () => Promise<void>) => Promise<void> | void = () => undefined,
+): Promise<number> {
+  return reader.inner.snapshots.readAhead((snapshot, confirm) => {
+    const { length } = snapshot.segments;
+    log.push(`${length}`);
+    const done = work(snapshot, confirm);
+    return done instanceof Promise ? done.then(() => length) : length;
+  });
+}
+
+test("a read begins at once on what is known, and once if there is nothing newer", async () => {
+  expect(await readAhead()).toBe(1);
+  expect(await readAhead()).toBe(1);
+  const reading = readAhead(async (_, confirm) => {
+    await confirm();
+    log.push("confirmed");
+  });
+  expect(log).toEqual(["1", "1", "1"]);
+  expect(await reading).toBe(1);
+  expect(log).toEqual(["1", "1", "1", "confirmed"]);
+});
+
+test("a read that began on an outdated snapshot begins again, and the next one waits for the newest", async () => {
+  await readAhead();
+  await write("1");
+  expect(await readAhead()).toBe(2);
+  expect(log).toEqual(["1", "1", "2"]);
+  log.length = 0;
+  await write("2");
+  expect(await readAhead()).toBe(3);
+  expect(log).toEqual(["3"]);
+  log.length = 0;
+  await write("3");
+  expect(await readAhead()).toBe(4);
+  expect(log).toEqual(["3", "4"]);
+});
+
+test("what must not happen twice happens on the newest snapshot alone", async () => {
+  await readAhead();
+  await write("1");
+  const found = await readAhead(async ({ segments }, confirm) => {
+    await confirm().catch((error: unknown) => {
+      log.push("refused");
+      throw error;
+    });
+    log.push(`confirmed ${segments.length}`);
+  });
+  expect(found).toBe(2);
+  expect(log.slice(1).toSorted()).toEqual(["1", "2", "confirmed 2", "refused"]);
+});
+
+test("a read waits for what it began in vain, whose failure is ignored", async () => {
+  await readAhead();
+  await write("1");
+  let hasEnded = false;
+  const found = await readAhead(async ({ segments }) => {
+    if (segments.length > 1) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    hasEnded = true;
+    throw new Error("in vain");
+  });
+  expect([found, hasEnded]).toEqual([2, true]);
+});
+
+test("a failure of a read is its caller's, whether it awaited anything or not", async () => {
+  await readAhead();
+  const thrown = readAhead(() => {
+    throw new Error("at once");
+  });
+  await expect(thrown).rejects.toThrow("at once");
+  await expect(readAhead(async () => Promise.reject(new Error("later")))).rejects.toThrow("later");
+  // Nothing has dropped objects of this version.
+  await expect(readAhead(() => Promise.reject(gone()))).rejects.toThrow("it is gone");
+  await expect(reader.inner.snapshots.read(() => Promise.reject(gone()))).rejects.toThrow("it is gone");
+});
+
+test("a snapshot counts its reads while they last", async () => {
+  await readAhead();
+  const snapshot = await reader.inner.snapshots.newest();
+  const uses: number[] = [];
+  await readAhead(async ({ uses: before }) => {
+    await Promise.resolve();
+    uses.push(before, snapshot.uses);
+  });
+  await reader.inner.snapshots.read(async () => void uses.push(snapshot.uses));
+  await readAhead(async () => Promise.reject(new Error("later"))).catch(() => undefined);
+  expect([...uses, snapshot.uses]).toEqual([0, 1, 1, 0]);
+});
+
+test("objects that are missing because others dropped them let a read start again on a newer snapshot", async () => {
+  await write("1");
+  const { snapshots } = reader.inner;
+  const before = await snapshots.newest();
+  let tries = 0;
+  const found = await snapshots.read(async (snapshot) => {
+    if (++tries > 1) return snapshot;
+    await writer.index.compact();
+    throw gone();
+  });
+  expect(tries).toBe(2);
+  expect(found).not.toBe(before);
+  expect(found.segments.length).toBe(1);
+  expect(await snapshots.wasSuperseded(before.manifest, gone())).toBe(true);
+  expect(await snapshots.wasSuperseded(before.manifest, new Error("else"))).toBe(false);
+  expect(await snapshots.wasSuperseded(before.manifest, new SealdexError("corrupt", "else"))).toBe(false);
+  expect(await snapshots.wasSuperseded(found.manifest, gone())).toBe(false);
+  const wrong = snapshots.read(() => Promise.reject(new Error("else")));
+  await expect(wrong).rejects.toThrow("else");
+});
+
+test("a read ahead of objects that were dropped while it lasted starts again too", async () => {
+  await write("1");
+  await readAhead();
+  log.length = 0;
+  let tries = 0;
+  const found = await readAhead(async (_, confirm) => {
+    if (++tries > 1) return;
+    await confirm();
+    await writer.index.compact();
+    throw gone();
+  });
+  expect(log).toEqual(["2", "1"]);
+  expect(found).toBe(1);
+});
+
+test("the manifest that is chosen for a scope is that of the index as a whole", async () => {
+  const { snapshots } = reader.inner;
+  const { manifest } = await snapshots.newest();
+  expect(await snapshots.select(manifest)).toBe(manifest);
+  expect((await snapshots.recentModel()).manifest.version).toBe(manifest.version);
+  expect((await snapshots.recentModel()).model).toBeUndefined();
+});

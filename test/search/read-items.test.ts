@@ -1,0 +1,198 @@
+/** Items that are read by their rows: what each has, how many are read at a time, and what they take of memory. */
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import { fingerprint } from "../../src/crypto/keys.js";
+import {
+  forEachItem,
+  mayBeOpenedItems,
+  openedItems,
+  readItems,
+  reservedAfter,
+} from "../../src/search/read-items.js";
+import type { RowRef } from "../../src/search/snapshot.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+
+type Field = "vector" | "contents" | "metadata" | "decoded";
+
+const record = fixedRecord();
+const expiresAt = 4e12;
+const contentsOf = (i: number) => (i % 5 === 0 ? undefined : `${i} ${"é".repeat(100)}`);
+const itemOf = (i: number, namespace?: string) => ({
+  id: `${i}`,
+  vector: Float32Array.of(i, 1, 2),
+  contents: contentsOf(i),
+  metadata: i % 3 === 0 ? {} : { i, of: namespace ?? "none" },
+  ...(i % 4 === 0 && { expiresAt }),
+});
+
+let open: Opened;
+let refs: RowRef[];
+
+async function warmed(): Promise<Opened> {
+  const opened = openIndex(record, createMemoryStore(), systemClock);
+  await opened.inner.log.begin();
+  await opened.index.upsert(Array.from({ length: 1100 }, (_, i) => itemOf(i)));
+  await opened.index.upsert(Array.from({ length: 100 }, (_, i) => itemOf(1100 + i)));
+  await opened.index.upsert([itemOf(7, "ann"), itemOf(8, "ann")], { namespace: "ann" });
+  return opened;
+}
+
+async function refsOf({ inner }: Opened, ids: readonly number[], namespace?: string): Promise<RowRef[]> {
+  const snapshot = await inner.snapshots.newest();
+  const found = await snapshot.findIds(ids.map((id) => fingerprint(record.keys.id, `${id}`)));
+  const own = found.filter(({ segment }) => segment.namespace === namespace);
+  return own.toSorted((a, b) => a.position - b.position).map(({ segment, row }) => ({ segment, row }));
+}
+
+beforeAll(async () => {
+  open = await warmed();
+  refs = await refsOf(open, [...Array(1200).keys()]);
+  expect(refs.length).toBe(1200);
+});
+
+afterAll(() => open.close());
+
+/** As it was stored, with just these fields. */
+function expected(i: number, include: readonly Field[], namespace?: string) {
+  const { id, vector, contents, metadata } = itemOf(i, namespace);
+  return {
+    id,
+    ...(namespace && { namespace }),
+    ...(include.includes("vector") && { vector }),
+    ...(include.includes("decoded") && { decoded: vector }),
+    ...(include.includes("contents") && contents !== undefined && { contents }),
+    ...(include.includes("metadata") && { metadata }),
+    ...(include.includes("metadata") && i % 4 === 0 && { expiresAt: new Date(expiresAt) }),
+  };
+}
+
+describe("items", () => {
+  test.each<[readonly Field[]]>([
+    [[]],
+    [["vector"]],
+    [["decoded"]],
+    [["contents"]],
+    [["metadata"]],
+    [["vector", "contents", "metadata"]],
+  ])("have what was asked for, %j, in the order of their rows", async (include) => {
+    const places = [1150, 3, 4, 0, 1199, 3, 60, 12];
+    const found = await readItems(
+      places.map((place) => refs[place]),
+      new Set(include),
+      {},
+    );
+    expect(found).toEqual(places.map((place) => expected(place, include)));
+    const all = await readItems(refs, new Set(include), {});
+    expect(all).toEqual(refs.map((_, i) => expected(i, include)));
+    const ann = await refsOf(open, [8, 7], "ann");
+    expect(await readItems([...ann, refs[7]], new Set(include), {})).toEqual([
+      expected(8, include, "ann"),
+      expected(7, include, "ann"),
+      expected(7, include),
+    ]);
+    expect(await readItems([], new Set(include), {})).toEqual([]);
+  });
+
+  test("have their metadata as stored text, if that was asked for", async () => {
+    const [first, second] = await readItems(refs.slice(7, 9), new Set(["metadata"]), { rawMetadata: true });
+    expect(first).toMatchObject({ id: "7", metadataJson: '{"i":7,"of":"none"}' });
+    expect(first).not.toHaveProperty("metadata");
+    expect(second).toMatchObject({ id: "8", expiresAt: new Date(expiresAt) });
+    const [without] = await readItems(refs.slice(7, 8), new Set(), { rawMetadata: true });
+    expect(without).toEqual({ id: "7" });
+  });
+
+  test("are visited one by one, with their numbers", async () => {
+    const visited: unknown[] = [];
+    await forEachItem(refs, new Set(["metadata"]), (item, i) =>
+      visited.push([i, item.id, item.metadataJson]),
+    );
+    expect(visited).toEqual(refs.map((_, i) => [i, `${i}`, JSON.stringify(itemOf(i).metadata)]));
+  });
+});
+
+describe("memory for items", () => {
+  const reserved = async (some: readonly RowRef[], include: readonly Field[]) => {
+    const bytes: number[] = [];
+    await readItems(some, new Set(include), { reserveBytes: async (n) => void bytes.push(n) });
+    return bytes;
+  };
+
+  test("is reserved before they are decoded, for at most 1024 at a time", async () => {
+    expect(await reserved(refs.slice(0, 10), [])).toEqual([1280]);
+    expect(await reserved(refs, [])).toEqual([128 * 1024, 128 * 176]);
+    expect(await reserved(refs, ["vector"])).toEqual([140 * 1024, 140 * 176]);
+    const contents = Buffer.byteLength(contentsOf(1) ?? "");
+    expect(await reserved(refs.slice(0, 2), ["contents"])).toEqual([2 * 128 + contents]);
+    const [some] = await reserved(refs.slice(1, 2), ["metadata"]);
+    const [{ segment, row }] = refs.slice(1, 2);
+    expect(some).toBe(128 + (await segment.reader.records([row]))[0].length);
+  });
+
+  test("is reserved only once what was read is confirmed to be the newest", async () => {
+    const order: string[] = [];
+    const results = {
+      rawMetadata: true,
+      reserveBytes: async (n: number) => void order.push(`reserved ${n}`),
+    };
+    const confirming = reservedAfter(async () => void order.push("confirmed"), results);
+    expect(confirming.rawMetadata).toBe(true);
+    await confirming.reserveBytes(5);
+    expect(order).toEqual(["confirmed", "reserved 5"]);
+    const plain = { rawMetadata: true };
+    expect(reservedAfter(async () => void order.push("never"), plain)).toBe(plain);
+  });
+});
+
+describe("items at once", () => {
+  test("are those whose records and contents are open", async () => {
+    const opened = await warmed();
+    const [a, b] = await refsOf(opened, [11, 1111]);
+    const none = new Set<Field>();
+    const contents = new Set<Field>(["contents"]);
+    expect(openedItems([a], none, {})).toBeUndefined();
+    await readItems([a], none, {});
+    expect(openedItems([a], none, {})).toEqual([{ id: "11" }]);
+    expect(openedItems([a, b], none, {})).toBeUndefined();
+    expect(openedItems([a], contents, {})).toBeUndefined();
+    await readItems([a, b], contents, {});
+    expect(openedItems([b, a], contents, {})).toEqual([
+      expected(1111, ["contents"]),
+      expected(11, ["contents"]),
+    ]);
+    expect(openedItems([a], new Set<Field>(["metadata"]), { rawMetadata: true })).toEqual([
+      { id: "11", metadataJson: '{"i":11,"of":"none"}' },
+    ]);
+    expect(openedItems([a], new Set<Field>(["metadata"]), {})).toEqual([expected(11, ["metadata"])]);
+    await opened.close();
+  });
+
+  test("are at most 256, without vectors and reservations, and of at most 256 KiB", async () => {
+    await readItems(refs, new Set(["contents"]), {});
+    const none = new Set<Field>();
+    expect(mayBeOpenedItems(256, none, {})).toBe(true);
+    expect(mayBeOpenedItems(257, none, {})).toBe(false);
+    expect(mayBeOpenedItems(1, new Set(["vector"]), {})).toBe(false);
+    expect(mayBeOpenedItems(1, new Set(["decoded"]), {})).toBe(false);
+    expect(mayBeOpenedItems(1, none, { reserveBytes: async () => undefined })).toBe(false);
+    expect(openedItems(refs.slice(0, 256), none, {})?.length).toBe(256);
+    expect(openedItems(refs.slice(0, 257), none, {})).toBeUndefined();
+    expect(openedItems([], none, {})).toEqual([]);
+    const large = openIndex(record, createMemoryStore(), systemClock);
+    await large.inner.log.begin();
+    const items = Array.from({ length: 64 }, (_, i) => ({
+      id: `${i}`,
+      vector: [i, 1],
+      contents: "x".repeat(4096 - 128),
+    }));
+    await large.index.upsert([...items, { id: "64", vector: [1, 1], contents: "" }]);
+    const stored = await refsOf(large, [...Array(65).keys()]);
+    const contents = new Set<Field>(["contents"]);
+    await readItems(stored, contents, {});
+    expect(openedItems(stored.slice(0, 64), contents, {})?.length).toBe(64);
+    expect(openedItems(stored, contents, {})).toBeUndefined();
+    await large.close();
+  });
+});
