@@ -1,0 +1,46 @@
+/** The table of list blocks in memory: of the newest snapshot that was searched, and of no other. */
+
+import { expect, test } from "vitest";
+import { Residency } from "../../src/search/residency.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import { IndexCache } from "../../src/segment/index-cache.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, openIndex } from "../protocol/open.js";
+import { StandingClock } from "../protocol/standing-clock.js";
+
+test("a table is made once per snapshot with a model, and never again of an older one", async () => {
+  const clock = new StandingClock();
+  const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), clock);
+  await inner.log.begin();
+  const items = (first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ id: `${first + i}`, vector: [first + i, i % 5] }));
+  await index.upsert(items(0, 100));
+  const blockCache = new BlockCache(1_000_000);
+  const cache = new IndexCache(blockCache);
+  const residency = new Residency(cache);
+  expect(residency.ensureTable(await inner.snapshots.newest())).toBeUndefined();
+  expect(cache.bytes).toBe(0);
+  await index.train({ nLists: 5 });
+  const first = (await inner.snapshots.hold()).snapshot;
+  const table = residency.ensureTable(first);
+  expect(table).toBeDefined();
+  expect(residency.ensureTable(first)).toBe(table);
+  await index.upsert([...items(100, 20), { id: "short", vector: [1, 1], expiresAt: clock.wall() + 10 }]);
+  const second = (await inner.snapshots.hold()).snapshot;
+  const newer = residency.ensureTable(second);
+  expect(newer).toBeDefined();
+  expect(newer).not.toBe(table);
+  // An older snapshot has to do without.
+  expect(residency.ensureTable(first)).toBeUndefined();
+  expect(residency.ensureTable(second)).toBe(newer);
+  clock.advance(10);
+  const expired = (await inner.snapshots.hold()).snapshot;
+  expect(expired.manifest.version).toBe(second.manifest.version);
+  const latest = residency.ensureTable(expired);
+  expect(latest).toBeDefined();
+  expect(latest).not.toBe(newer);
+  expect(residency.ensureTable(second)).toBeUndefined();
+  expect(residency.tick()).toBeLessThan(residency.tick());
+  await close();
+  await blockCache.close();
+});
