@@ -25,7 +25,12 @@ const slow = [
 ];
 
 /** Suites that look at the memory of their process, or that set what its modules share. */
-const alone = ["engine/memory", "http/{canary,tracing}", "segment/pieces"];
+const alone = [
+  "engine/memory",
+  "http/{canary,tracing}",
+  "search/{memory,open-snapshots,snapshot}",
+  "segment/pieces",
+];
 
 const files = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 
