@@ -319,17 +319,22 @@ test("keys that are tried on the users of an index count as those of its other r
   expect(lines.filter((line) => line.includes("alarm: many wrong keys for one index"))).toHaveLength(1);
 });
 
-test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
-  await service.close();
-  await start({ requestsMax: 1, waitingMax: 0 });
-  const address = await service.newIndex();
+/** A request whose headers the server has read, and whose body it waits for. */
+async function sendHeaders(address: object) {
   const { port, hostname } = new URL(service.baseUrl);
   const slow = connect(Number(port), hostname);
   const body = JSON.stringify(address);
   const head = `POST /v1/indexes/describe HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\nContent-Type: application/json\r\n`;
   slow.write(`${head}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`);
-  // The server has read the headers, and waits for the body.
   await once(slow, "data");
+  return { slow, body };
+}
+
+test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
+  await service.close();
+  await start({ requestsMax: 1, waitingMax: 0 });
+  const address = await service.newIndex();
+  const { slow, body } = await sendHeaders(address);
   const list = () => raw({ "X-API-Key": service.apiKey });
   let refused = await list();
   while (refused.status === 200) refused = await list();
@@ -348,12 +353,7 @@ test("what has waited too long behind other requests is refused with 503 and Ret
   await service.close();
   await start({ requestsMax: 1, waitMsMax: 50 });
   const address = await service.newIndex();
-  const { port, hostname } = new URL(service.baseUrl);
-  const slow = connect(Number(port), hostname);
-  const body = JSON.stringify(address);
-  const head = `POST /v1/indexes/describe HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\nContent-Type: application/json\r\n`;
-  slow.write(`${head}Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`);
-  await once(slow, "data");
+  const { slow, body } = await sendHeaders(address);
   const list = () => raw({ "X-API-Key": service.apiKey });
   let refused = await list();
   while (refused.status === 200) refused = await list();
