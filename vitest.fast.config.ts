@@ -28,7 +28,7 @@ const slow = [
 const alone = [
   "engine/memory",
   "http/{canary,tracing}",
-  "search/{memory,open-snapshots,snapshot}",
+  "search/{held-memory,memory,open-snapshots,snapshot}",
   "segment/pieces",
 ];
 
