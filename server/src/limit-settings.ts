@@ -93,7 +93,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   waitingMax: count("SEALDEX_WAITING_MAX", "Requests that wait for others to be done"),
   waitMsMax: milliseconds(
     "SEALDEX_WAIT_MS_MAX",
-    "How long a request may wait for others to be done before it is refused; trainings, compactions and renewals of data keys may wait longer",
+    "How long a request may wait for others before it is refused, but for trainings, compactions and renewals of data keys",
   ),
   eventLoopDelayMsMax: milliseconds(
     "SEALDEX_EVENT_LOOP_DELAY_MS_MAX",
