@@ -142,7 +142,7 @@ test("a limit per minute holds for all of them together", async () => {
   expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(7);
   expect(statuses.at(-1)).toBe(429);
   expect((await send("/v1/indexes/list")).status).toBe(200);
-  expect(output.match(/alarm: many invalid API keys/g)?.length).toBeGreaterThanOrEqual(1);
+  await until(() => output.includes("alarm: many invalid API keys"));
 });
 
 test("a revoked key is soon refused by all of them", async () => {
