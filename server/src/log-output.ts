@@ -2,7 +2,7 @@
 
 import { destination } from "pino";
 
-/** Lines wait for others, since each by itself takes longer than all else of a small request: for so many bytes, and for so long. */
+/** Lines wait for others, so that not each costs a system call: for so many bytes, and for so long. */
 const bytesMin = 4096;
 const waitMsMax = 100;
 /** What nobody reads: beyond it, lines are left out. */

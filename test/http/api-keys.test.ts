@@ -330,16 +330,23 @@ async function sendHeaders(address: object) {
   return { slow, body };
 }
 
+const list = () => raw({ "X-API-Key": service.apiKey });
+
+/** The answer to the first request that is refused. */
+async function refusedList(): Promise<Response> {
+  let refused = await list();
+  while (refused.status === 200) refused = await list();
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get("Retry-After")).toBe("1");
+  return refused;
+}
+
 test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
   await service.close();
   await start({ requestsMax: 1, waitingMax: 0 });
   const address = await service.newIndex();
   const { slow, body } = await sendHeaders(address);
-  const list = () => raw({ "X-API-Key": service.apiKey });
-  let refused = await list();
-  while (refused.status === 200) refused = await list();
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get("Retry-After")).toBe("1");
+  const refused = await refusedList();
   expect(await refused.json()).toMatchObject({ code: "overloaded" });
   slow.write(body);
   await once(slow, "data");
@@ -354,11 +361,7 @@ test("what has waited too long behind other requests is refused with 503 and Ret
   await start({ requestsMax: 1, waitMsMax: 50 });
   const address = await service.newIndex();
   const { slow, body } = await sendHeaders(address);
-  const list = () => raw({ "X-API-Key": service.apiKey });
-  let refused = await list();
-  while (refused.status === 200) refused = await list();
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get("Retry-After")).toBe("1");
+  const refused = await refusedList();
   expect(await refused.json()).toMatchObject({
     code: "overloaded",
     detail: expect.stringContaining("waited 50 ms") as string,
