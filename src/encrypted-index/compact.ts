@@ -183,9 +183,9 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     if (ref.deleted > 0 || ref.sequence !== segments[0].ref.sequence) return false;
     const next = segments[i + 1];
     if (next === undefined) return true;
-    const last = reader.footer.codes.at(-1);
-    const first = next.reader.footer.codes.at(0);
-    if (last !== undefined && first !== undefined && last.list > first.list) return false;
+    const [before, after] = [reader.footer.codes, next.reader.footer.codes];
+    const areBoth = before.length > 0 && after.length > 0;
+    if (areBoth && before.at(before.length - 1).list > after.at(0).list) return false;
     // Sealed, rows may be a fraction of what they are in memory.
     const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;
     return isLarge || ref.rows + next.ref.rows > batchRowsMax;

@@ -36,7 +36,7 @@ export async function* liveBlocks(
     only === undefined ||
     countRows(only.get(segment) ?? none, block.firstRow, block.firstRow + block.rows) > 0;
   const blocks = segments
-    .flatMap((segment) => segment.reader.footer.codes.map((block) => ({ segment, block })))
+    .flatMap((segment) => Array.from(segment.reader.footer.codes, (block) => ({ segment, block })))
     .filter(isWanted);
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   const shadows = new Map<OpenSegment, Shadow>();

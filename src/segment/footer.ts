@@ -14,7 +14,7 @@ import type { ExpiryPage } from "./expiries.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
-import { PageTable, pageWords } from "./page-table.js";
+import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
 
 /** Codes of rows of one inverted list. */
 export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
@@ -48,9 +48,9 @@ export interface ExpiryBlock extends Block, KeyOf<ExpiryPage> {
 export interface Footer {
   readonly dimension: number;
   readonly rows: number;
-  readonly codes: readonly CodeBlock[];
-  readonly records: PageTable;
-  readonly contents: PageTable;
+  readonly codes: BlockTable<CodeBlock>;
+  readonly records: BlockTable<PageBlock>;
+  readonly contents: BlockTable<PageBlock>;
   /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
   readonly textSums: TextSums | undefined;
   readonly lengths: readonly RowBlock[];
@@ -103,6 +103,22 @@ export interface TermsDraft extends TextSums {
 
 const headWords = 9;
 
+const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page };
+
+const codeWords: BlockWords<CodeBlock> = {
+  count: rowWords + 2,
+  // Field by field: a search may make tens of thousands, and spreading one object into another takes ten times as long.
+  make: ({ number, offset, length, firstRow, rows }, words, at) => ({
+    number,
+    offset,
+    length,
+    firstRow,
+    rows,
+    list: words[at + rowWords],
+    radius: bitsFloat(words[at + rowWords + 1]),
+  }),
+};
+
 export function encodeFooter(draft: FooterDraft): Uint8Array {
   const { dimension, rows, codes, records, contents, terms, sortedIds, columns, expiries, ids } = draft;
   const texts = {
@@ -114,11 +130,11 @@ export function encodeFooter(draft: FooterDraft): Uint8Array {
   const tail = Buffer.from(JSON.stringify(texts), "utf8");
   const sections = [codes, records, contents, sortedIds, columns, ids];
   const words = [dimension, rows, ...sections.map((blocks) => blocks.length), tail.length].concat(
-    codes.flatMap((block) => [...rowWords(block), block.list, floatBits(block.radius)]),
-    records.flatMap(rowWords),
-    contents.flatMap(rowWords),
-    sortedIds.flatMap(rowWords),
-    columns.flatMap(rowWords),
+    codes.flatMap((block) => [...wordsOf(block), block.list, floatBits(block.radius)]),
+    records.flatMap(wordsOf),
+    contents.flatMap(wordsOf),
+    sortedIds.flatMap(wordsOf),
+    columns.flatMap(wordsOf),
     ids.flatMap((block) => [block.length, block.firstWord]),
   );
   const bytes = Buffer.alloc(4 * words.length + tail.length);
@@ -127,7 +143,7 @@ export function encodeFooter(draft: FooterDraft): Uint8Array {
   return bytes;
 }
 
-function rowWords({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
+function wordsOf({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
   return [length, firstRow, rows];
 }
 
@@ -157,26 +173,25 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     offset += block.length;
     return block;
   };
-  const pageTable = (pages: number): PageTable => {
+  const table = <B extends RowBlock>(layout: BlockWords<B>, blocks: number): BlockTable<B> => {
     const begin = bytes.byteOffset + 4 * position;
-    position += pageWords * pages;
+    position += layout.count * blocks;
     const words = new Uint32Array(bytes.buffer.slice(begin, bytes.byteOffset + 4 * position));
-    const table = new PageTable(words, number, offset);
-    number += pages;
-    offset = table.end;
-    return table;
+    const section = new BlockTable(words, layout, number, offset);
+    number += blocks;
+    offset = section.end;
+    return section;
   };
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
-  const codeBlock = (): CodeBlock => ({ ...rowBlock(), list: word(), radius: bitsFloat(word()) });
   const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
   const columnBlock = (_: unknown, i: number): ColumnBlock => ({ ...rowBlock(), paths: paths[i] });
   const idBlock = (): IdBlock => ({ ...place(), firstWord: word() });
   return {
     dimension,
     rows,
-    codes: Array.from({ length: codes }, codeBlock),
-    records: pageTable(records),
-    contents: pageTable(contents),
+    codes: table(codeWords, codes),
+    records: table(pageWords, records),
+    contents: table(pageWords, contents),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
     lengths: (terms?.lengths ?? []).map(([length, firstRow, own]) => ({
       ...place(length),
@@ -281,25 +296,13 @@ export function* blocksIn(footer: Footer): Generator<Block> {
     yield* section;
 }
 
-/** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages. */
+/** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
 export function footerBytes(footer: Footer): number {
   const { codes, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
   const sections = [codes, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
-  return 128 * (blocks + paths) + records.bytes + contents.bytes;
-}
-
-/** The block that holds `row`: blocks are ascending and without gaps. */
-export function blockOfRow<B extends RowBlock>(blocks: readonly B[], row: number): B {
-  let low = 0;
-  let high = blocks.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (blocks[middle].firstRow <= row) low = middle;
-    else high = middle - 1;
-  }
-  return blocks[low];
+  return 128 * (blocks + paths) + codes.bytes + records.bytes + contents.bytes;
 }
 
 /** The blocks of the id table that can hold fingerprints with this first word; it may begin one and end the one before. */

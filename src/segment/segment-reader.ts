@@ -10,19 +10,12 @@ import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
 import type { Block, PageBlock } from "./block.js";
-import {
-  blockOfRow,
-  type CodeBlock,
-  decodeFooter,
-  footerBytes,
-  blocksOfWord,
-  type Footer,
-} from "./footer.js";
+import type { BlockTable } from "./block-table.js";
+import { type CodeBlock, decodeFooter, footerBytes, blocksOfWord, type Footer } from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
-import type { PageTable } from "./page-table.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
 
@@ -102,7 +95,7 @@ export class SegmentReader {
     const { dimension, codes } = this.footer;
     const placesOf = new Map<CodeBlock, number[]>();
     rows.forEach((row, place) => {
-      const block = blockOfRow(codes, row);
+      const block = codes.ofRow(row);
       const places = placesOf.get(block) ?? [];
       places.push(place);
       placesOf.set(block, places);
@@ -227,12 +220,12 @@ export class SegmentReader {
     };
   }
 
-  #openedEntry(blocks: PageTable, row: number): Uint8Array | null | undefined {
+  #openedEntry(blocks: BlockTable<PageBlock>, row: number): Uint8Array | null | undefined {
     const block = blocks.ofRow(row);
     return this.cache.peek(block)?.entry(row - block.firstRow);
   }
 
-  async #entries(blocks: PageTable, rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+  async #entries(blocks: BlockTable<PageBlock>, rows: readonly number[]): Promise<(Uint8Array | null)[]> {
     const blocksOf = rows.map((row) => blocks.ofRow(row));
     const needed = distinct(blocksOf);
     const pages = await this.loadPages(needed);

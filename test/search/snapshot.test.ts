@@ -322,7 +322,7 @@ describe("a snapshot", () => {
     expect(snapshot.ungroupedListBlocks).toEqual(all);
     expect(all.map(({ number }) => number)).toEqual([...all.keys()]);
     expect(all.map(({ block }) => block)).toEqual(
-      snapshot.segments.flatMap(({ reader }) => reader.footer.codes),
+      snapshot.segments.flatMap(({ reader }) => [...reader.footer.codes]),
     );
     for (const { segment, newerSegments } of all) expect(newerSegments).toBe(snapshot.newerSegments(segment));
     expect(newerSegmentsMax).toBe(Math.max(...all.map(({ newerSegments }) => newerSegments)));

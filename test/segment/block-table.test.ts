@@ -1,9 +1,11 @@
-/** The table of a segment's pages, compared with an array of the same pages. */
+/** The table of a section, compared with an array of the same blocks. */
 
 import { expect, test } from "vitest";
 import { seededRandom } from "../../src/engine/random.js";
 import type { PageBlock } from "../../src/segment/block.js";
-import { PageTable } from "../../src/segment/page-table.js";
+import { BlockTable, type BlockWords, rowWords } from "../../src/segment/block-table.js";
+
+const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page };
 
 const firstNumber = 7;
 const firstOffset = 1000;
@@ -26,9 +28,9 @@ function randomPages(count: number, seed: number): PageBlock[] {
   });
 }
 
-function tableOf(pages: readonly PageBlock[]): PageTable {
+function tableOf(pages: readonly PageBlock[]): BlockTable<PageBlock> {
   const words = Uint32Array.from(pages.flatMap(({ length, firstRow, rows }) => [length, firstRow, rows]));
-  return new PageTable(words, firstNumber, firstOffset);
+  return new BlockTable(words, pageWords, firstNumber, firstOffset);
 }
 
 test.each([0, 1, 2, 300])("a table of %i pages says where each lies and which row is in which", (count) => {
@@ -53,7 +55,20 @@ test("a page is the same object each time it is asked for", () => {
 });
 
 test("a section may end beyond 4 GiB", () => {
-  const table = new PageTable(Uint32Array.from([2 ** 32 - 1, 0, 1, 2 ** 32 - 1, 1, 1]), 0, 76);
+  const table = new BlockTable(Uint32Array.from([2 ** 32 - 1, 0, 1, 2 ** 32 - 1, 1, 1]), pageWords, 0, 76);
   expect(table.at(1).offset).toBe(76 + 2 ** 32 - 1);
   expect(table.end).toBe(76 + 2 * (2 ** 32 - 1));
+});
+
+test("a block has what its own words say, beside those of any block", () => {
+  const listWords: BlockWords<PageBlock & { readonly list: number }> = {
+    count: rowWords + 1,
+    make: (block, words, at) => ({ ...block, list: words[at + rowWords] }),
+  };
+  const table = new BlockTable(Uint32Array.from([10, 0, 3, 21, 20, 3, 4, 22]), listWords, 5, 100);
+  expect([...table]).toEqual([
+    { number: 5, offset: 100, length: 10, firstRow: 0, rows: 3, list: 21 },
+    { number: 6, offset: 110, length: 20, firstRow: 3, rows: 4, list: 22 },
+  ]);
+  expect(table.ofRow(3).list).toBe(22);
 });
