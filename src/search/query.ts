@@ -11,7 +11,7 @@ import { QueryVector } from "../engine/query-vector.js";
 import { chooseScanner } from "../engine/choose-codec.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
-import type { CallOptions, ItemField, Match, MatchField, StoredItem } from "../vector-index.js";
+import type { CallOptions, Match, MatchField, StoredItem } from "../vector-index.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { Found } from "./found.js";
 import { findMatches, knownMatches, type Matches } from "./matches.js";
@@ -233,8 +233,7 @@ function openedMatches(searcher: Searcher, found: Found, options: CheckedQuery):
 
 async function readMatches(searcher: Searcher, found: Found, options: CheckedQuery): Promise<Match[]> {
   const { include } = options;
-  const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
-  return withDistances(searcher, await readItems(found.rows, fields, options), found, include);
+  return withDistances(searcher, await readItems(found.rows, include, options), found, include);
 }
 
 /** The items of what was found, with their distances if these are included. */

@@ -9,7 +9,7 @@ import {
 } from "../segment/row.js";
 import type { RowBlock } from "../segment/block.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { ItemField, MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
+import type { MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
@@ -21,7 +21,7 @@ interface StoredRow {
   readonly vector?: Float32Array;
 }
 
-/** What is read at a time: rows, and stored bytes of the blocks that hold them. */
+/** What is read at a time: rows, and about how many stored bytes of the blocks that hold them. */
 const rowsTogether = 1024;
 const bytesTogether = 16 * 1024 * 1024;
 /** Items with contents or metadata that are decoded between two looks at the clock. */
@@ -54,7 +54,7 @@ export function reservedAfter<T extends CheckedResults>(confirm: () => Promise<v
  */
 export async function readItems(
   refs: readonly RowRef[],
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
   results: CheckedResults,
 ): Promise<StoredItem[]> {
   const items: StoredItem[] = [];
@@ -91,7 +91,7 @@ export function openedItems(
  */
 export async function forEachItem(
   refs: readonly RowRef[],
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
   visit: (item: StoredItem & RawMetadata, i: number) => void,
 ): Promise<void> {
   for (let start = 0; start < refs.length;) {
@@ -106,7 +106,7 @@ export async function forEachItem(
 export async function readSome(
   items: StoredItem[],
   refs: readonly RowRef[],
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
   { reserveBytes, rawMetadata = false }: CheckedResults,
 ): Promise<void> {
   const start = items.length;
@@ -119,18 +119,17 @@ export async function readSome(
 }
 
 /** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */
-function endOfGroup(refs: readonly RowRef[], include: ReadonlySet<ItemField>, start: number): number {
+function endOfGroup(refs: readonly RowRef[], include: ReadonlySet<MatchField>, start: number): number {
   const blocks = new Set<RowBlock>();
   let bytes = 0;
   let end = start;
-  for (; end < refs.length && end - start < rowsTogether; end++) {
+  for (; end < refs.length && end - start < rowsTogether && bytes < bytesTogether; end++) {
     const { segment, row } = refs[end];
     for (const block of blocksOf(segment.reader.footer, row, include)) {
       if (!blocks.has(block)) bytes += block.length;
       blocks.add(block);
     }
     if (needsVectors(include)) bytes += 4 * segment.reader.footer.dimension;
-    if (bytes > bytesTogether && end > start) break;
   }
   return end;
 }
@@ -138,7 +137,7 @@ function endOfGroup(refs: readonly RowRef[], include: ReadonlySet<ItemField>, st
 function blocksOf(
   { records, contents }: RowRef["segment"]["reader"]["footer"],
   row: number,
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
 ): RowBlock[] {
   return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
 }
@@ -146,7 +145,7 @@ function blocksOf(
 /** The warm case, which waits for nothing: records alone are needed, and all of them are open. */
 function openedRecords(
   refs: readonly RowRef[],
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
 ): readonly StoredRow[] | undefined {
   return include.has("contents") || needsVectors(include) ? undefined : openedRows(refs, include);
 }
@@ -169,7 +168,7 @@ function openedRows(
 
 async function readRows(
   refs: readonly RowRef[],
-  include: ReadonlySet<ItemField>,
+  include: ReadonlySet<MatchField>,
 ): Promise<readonly StoredRow[]> {
   const rows: StoredRow[] = Array.from({ length: refs.length });
   const numbered = refs.map((ref, at) => ({ ...ref, at }));

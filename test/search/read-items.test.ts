@@ -13,6 +13,7 @@ import {
 import type { RowRef } from "../../src/search/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+import { turnsDuring } from "../threads/turns.js";
 
 type Field = "vector" | "contents" | "metadata" | "decoded";
 
@@ -83,7 +84,7 @@ describe("items", () => {
       new Set(include),
       {},
     );
-    expect(found).toEqual(places.map((place) => expected(place, include)));
+    expect(found).toStrictEqual(places.map((place) => expected(place, include)));
     const all = await readItems(refs, new Set(include), {});
     expect(all).toEqual(refs.map((_, i) => expected(i, include)));
     const ann = await refsOf(open, [8, 7], "ann");
@@ -111,6 +112,25 @@ describe("items", () => {
     );
     expect(visited).toEqual(refs.map((_, i) => [i, `${i}`, JSON.stringify(itemOf(i).metadata)]));
   });
+
+  test("that are large are decoded a few at a time, so that other work runs in between", async () => {
+    const some = refs.slice(0, 256);
+    const turnsOf = (include: readonly Field[]) =>
+      turnsDuring(() => readItems(some, new Set(include), {}), 10);
+    await readItems(some, new Set<Field>(["contents"]), {});
+    expect(await turnsOf(["contents"])).toBeGreaterThanOrEqual(64);
+    expect(await turnsOf(["metadata"])).toBeGreaterThanOrEqual(64);
+    expect(await turnsOf([])).toBeLessThan(16);
+  });
+
+  test("whose records are open are not looked up block by block", async () => {
+    const some = refs.slice(0, 256);
+    const include = new Set<Field>(["metadata"]);
+    await readItems(some, include, {});
+    const { cacheLookups } = open.inner.searcher.memory();
+    await readItems(some, include, {});
+    expect(open.inner.searcher.memory().cacheLookups).toBe(cacheLookups);
+  });
 });
 
 describe("memory for items", () => {
@@ -129,6 +149,25 @@ describe("memory for items", () => {
     const [some] = await reserved(refs.slice(1, 2), ["metadata"]);
     const [{ segment, row }] = refs.slice(1, 2);
     expect(some).toBe(128 + (await segment.reader.records([row]))[0].length);
+  });
+
+  test("is reserved for about 16 MiB of contents or vectors at a time, open or not", async () => {
+    const large = openIndex(record, createMemoryStore(), systemClock);
+    await large.inner.log.begin();
+    const vector = new Float32Array(8192).fill(1);
+    const contents = "x".repeat(2 ** 20);
+    await large.index.upsert(Array.from({ length: 20 }, (_, i) => ({ id: `${i}`, vector, contents })));
+    const stored = await refsOf(large, [...Array(20).keys()]);
+    const repeated = Array.from({ length: 514 }, () => stored[0]);
+    expect(await reserved(repeated, [])).toEqual([128 * 514]);
+    for (const include of [["vector"], ["decoded"]] as const) {
+      const each = 128 + 4 * 8192;
+      expect(await reserved(repeated, include)).toEqual([512 * each, 2 * each]);
+    }
+    const each = 128 + 2 ** 20;
+    expect(await reserved(stored, ["contents"])).toEqual([16 * each, 4 * each]);
+    expect(await reserved(stored, ["contents"])).toEqual([16 * each, 4 * each]);
+    await large.close();
   });
 
   test("is reserved only once what was read is confirmed to be the newest", async () => {
