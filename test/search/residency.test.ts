@@ -41,6 +41,16 @@ test("a table is made once per snapshot with a model, and never again of an olde
   expect(latest).not.toBe(newer);
   expect(residency.ensureTable(second)).toBeUndefined();
   expect(residency.tick()).toBeLessThan(residency.tick());
+  // A table that was evicted is made again.
+  await blockCache.close();
+  expect(residency.ensureTable(expired)).toBeDefined();
+  // After a compaction nothing is left that expires.
+  await index.compact();
+  const compacted = (await inner.snapshots.hold()).snapshot;
+  expect(compacted.expired.asOf).toBeLessThan(expired.expired.asOf);
+  expect(residency.ensureTable(compacted)).toBeDefined();
+  const crowded = new Residency(new IndexCache(new BlockCache(1)));
+  expect(crowded.ensureTable(compacted)).toBeUndefined();
   await close();
   await blockCache.close();
 });
