@@ -24,11 +24,11 @@ const slow = [
   "types/typescript",
 ];
 
-/** Suites that look at the memory of their process, or that set what its modules share. */
+/** Suites that look at the memory of their process, or that set or count what its modules share. */
 const alone = [
   "engine/memory",
   "http/{canary,tracing}",
-  "search/{held-memory,memory,open-snapshots,snapshot}",
+  "search/{held-memory,open-snapshots,query-steps,snapshot}",
   "segment/pieces",
 ];
 

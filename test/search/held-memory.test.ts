@@ -144,8 +144,13 @@ describe("list blocks", () => {
     expect(codes).toEqual(blocks.map(({ segment, block }) => segment.reader.openedCodes(block)));
     expect(tables.length).toBe(3);
     for (const { cache } of readers()) expect(cache.idle()).toEqual([]);
+    expect(tables).toEqual(
+      snapshot.newestReaders(snapshot.listBlocks.newerSegmentsMax).map((reader) => reader.openedTable()),
+    );
     release();
     for (const { cache } of readers()) expect(cache.idle().length).toBeGreaterThan(0);
+    const unshadowed = blocks.filter(({ newerSegments }) => newerSegments === 0);
+    expect(openedListBlocks(snapshot, unshadowed)?.tables).toEqual([]);
     const newest = blocks.filter(({ segment }) => segment === snapshot.segments[2]);
     const few = await pinListBlocks(snapshot, newest);
     expect(few.tables.map(({ count }) => count)).toEqual([2]);
@@ -196,6 +201,12 @@ describe("few rows that match a filter", () => {
     expect([isSelective(2048, 1), isSelective(2049, 1)]).toEqual([true, false]);
     expect([isSelective(1024, 16_384), isSelective(1025, 16_384)]).toEqual([true, false]);
     expect([isSelective(0, 65_536), isSelective(2, 8_388_609)]).toEqual([true, false]);
+    expect([isSelective(2048, 8192), isSelective(2048, 8193), isSelective(2047, 8193)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect([isSelective(1, 2 ** 24), isSelective(1, 2 ** 24 + 1)]).toEqual([true, false]);
   });
 
   test("lie side by side in pieces that end at 64 and 512 rows, with their numbers and vectors", async () => {
@@ -213,6 +224,8 @@ describe("few rows that match a filter", () => {
       const before = allocatedBytes();
       const opened = await pinPrefiltered(config, reader, oldest.matching);
       expect(peekPrefiltered(reader, oldest.matching)).toBe(opened);
+      expect(await pinPrefiltered(config, reader, oldest.matching)).toBe(opened);
+      unpinPrefiltered(reader, oldest.matching);
       expect(opened.pieces.map(({ firstPlace }) => firstPlace)).toEqual(firsts);
       const ids = (await reader.records(opened.rows)).map(recordId);
       const isWanted = compileFilter(filter).matches;

@@ -20,6 +20,7 @@ import {
 import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { phases } from "../../src/search/phases.js";
 import { plan, type Probing, scanLimits, type TrainedScope } from "../../src/search/plan.js";
+import { query as queryAll } from "../../src/search/query.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import type { ScanPhase } from "../../src/search/scan-list-blocks.js";
 import type { ListBlock, Snapshot } from "../../src/search/snapshot.js";
@@ -502,5 +503,9 @@ describe("queries together", () => {
       if (outlying !== undefined) expect(rows).toEqual([]);
     }
     expect(new Set(found.map(({ alone: kind }) => kind))).toEqual(new Set(["if short", "always"]));
+    const filter = compileFilter({ x: { $lt: border } });
+    const options = { ...automatic, filter, include: new Set(["distance"] as const), rawMetadata: false };
+    const answers = await queryAll(scope.searcher, snapshot, together, options);
+    expect(answers.map(({ length }) => length)).toEqual(together.map(() => 10));
   });
 });

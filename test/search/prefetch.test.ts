@@ -1,8 +1,15 @@
 /** What is read ahead of queries: all of an index, or as much as the cache has room for. */
 
 import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
 import { createClient, generateKey } from "../../src/core.js";
+import { prefetch } from "../../src/search/prefetch.js";
+import { Searcher } from "../../src/search/searcher.js";
+import type { Block } from "../../src/segment/block.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import { IndexCache } from "../../src/segment/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, openIndex } from "../protocol/open.js";
 
 const options = { indexName: "read-ahead", indexKey: generateKey() };
 
@@ -79,4 +86,29 @@ test("an empty index is read at once", async () => {
   const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex(options);
   expect(await index.prefetch()).toBe(true);
+});
+
+test("what would not leave a tenth of the cache free is left out", async () => {
+  const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
+  await open.inner.log.begin();
+  await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
+  const snapshot = await open.inner.snapshots.newest();
+  const lengthOf = (blocks: Iterable<Block>) =>
+    Array.from(blocks, ({ length }) => length).reduce((sum, length) => sum + length, 0);
+  const { codes, records } = snapshot.segments[0].reader.footer;
+  const needed = [lengthOf(codes), lengthOf(records)];
+  const tried = async (room: number, taken: number) => {
+    const cache = new IndexCache(new BlockCache(room));
+    const owner = {};
+    cache.groupOf(owner).hold(taken);
+    const searcher = new Searcher(open.inner.config, cache);
+    return prefetch({ searcher, snapshots: open.inner.snapshots }, undefined);
+  };
+  const largest = Math.max(...needed);
+  const enough = Math.ceil((1.1 * largest + 5000) / 0.9);
+  expect(await tried(enough, 5000)).toBe(true);
+  expect(await tried(enough - 3, 5000)).toBe(false);
+  expect(await tried(Math.ceil((1.1 * Math.min(...needed) + 5000) / 0.9) - 3, 5000)).toBe(false);
+  expect(await tried(5000, 5000)).toBe(false);
+  await open.close();
 });
