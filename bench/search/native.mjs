@@ -12,22 +12,47 @@ const program = fileURLToPath(new URL("native.py", import.meta.url));
 const data = loadDataset(dataset);
 const folder = mkdtempSync(join(tmpdir(), "sealdex-bench-native-"));
 try {
-  for (const name of ["base", "queries"]) writeFileSync(join(folder, `${name}.f32`), comparable(data[name]));
-  writeFileSync(join(folder, "nearest.i32"), Int32Array.from(data.truth.flatMap((rows) => [...rows])));
+  const { base, queries, truth } = data.metric === "cosine" ? ofUnitLength(data) : data;
+  writeFileSync(join(folder, "base.f32"), base);
+  writeFileSync(join(folder, "queries.f32"), queries);
+  writeFileSync(join(folder, "nearest.i32"), Int32Array.from(truth.flatMap((rows) => [...rows])));
   const args = [program, engine, folder, String(data.dimension)];
   execFileSync(process.env.SEALDEX_BENCH_PYTHON, args, { stdio: ["ignore", "inherit", "inherit"] });
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-/** Vectors whose Euclidean distances order rows as the metric of the data set does. */
-function comparable(vectors) {
-  if (data.metric !== "cosine") return vectors;
+/**
+ * The same rows with Euclidean distances that order them as cosine does. Rows of zeros are left out: they have no direction, and would
+ * be nearer to all queries than most rows are.
+ */
+function ofUnitLength({ base, queries, truth, dimension }) {
+  const lengths = Array.from({ length: base.length / dimension }, (_, i) => norm(row(base, i, dimension)));
+  const kept = [...lengths.keys()].filter((i) => lengths[i] > 0);
+  const places = new Map(kept.map((before, place) => [before, place]));
+  const left = new Float32Array(kept.length * dimension);
+  kept.forEach((before, place) => left.set(row(base, before, dimension), place * dimension));
+  return {
+    base: normalized(left, dimension),
+    queries: normalized(queries, dimension),
+    truth: truth.map((rows) => Array.from(rows, (nearest) => places.get(nearest) ?? -1)),
+  };
+}
+
+function normalized(vectors, dimension) {
   const unit = Float32Array.from(vectors);
-  for (let start = 0; start < unit.length; start += data.dimension) {
-    const row = unit.subarray(start, start + data.dimension);
-    const norm = Math.sqrt(row.reduce((sum, value) => sum + value * value, 0));
-    if (norm > 0) row.forEach((value, i) => (row[i] = value / norm));
+  for (let i = 0; i < unit.length / dimension; i++) {
+    const own = row(unit, i, dimension);
+    const length = norm(own);
+    if (length > 0) own.forEach((value, k) => (own[k] = value / length));
   }
   return unit;
+}
+
+function row(vectors, i, dimension) {
+  return vectors.subarray(i * dimension, (i + 1) * dimension);
+}
+
+function norm(vector) {
+  return Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
 }
