@@ -28,7 +28,7 @@ const slow = [
 const alone = [
   "engine/memory",
   "http/{canary,tracing}",
-  "search/{held-memory,open-snapshots,query-steps,snapshot}",
+  "search/{held-memory,open-snapshots,query-steps,searcher,snapshot}",
   "segment/pieces",
 ];
 
