@@ -256,7 +256,6 @@ export class Snapshot {
 
   /** How many items there are in all segments of a namespace, or of none. */
   async countIn(segments: readonly OpenSegment[]): Promise<number> {
-    if (segments.length === 0) return 0;
     const oldest = segments.filter(({ ref }) => ref.sequence === segments[0].ref.sequence);
     const rows = oldest.reduce((sum, { ref }) => sum + ref.rows, 0);
     if (oldest.length === segments.length) return rows;
@@ -322,7 +321,8 @@ function listBlocksOfSnapshot(snapshot: Snapshot): ListBlocks {
   const groups: Omit<ListBlock, "number">[][] = Array.from({ length: nLists + 1 }, () => []);
   for (const segment of segments) {
     const newerSegments = snapshot.newerSegments(segment);
-    const grouped = model !== undefined && segment.ref.model === manifest.model?.name;
+    // Without a model, all rows are in list 0.
+    const grouped = segment.ref.model === manifest.model?.name;
     for (const block of segment.reader.footer.codes) {
       groups[grouped ? block.list : nLists].push({ segment, block, newerSegments });
     }

@@ -32,6 +32,7 @@ async function newIndex(): Promise<Opened> {
   return open;
 }
 
+const ignore = () => undefined;
 const named = (start: number, end: number) => Array.from({ length: end - start }, (_, i) => `${start + i}`);
 const itemsOf = (ids: readonly string[]) => ids.map((id, i) => ({ id, vector: [i, 1] }));
 const print = (id: string) => fingerprint(record.keys.id, id);
@@ -262,6 +263,21 @@ describe("a snapshot", () => {
     expect(counts.toSorted((a, b) => a - b)).toEqual([2, 40, 132]);
   });
 
+  test("pins nothing once it has counted or visited, and makes no table if nothing is newer", async () => {
+    const single = snapshot.segments.find(({ namespace }) => namespace === "single") as OpenSegment;
+    expect(await snapshot.countIn([single])).toBe(2);
+    await snapshot.forEachEntry(single, () => true, ignore);
+    expect(snapshot.cache.idle().length).toBe(0);
+    await snapshot.countIn(snapshot.unnamed);
+    expect(snapshot.cache.idle().length).toBe(1);
+    const [, second] = snapshot.unnamed;
+    const shadow = await snapshot.pinShadow(second);
+    expect(snapshot.cache.idle().length).toBe(1);
+    shadow.release();
+    await snapshot.forEachEntry(second, () => true, ignore);
+    expect(snapshot.cache.idle().length).toBe(2);
+  });
+
   test("visits the entries of a segment that no newer one has", async () => {
     const visited = async (segment: OpenSegment, isWanted: (row: number) => boolean) => {
       const rows: number[] = [];
@@ -329,6 +345,77 @@ describe("a snapshot", () => {
     expect(rowsMax).toBe(120);
     expect(snapshot.growth).toBe(1);
   });
+});
+
+test("a count reads the oldest rows one by one if few items are newer, and else as a whole", async () => {
+  for (const [newer, isWhole] of [
+    [29, false],
+    [30, true],
+    [31, true],
+  ] as const) {
+    const open = await newIndex();
+    await write(open, { stored: named(0, 30), deleted: [] });
+    await write(open, { stored: named(20, 20 + newer), deleted: [] });
+    const snapshot = await open.inner.snapshots.newest();
+    const [{ reader }] = snapshot.segments;
+    for (const { evict } of reader.cache.idle()) evict();
+    expect(await snapshot.count()).toBe(20 + newer);
+    expect(reader.openedTable() !== undefined).toBe(isWhole);
+  }
+});
+
+test("a count that failed is made again", async () => {
+  let fails = false;
+  const inner = createMemoryStore();
+  const read: typeof inner.read = async (name, ...rest) => {
+    if (fails) throw new Error("no answer");
+    return inner.read(name, ...rest);
+  };
+  const open = openIndex(record, { ...inner, read }, systemClock);
+  opened.push(open);
+  await open.inner.log.begin();
+  await write(open, { stored: named(0, 30), deleted: [] });
+  await write(open, { stored: named(20, 40), deleted: [] });
+  const snapshot = await open.inner.snapshots.newest();
+  for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
+  fails = true;
+  await expect(snapshot.count()).rejects.toThrow("no answer");
+  fails = false;
+  expect(await snapshot.count()).toBe(40);
+});
+
+test("rows that were written while the index was trained are in no list", async () => {
+  const inner = createMemoryStore();
+  const late = openIndex(record, inner, systemClock);
+  let meanwhile: (() => Promise<void>) | undefined;
+  const create: typeof inner.create = async (name, ...rest) => {
+    const once = meanwhile;
+    meanwhile = undefined;
+    await once?.();
+    return inner.create(name, ...rest);
+  };
+  const open = openIndex(record, { ...inner, create }, systemClock);
+  opened.push(open, late);
+  await open.inner.log.begin();
+  await write(open, { stored: named(0, 200), deleted: [] });
+  // While training stores what it made.
+  meanwhile = () => write(late, { stored: named(200, 230), deleted: [] });
+  await open.index.train({ nLists: 4 });
+  await write(open, { stored: named(230, 250), deleted: [] });
+  const snapshot = await open.inner.snapshots.newest();
+  const { all, firsts } = snapshot.listBlocks;
+  expect(firsts.length).toBe(4 + 2);
+  const ungrouped = snapshot.ungroupedListBlocks;
+  expect(ungrouped.map(({ block }) => block.rows)).toEqual([30]);
+  expect(ungrouped.map(({ segment }) => segment.ref.model)).toEqual([undefined]);
+  const lists = [0, 1, 2, 3].map((list) => snapshot.listBlocksOf(list));
+  expect([...lists.flat(), ...ungrouped]).toEqual(all);
+  for (const [list, blocks] of lists.entries()) {
+    for (const { block, segment } of blocks) {
+      expect([block.list, segment.ref.model]).toEqual([list, snapshot.manifest.model?.name]);
+    }
+  }
+  expect(lists.flat().reduce((sum, { block }) => sum + block.rows, 0)).toBe(220);
 });
 
 test("growth is what the index holds at most, relative to what it was trained on", async () => {
