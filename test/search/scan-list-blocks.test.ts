@@ -1,0 +1,142 @@
+/** Scans of list blocks: which of them are open at a time, when other work runs, and which queries take one kernel call. */
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import type { Trained } from "../../src/engine/choose-codec.js";
+import { QueryVector } from "../../src/engine/query-vector.js";
+import { compileFilter } from "../../src/filter.js";
+import { findMatches } from "../../src/search/matches.js";
+import { plan, type Probing } from "../../src/search/plan.js";
+import { type CheckedQuery, nearest, query } from "../../src/search/query.js";
+import { heldTogether } from "../../src/search/scan-list-blocks.js";
+import type { SearchScope } from "../../src/search/search-scope.js";
+import { Searcher } from "../../src/search/searcher.js";
+import type { ListBlock, Snapshot } from "../../src/search/snapshot.js";
+import { searchWarm } from "../../src/search/warm-search.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import { IndexCache } from "../../src/segment/index-cache.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
+import { turnsDuring } from "../threads/turns.js";
+
+const d = 4;
+const nLists = 30;
+const n = 2400;
+const vectors = rowsOf(clustered(n, d, 30, 3), d);
+const include = new Set(["distance"] as const);
+const automatic: Probing = { topK: 5, nProbes: 0, greedy: false };
+const options: CheckedQuery = { ...automatic, include, rawMetadata: false };
+
+let open: Opened;
+let snapshot: Snapshot;
+let searcher: Searcher;
+let trained: Trained;
+let scope: SearchScope;
+
+beforeAll(async () => {
+  open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
+  await open.inner.log.begin();
+  const upsert = (start: number, end: number) =>
+    open.index.upsert(
+      vectors
+        .slice(start, end)
+        .map((vector, at) => ({ id: `${start + at}`, vector, metadata: { i: start + at } })),
+    );
+  await upsert(0, 2200);
+  await open.index.train({ nLists });
+  await upsert(2100, n);
+});
+
+afterAll(() => open.close());
+
+/** All that a search looks at is open. */
+beforeEach(async () => {
+  searcher = open.inner.searcher;
+  snapshot = await open.inner.snapshots.newest();
+  const { model } = snapshot;
+  if (model === undefined) throw new Error("no model");
+  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, greedy: true });
+  trained = await searcher.withTrained(model, (each) => each);
+  scope = { searcher, snapshot, trained, matches: undefined };
+});
+
+test("blocks are open together until they have enough bytes, one at least", () => {
+  const blocks = snapshot.listBlocks.all.slice(0, 3).map((listBlock, i): ListBlock => {
+    return { ...listBlock, block: { ...listBlock.block, length: [10, 20, 30][i] } };
+  });
+  const counts = (start: number) =>
+    [0, 10, 11, 30, 31, 60, 100].map((max) => heldTogether(blocks, start, max));
+  expect(counts(0)).toEqual([1, 1, 2, 2, 3, 3, 3]);
+  expect(counts(1)).toEqual([1, 1, 1, 2, 2, 2, 2]);
+  expect(counts(2)).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  expect(heldTogether(blocks, 3, 100)).toBe(0);
+});
+
+test("a scan of many blocks lets other work run whenever its slice is over, and finds the same", async () => {
+  const all = { ...options, topK: 400, nProbes: 1, greedy: true };
+  const find = async () => nearest(searcher, snapshot, vectors[3], all);
+  const found = await find();
+  expect(found.rows.length).toBe(400);
+  let again: typeof found | undefined;
+  const search = async () => void (again = await find());
+  expect(await turnsDuring(search)).toBe(0);
+  expect(again).toEqual(found);
+  // A slice begins with a look at the clock, and ends with the third after it.
+  expect(await turnsDuring(search, 3)).toBeGreaterThan(2);
+  expect(again).toEqual(found);
+});
+
+test("an aborted scan ends before its first block, open or not", async () => {
+  const signal = AbortSignal.abort(new Error("enough"));
+  expect(() => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal })).toThrow(
+    "enough",
+  );
+  for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
+  const cold = async () => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal });
+  await expect(cold()).rejects.toThrow("enough");
+  for (const { reader } of snapshot.segments) expect(reader.cache.idle()).toEqual([]);
+});
+
+test("a warm query takes one pass over its lists, with the rows that other passes find", async () => {
+  for (const vector of vectors.slice(0, 700).filter((_, i) => i % 50 === 0)) {
+    for (const probing of [automatic, { ...automatic, nProbes: 1 }, { ...automatic, nProbes: nLists - 1 }]) {
+      const warm = searchWarm(scope, vector, probing);
+      const { rows } = await nearest(searcher, snapshot, vector, { ...options, ...probing });
+      expect(warm?.rows).toEqual(rows);
+      expect(rows.length).toBe(5);
+    }
+  }
+});
+
+test("a query that takes more than one pass has no warm answer", async () => {
+  const [, , , vector] = vectors;
+  const matches = await findMatches(snapshot, compileFilter({ i: { $gte: 0 } }));
+  expect(searchWarm(scope, vector, automatic)).toBeDefined();
+  expect(searchWarm({ ...scope, trained: undefined }, vector, automatic)).toBeUndefined();
+  expect(searchWarm({ ...scope, matches }, vector, automatic)).toBeUndefined();
+  expect(searchWarm(scope, vector, { ...automatic, greedy: true })).toBeUndefined();
+  expect(searchWarm(scope, vector, { ...automatic, nProbes: nLists })).toBeUndefined();
+  const crowded = new Searcher(open.inner.config, new IndexCache(new BlockCache(1)));
+  expect(searchWarm({ ...scope, searcher: crowded }, vector, automatic)).toBeUndefined();
+  const newest = snapshot.segments[snapshot.segments.length - 1].reader;
+  for (const { evict } of newest.cache.idle()) evict();
+  expect(searchWarm(scope, vector, automatic)).toBeUndefined();
+});
+
+test("a warm query that found too little has an answer only if it probed the lists that it was asked for", async () => {
+  expect(searchWarm(scope, vectors[3], { ...automatic, topK: n + 1 })).toBeUndefined();
+  const kinds = new Set<boolean>();
+  for (const [i, vector] of vectors.slice(0, 300).entries()) {
+    const probing = { topK: n, nProbes: 1 + (i % (nLists - 1)), greedy: false };
+    const asked = new QueryVector("euclidean", vector, trained.quantizer.rotation);
+    const { unlikely } = plan({ ...scope, trained }, asked, probing);
+    asked.free();
+    const warm = searchWarm(scope, vector, probing);
+    expect(warm === undefined).toBe(unlikely.blocks.length > 0);
+    if (warm !== undefined) expect(warm.rows.length).toBeLessThan(n);
+    kinds.add(warm === undefined);
+  }
+  expect(kinds).toEqual(new Set([true, false]));
+});
