@@ -28,7 +28,7 @@ const slow = [
 const alone = [
   "engine/memory",
   "http/{canary,tracing}",
-  "search/{held-memory,open-snapshots,query-steps,searcher,snapshot}",
+  "search/{held-memory,open-snapshots,query-steps,scan-list-blocks,searcher,snapshot}",
   "segment/pieces",
 ];
 

@@ -7,8 +7,10 @@ import { type LiveTexts, loadTerm, loadTexts, openedTerm, openedTexts } from "..
 import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { findTerms } from "../../src/search/query-terms.js";
 import { searchText } from "../../src/search/search-text.js";
-import type { RowRef, Snapshot } from "../../src/search/snapshot.js";
+import { type RowRef, Snapshot } from "../../src/search/snapshot.js";
 import { recordId } from "../../src/segment/row.js";
+import { BlockCache } from "../../src/segment/block-cache.js";
+import { IndexCache } from "../../src/segment/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import type { TextDefinition } from "../../src/text/text-options.js";
@@ -76,6 +78,28 @@ async function found(query: string, more: { readonly topK?: number; readonly fil
   const answer = await searchText(snapshot, search);
   return { ...answer, ids: await Promise.all(answer.rows.map(idOf)) };
 }
+
+test("a search for nothing, or of nothing, reads nothing, and an aborted one ends", async () => {
+  const search = { query: parse("heron"), parameters, topK: 10 };
+  const [{ segment }] = (await found("lake")).rows;
+  held.release();
+  held = await open.inner.snapshots.hold();
+  snapshot = held.snapshot;
+  const { manifest, model } = snapshot;
+  const cache = new IndexCache(new BlockCache(1_000_000));
+  const empty = new Snapshot({ ...manifest, segments: [] }, [], model, cache);
+  for (const [of, topK] of [
+    [snapshot, 0],
+    [empty, 10],
+  ] as const) {
+    const nothing = await searchText(of, { ...search, topK });
+    expect([nothing.rows, nothing.scores]).toEqual([[], []]);
+    expect(nothing.allows({ segment, row: 0 })).toBe(false);
+    expect(openedTexts(of)).toBeUndefined();
+  }
+  const signal = AbortSignal.abort(new Error("enough"));
+  await expect(searchText(snapshot, { ...search, signal })).rejects.toThrow("enough");
+});
 
 describe("texts", () => {
   test("are summed up without replaced and deleted ones, once", async () => {

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import type { Trained } from "../../src/engine/choose-codec.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { compileFilter } from "../../src/filter.js";
 import { findMatches } from "../../src/search/matches.js";
@@ -99,6 +100,25 @@ test("an aborted scan ends before its first block, open or not", async () => {
   for (const { reader } of snapshot.segments) expect(reader.cache.idle()).toEqual([]);
 });
 
+test("rows that a filter accepts are given back after each search, alone or together", async () => {
+  // More than are compared one by one.
+  const filter = compileFilter({ i: { $gte: 10 } });
+  for (const count of [1, 20]) {
+    for (const nProbes of [0, 3, nLists]) {
+      const search = () =>
+        query(searcher, snapshot, vectors.slice(0, count), { ...options, nProbes, filter });
+      const found = await search();
+      const before = allocatedBytes();
+      expect(await search()).toEqual(found);
+      expect(allocatedBytes()).toBe(before);
+      for (const matches of found) {
+        expect(matches.length).toBe(5);
+        for (const { id } of matches) expect(Number(id)).toBeGreaterThanOrEqual(10);
+      }
+    }
+  }
+});
+
 test("a warm query takes one pass over its lists, with the rows that other passes find", async () => {
   for (const vector of vectors.slice(0, 700).filter((_, i) => i % 50 === 0)) {
     for (const probing of [automatic, { ...automatic, nProbes: 1 }, { ...automatic, nProbes: nLists - 1 }]) {
@@ -137,6 +157,22 @@ test("a warm query that found too little has an answer only if it probed the lis
     expect(warm === undefined).toBe(unlikely.blocks.length > 0);
     if (warm !== undefined) expect(warm.rows.length).toBeLessThan(n);
     kinds.add(warm === undefined);
+  }
+  expect(kinds).toEqual(new Set([true, false]));
+});
+
+test("a query that lets the index choose the lists gets all rows that it asked for, of an index that shrank", async () => {
+  await open.index.delete({ ids: vectors.flatMap((_, i) => (i % 12 === 0 ? [] : [`${i}`])) });
+  snapshot = await open.inner.snapshots.newest();
+  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, greedy: true });
+  const now = { ...scope, snapshot };
+  const kinds = new Set<boolean>();
+  for (const vector of vectors.slice(0, 300)) {
+    const warm = searchWarm(now, vector, { ...automatic, topK: 12 });
+    if (warm !== undefined) expect(warm.rows.length).toBe(12);
+    kinds.add(warm === undefined);
+    const found = await nearest(searcher, snapshot, vector, { ...options, topK: 12 });
+    expect(found.rows.length).toBe(12);
   }
   expect(kinds).toEqual(new Set([true, false]));
 });
