@@ -28,7 +28,7 @@ const slow = [
 const alone = [
   "engine/memory",
   "http/{canary,tracing}",
-  "search/{held-memory,open-snapshots,query-steps,scan-list-blocks,searcher,snapshot}",
+  "search/{held-memory,hidden-rows,open-snapshots,query-steps,scan-list-blocks,searcher,snapshot}",
   "segment/pieces",
 ];
 
