@@ -305,6 +305,16 @@ describe("queries together", () => {
     expect(reads).toBe(0);
   });
 
+  test("read nothing if they are aborted while they are planned", async () => {
+    await openNewest();
+    evictSegments();
+    const abort = new AbortController();
+    const answer = query(searcher, snapshot, some(64), { ...options, signal: abort.signal });
+    abort.abort(new Error("enough"));
+    await expect(answer).rejects.toThrow("enough");
+    expect(reads).toBe(0);
+  });
+
   test("let other work run after each group, and one query alone does not", async () => {
     await openNewest();
     const turnsOf = (count: number, each: CheckedQuery) =>
