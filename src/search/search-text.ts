@@ -87,10 +87,9 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
     rows: found.map(({ segment, row }) => ({ segment: texts.segments[segment].segment, row })),
     scores: found.map(({ score }) => score),
     allows({ segment, row }) {
-      // A segment without texts has nothing that is required, and nothing that is excluded.
-      if (isLimited && !limits.has(segment)) return query.required.length === 0;
       const rows = limits.get(segment);
-      return rows === undefined || hasRow(rows, row);
+      // A segment without texts has nothing that is required, and nothing that is excluded.
+      return rows === undefined ? query.required.length === 0 : hasRow(rows, row);
     },
   };
 }
