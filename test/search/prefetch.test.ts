@@ -112,3 +112,48 @@ test("what would not leave a tenth of the cache free is left out", async () => {
   expect(await tried(5000, 5000)).toBe(false);
   await open.close();
 });
+
+test("a prefetch reads nothing more once it is aborted", async () => {
+  const inner = createMemoryStore();
+  let abort = new AbortController();
+  let reads = 0;
+  const read: typeof inner.read = async (name, ...rest) => {
+    if (name.includes("/segment/")) {
+      reads++;
+      abort.abort(new Error("enough"));
+    }
+    return inner.read(name, ...rest);
+  };
+  const open = openIndex(fixedRecord(), { ...inner, read }, systemClock);
+  await open.inner.log.begin();
+  await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
+  await open.index.train({ nLists: 4 });
+  const { segments, listBlocks } = await open.inner.snapshots.newest();
+  const [{ reader }] = segments;
+  for (const { evict } of reader.cache.idle()) evict();
+  reads = 0;
+  abort = new AbortController();
+  await expect(prefetch(open.inner, AbortSignal.abort(new Error("at once")))).rejects.toThrow("at once");
+  expect(reads).toBe(0);
+  await expect(prefetch(open.inner, abort.signal)).rejects.toThrow("enough");
+  expect(reads).toBeGreaterThan(0);
+  // One piece of codes was read: records were not.
+  for (const { block } of listBlocks.all) expect(reader.openedCodes(block)).toBeDefined();
+  expect(reader.openedRecord(0)).toBeUndefined();
+  expect(await prefetch(open.inner, undefined)).toBe(true);
+  expect(reader.openedRecord(0)).toBeDefined();
+  await open.close();
+});
+
+test("a prefetch loads the model that queries need", async () => {
+  const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
+  await open.inner.log.begin();
+  await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
+  await open.index.train({ nLists: 4 });
+  const { model } = await open.inner.snapshots.newest();
+  if (model === undefined) throw new Error("no model");
+  expect(open.inner.searcher.openedModel(model)).toBeUndefined();
+  expect(await prefetch(open.inner, undefined)).toBe(true);
+  expect(open.inner.searcher.openedModel(model)).toBeDefined();
+  await open.close();
+});
