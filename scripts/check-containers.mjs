@@ -199,8 +199,9 @@ async function checkImage(docker) {
     checkLog("the log", await docker("logs", image), '"route":"/v1/vectors/query');
     return user.stored;
   } finally {
-    await docker("rm", "--force", image).catch(() => undefined);
+    await docker("rm", "--force", "--volumes", image).catch(() => undefined);
     await docker("volume", "rm", "--force", image).catch(() => undefined);
+    await docker("image", "rm", "--force", image).catch(() => undefined);
   }
 }
 
