@@ -103,4 +103,28 @@ describe("rows that newer segments hide", () => {
     await expectHidden(await open.inner.snapshots.newest(), 0, later);
     expect(await open.index.count()).toBe(24_400 - 1190);
   });
+
+  test.each<[number, number, boolean]>([
+    [20, 0, false],
+    [21, 0, true],
+    [9, 11, false],
+    [10, 11, true],
+    [0, 21, true],
+  ])(
+    "of %i newer rows and %i deletions are found (in the whole table: %s)",
+    async (rows, deletions, isWhole) => {
+      const open = await newIndex();
+      const stored = { stored: named(0, 320), deleted: [] };
+      const later = [
+        { stored: named(0, rows), deleted: [] },
+        { stored: [], deleted: named(300, 300 + deletions) },
+      ].filter(({ stored: more, deleted }) => more.length + deleted.length > 0);
+      for (const each of [stored, ...later]) await write(open, each);
+      const snapshot = await open.inner.snapshots.newest();
+      const [{ reader }] = snapshot.segments;
+      for (const { evict } of reader.cache.idle()) evict();
+      await expectHidden(snapshot, 0, later);
+      expect(reader.openedTable() !== undefined).toBe(isWhole);
+    },
+  );
 });

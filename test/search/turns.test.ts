@@ -91,6 +91,10 @@ test("rows that few newer entries hide are looked for 1000 at a time", async () 
   // Between entries that are gathered, 64 at a time, and twice when they are looked for.
   expect(turns).toBe(Math.floor(replaced / 64) + 2);
   expect((await hiddenRows(snapshot, segment)).count).toBe(replaced);
+  // The table of newer entries is not pinned any more.
+  const newer = snapshot.segments[1].reader;
+  for (const { evict } of newer.cache.idle()) evict();
+  expect(newer.openedTable()).toBeUndefined();
 });
 
 test("texts are scored 16384 rows at a time, and phrases are looked for row by row", async () => {
