@@ -79,6 +79,14 @@ async function found(query: string, more: { readonly topK?: number; readonly fil
   return { ...answer, ids: await Promise.all(answer.rows.map(idOf)) };
 }
 
+test("a phrase needs all of its words in their order, and what is excluded counts as much as what is required", async () => {
+  expect((await found('+"hero heroic her"')).ids).toEqual(["f"]);
+  expect((await found('+"hero heroic running"')).ids).toEqual([]);
+  expect((await found('+"heroic hero"')).ids).toEqual([]);
+  expect((await found("+her -lake")).ids).toEqual(["f"]);
+  expect((await found("+her -running")).ids).toEqual([]);
+});
+
 test("a search for nothing, or of nothing, reads nothing, and an aborted one ends", async () => {
   const search = { query: parse("heron"), parameters, topK: 10 };
   const [{ segment }] = (await found("lake")).rows;
