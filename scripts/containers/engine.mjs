@@ -73,7 +73,9 @@ export async function startEngine(work, images) {
   }
   const own = await startDaemon(env, work);
   try {
-    await Promise.all([addPlugins(own, work), makeImages(own, work, images)]);
+    await orCannotStart("the stand-ins for images cannot be made", () =>
+      Promise.all([addPlugins(own, work), makeImages(own, work, images)]),
+    );
     return own;
   } catch (error) {
     await own.stop();
