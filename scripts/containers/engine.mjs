@@ -71,6 +71,7 @@ export async function startEngine(work, images) {
   for (const program of ["dockerd", "mmdebstrap"]) {
     if (!isInstalled(program)) throw new CannotStart(`no Docker responds, and ${program} is not installed`);
   }
+  images.forEach(recipeOf);
   const own = await startDaemon(env, work);
   try {
     await orCannotStart("the stand-ins for images cannot be made", () =>
@@ -152,6 +153,12 @@ async function addPlugins({ docker, env }, work) {
   });
 }
 
+function recipeOf(image) {
+  const recipe = join(recipes, `${image.split(":")[0]}.Dockerfile`);
+  if (!existsSync(recipe)) throw new Error(`${image}: expected ${recipe}, which makes a stand-in`);
+  return recipe;
+}
+
 async function makeImages({ docker }, work, images) {
   const base = join(work, "base.tar");
   const contents = [
@@ -165,18 +172,13 @@ async function makeImages({ docker }, work, images) {
     run("mmdebstrap", [...quick, ...contents, "bookworm", base]),
   ]);
   await docker("import", base, "base");
-  await orCannotStart("a container does not start", () =>
-    docker("run", "--rm", "--network", "none", "base", "true"),
-  );
+  await docker("run", "--rm", "--network", "none", "base", "true");
   for (const image of images) {
-    const [name] = image.split(":");
-    const recipe = join(recipes, `${name}.Dockerfile`);
-    if (!existsSync(recipe)) throw new Error(`${image}: expected ${recipe}, which makes a stand-in`);
-    await docker("build", "--quiet", "--file", recipe, "--tag", image, name === "node" ? node : recipes);
+    const folder = image.startsWith("node:") ? node : recipes;
+    await docker("build", "--quiet", "--file", recipeOf(image), "--tag", image, folder);
   }
-  await orCannotStart("containers do not reach npm's registry", () =>
-    docker("run", "--rm", images[0], "npm", "ping"),
-  );
+  // The build of the image needs npm's registry.
+  await docker("run", "--rm", images[0], "npm", "ping");
 }
 
 /** What the image of Node is made of. */

@@ -1,31 +1,12 @@
 /** Which rows of a segment newer ones hide, compared with a plain model of what was written. */
 
-import { afterAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import { describe, expect, test } from "vitest";
 import { hiddenRows } from "../../src/search/hidden-rows.js";
 import type { Snapshot } from "../../src/search/snapshot.js";
 import { hasRow } from "../../src/segment/row-bits.js";
-import { createMemoryStore } from "../../src/storage/memory.js";
-import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
-import { idsOf, named, type Write, write } from "./histories.js";
+import { idsOf, indexesOfSuite, named, type Write, write } from "./histories.js";
 
-const record = fixedRecord();
-const opened: Opened[] = [];
-const bytesBefore = allocatedBytes();
-
-afterAll(async () => {
-  for (const { close } of opened) await close();
-  // What was pinned was released: a closed cache keeps what is in use.
-  expect(allocatedBytes()).toBe(bytesBefore);
-});
-
-async function newIndex(): Promise<Opened> {
-  const open = openIndex(record, createMemoryStore(), systemClock);
-  opened.push(open);
-  await open.inner.log.begin();
-  return open;
-}
+const { newIndex } = indexesOfSuite();
 
 /** Per row of segment `number`: whether a later write has its item. */
 async function expectHidden(snapshot: Snapshot, number: number, later: readonly Write[]): Promise<void> {

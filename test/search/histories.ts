@@ -1,8 +1,13 @@
-/** Histories of writes that suites of searches share. */
+/** Indexes and histories of writes that suites of searches share. */
 
+import { afterAll, expect } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { OpenSegment } from "../../src/search/snapshot.js";
 import { recordId } from "../../src/segment/row.js";
-import type { Opened } from "../protocol/open.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 
 export const named = (start: number, end: number) =>
   Array.from({ length: end - start }, (_, i) => `${start + i}`);
@@ -13,6 +18,29 @@ export async function idsOf({ reader }: OpenSegment): Promise<string[]> {
   const { rows } = reader.footer;
   if (rows === 0) return [];
   return (await reader.records(Array.from({ length: rows }, (_, i) => i))).map(recordId);
+}
+
+/** Opens indexes in memory for the tests of a suite; after these, closes them, which must leave no kernel memory. */
+export function indexesOfSuite(record = fixedRecord()) {
+  const opened: Opened[] = [];
+  const bytesBefore = allocatedBytes();
+  afterAll(async () => {
+    for (const { close } of opened) await close();
+    // What was pinned was released: a closed cache keeps what is in use.
+    expect(allocatedBytes()).toBe(bytesBefore);
+  });
+  /** The index that is in a store, or will be. */
+  const openOver = (store: BlobStore): Opened => {
+    const open = openIndex(record, store, systemClock);
+    opened.push(open);
+    return open;
+  };
+  const newIndex = async (store: BlobStore = createMemoryStore()): Promise<Opened> => {
+    const open = openOver(store);
+    await open.inner.log.begin();
+    return open;
+  };
+  return { newIndex, openOver };
 }
 
 /** Writes that were made one after another: what each stored and deleted. */

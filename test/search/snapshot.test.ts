@@ -1,34 +1,18 @@
 /** What a snapshot knows of its segments and items, compared with a plain model of what was written. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { findIn, newestRows } from "../../src/search/find-rows.js";
 import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { bySegment, type OpenSegment, type Snapshot } from "../../src/search/snapshot.js";
 import { tombstone } from "../../src/segment/id-table.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
-import { idsOf, itemsOf, named, type Write, write } from "./histories.js";
+import { fixedRecord, type Opened } from "../protocol/open.js";
+import { idsOf, indexesOfSuite, itemsOf, named, type Write, write } from "./histories.js";
 
 const record = fixedRecord();
-const opened: Opened[] = [];
-const bytesBefore = allocatedBytes();
-
-afterAll(async () => {
-  for (const { close } of opened) await close();
-  // What was pinned was released: a closed cache keeps what is in use.
-  expect(allocatedBytes()).toBe(bytesBefore);
-});
-
-async function newIndex(): Promise<Opened> {
-  const open = openIndex(record, createMemoryStore(), systemClock);
-  opened.push(open);
-  await open.inner.log.begin();
-  return open;
-}
+const { newIndex, openOver } = indexesOfSuite(record);
 
 const ignore = () => undefined;
 const print = (id: string) => fingerprint(record.keys.id, id);
@@ -271,9 +255,7 @@ test("a count that failed is made again", async () => {
     if (fails) throw new Error("no answer");
     return inner.read(name, ...rest);
   };
-  const open = openIndex(record, { ...inner, read }, systemClock);
-  opened.push(open);
-  await open.inner.log.begin();
+  const open = await newIndex({ ...inner, read });
   await write(open, { stored: named(0, 30), deleted: [] });
   await write(open, { stored: named(20, 40), deleted: [] });
   const snapshot = await open.inner.snapshots.newest();
@@ -286,7 +268,7 @@ test("a count that failed is made again", async () => {
 
 test("rows that were written while the index was trained are in no list", async () => {
   const inner = createMemoryStore();
-  const late = openIndex(record, inner, systemClock);
+  const late = openOver(inner);
   let meanwhile: (() => Promise<void>) | undefined;
   const create: typeof inner.create = async (name, ...rest) => {
     const once = meanwhile;
@@ -294,9 +276,7 @@ test("rows that were written while the index was trained are in no list", async 
     await once?.();
     return inner.create(name, ...rest);
   };
-  const open = openIndex(record, { ...inner, create }, systemClock);
-  opened.push(open, late);
-  await open.inner.log.begin();
+  const open = await newIndex({ ...inner, create });
   await write(open, { stored: named(0, 200), deleted: [] });
   // While training stores what it made.
   meanwhile = () => write(late, { stored: named(200, 230), deleted: [] });
