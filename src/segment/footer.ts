@@ -107,7 +107,7 @@ const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page
 
 const codeWords: BlockWords<CodeBlock> = {
   count: rowWords + 2,
-  // Field by field: a search may make tens of thousands, and spreading one object into another takes ten times as long.
+  // Field by field: a search may make tens of thousands, and spreading takes several times as long.
   make: ({ number, offset, length, firstRow, rows }, words, at) => ({
     number,
     offset,
