@@ -1,11 +1,10 @@
 /**
  * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, records, contents, lengths, postings, dictionary, sorted ids, columns,
+ * Blocks follow one another in the object: codes, spilled codes, records, contents, lengths, postings, dictionary, sorted ids, columns,
  * expiries, id table, footer. Offsets and block numbers are therefore sums and not stored.
  */
 
-import { SealdexError } from "../errors.js";
 import type { Block, PageBlock, RowBlock } from "./block.js";
 import type { KeyOf } from "./cache-group.js";
 import type { IdPage, OpenCodes } from "./opened-blocks.js";
@@ -15,6 +14,7 @@ import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
+import { decodeTexts, misfit, type TermsText, type TextSums } from "./footer-texts.js";
 
 /** Codes of rows of one inverted list. */
 export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
@@ -49,6 +49,8 @@ export interface Footer {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: BlockTable<CodeBlock>;
+  /** Codes of the rows in their second lists; empty if there are none. See spilled-codes.ts. */
+  readonly spilled: readonly Block[];
   readonly records: BlockTable<PageBlock>;
   readonly contents: BlockTable<PageBlock>;
   /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
@@ -60,15 +62,6 @@ export interface Footer {
   readonly columns: readonly ColumnBlock[];
   readonly expiries: readonly ExpiryBlock[];
   readonly ids: readonly IdBlock[];
-}
-
-export interface TextSums {
-  /** Rows that have a term. */
-  readonly texts: number;
-  /** Sum of their lengths. */
-  readonly length: number;
-  /** Bytes of one length as stored. */
-  readonly lengthBytes: number;
 }
 
 /** A chunk of the postings, see postings.ts. */
@@ -86,6 +79,7 @@ export interface FooterDraft {
   readonly dimension: number;
   readonly rows: number;
   readonly codes: readonly Unplaced<CodeBlock>[];
+  readonly spilled: readonly Unplaced<Block>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
   readonly terms: TermsDraft | undefined;
@@ -120,10 +114,12 @@ const codeWords: BlockWords<CodeBlock> = {
 };
 
 export function encodeFooter(draft: FooterDraft): Uint8Array {
-  const { dimension, rows, codes, records, contents, terms, sortedIds, columns, expiries, ids } = draft;
+  const { dimension, rows, codes, spilled, records, contents, terms, sortedIds, columns, expiries, ids } =
+    draft;
   const texts = {
     paths: columns.map((block) => block.paths),
     firstIds: sortedIds.map((block) => block.firstId),
+    ...(spilled.length > 0 && { spilled: spilled.map(({ length }) => length) }),
     ...(terms && { terms: termsText(terms) }),
     ...(expiries.length > 0 && { expiries: expiries.map(({ length, firstTime }) => [length, firstTime]) }),
   };
@@ -162,6 +158,7 @@ export function decodeFooter(bytes: Uint8Array): Footer {
   const {
     paths,
     firstIds,
+    spilled = [],
     terms,
     expiries = [],
   } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
@@ -190,6 +187,7 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     dimension,
     rows,
     codes: table(codeWords, codes),
+    spilled: spilled.map((length) => place(length)),
     records: table(pageWords, records),
     contents: table(pageWords, contents),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
@@ -207,24 +205,6 @@ export function decodeFooter(bytes: Uint8Array): Footer {
   };
 }
 
-/** What is said of terms: present if there are any. */
-interface TermsText extends TextSums {
-  /** Sealed length, first row, rows. */
-  readonly lengths: readonly (readonly [number, number, number])[];
-  /** Sealed lengths. */
-  readonly postings: readonly number[];
-  /** Sealed length, first term. */
-  readonly dictionary: readonly (readonly [number, string])[];
-}
-
-interface Texts {
-  readonly paths: readonly (readonly (string | null)[])[];
-  readonly firstIds: readonly string[];
-  readonly terms?: TermsText;
-  /** Sealed length, first time. */
-  readonly expiries?: readonly (readonly [number, number])[];
-}
-
 function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }: TermsDraft): TermsText {
   return {
     texts,
@@ -236,70 +216,19 @@ function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }
   };
 }
 
-/** The paths of each of `columns` blocks, and the first ids of `sorted` ones. */
-function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
-  let texts: unknown;
-  try {
-    texts = JSON.parse(Buffer.from(tail).toString("utf8"));
-  } catch {
-    // Without the cause, whose message quotes the text.
-    throw misfit();
-  }
-  const { paths, firstIds, terms, expiries } = (texts ?? {}) as Readonly<Record<string, unknown>>;
-  const isText = (id: unknown): id is string => typeof id === "string";
-  const isPath = (path: unknown): path is string | null => path === null || isText(path);
-  const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
-  if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
-  if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
-  if (terms !== undefined && !isTermsText(terms)) throw misfit();
-  if (expiries !== undefined && !isExpiriesText(expiries)) throw misfit();
-  return { paths, firstIds, ...(terms && { terms }), ...(expiries && { expiries }) };
-}
-
-function isExpiriesText(expiries: unknown): expiries is (readonly [number, number])[] {
-  const isBlock = (block: unknown) =>
-    Array.isArray(block) && block.length === 2 && isCount(block[0]) && Number.isFinite(block[1]);
-  return Array.isArray(expiries) && expiries.every(isBlock);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isTermsText(terms: unknown): terms is TermsText {
-  const { texts, length, lengthBytes, lengths, postings, dictionary } = (terms ?? {}) as Record<
-    string,
-    unknown
-  >;
-  const isBlock = (block: unknown): block is unknown[] => Array.isArray(block);
-  return (
-    [texts, length, lengthBytes].every(isCount) &&
-    isBlock(lengths) &&
-    lengths.every((block) => isBlock(block) && block.length === 3 && block.every(isCount)) &&
-    isBlock(postings) &&
-    postings.every(isCount) &&
-    isBlock(dictionary) &&
-    dictionary.every((block) => isBlock(block) && isCount(block[0]) && typeof block[1] === "string")
-  );
-}
-
-function misfit(): SealdexError {
-  return new SealdexError("corrupt", "segment footer: its length does not fit its counts");
-}
-
 /** All blocks but the footer's own, in the order in which they lie in the object. */
 export function* blocksIn(footer: Footer): Generator<Block> {
-  const { codes, records, contents, lengths, postings, dictionary, sortedIds, columns, expiries, ids } =
-    footer;
+  const { codes, spilled, records, contents, lengths, postings, dictionary, sortedIds } = footer;
+  const { columns, expiries, ids } = footer;
   const words = [lengths, postings, dictionary];
-  for (const section of [codes, records, contents, ...words, sortedIds, columns, expiries, ids])
+  for (const section of [codes, spilled, records, contents, ...words, sortedIds, columns, expiries, ids])
     yield* section;
 }
 
 /** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
 export function footerBytes(footer: Footer): number {
-  const { codes, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
-  const sections = [codes, lengths, postings, dictionary, columns, expiries, ids];
+  const { codes, spilled, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
+  const sections = [codes, spilled, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths) + codes.bytes + records.bytes + contents.bytes;

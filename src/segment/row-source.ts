@@ -9,8 +9,17 @@ import { rowsOfPiece, type Work } from "../engine/work.js";
 export interface Encoding {
   readonly codec: Codec;
   readonly quantizer?: CoarseQuantizer;
+  /** Whether rows are stored in second lists, too (see engine/second-lists.ts). */
+  readonly spills: boolean;
   /** Vectors in list space, see engine/metric.ts. */
   toListSpace(vectors: Float32Array): Float32Array;
+}
+
+/** Rows in the order of their lists: `order` holds positions in the batch. */
+export interface Grouped {
+  readonly order: Uint32Array;
+  /** Positions `start` to `end` (exclusive) of `order` belong to `list`. */
+  readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
 /** The codes of a block of rows, in pieces to be concatenated. */
@@ -27,6 +36,8 @@ export interface RowSource {
   listsOf(quantizer: CoarseQuantizer, encoding: Encoding): Work<Uint32Array>;
   /** A block of the rows at these positions, all of `list`. */
   encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
+  /** The vectors of the rows at these positions, layout (positions, dimension); undefined if they are codes. */
+  vectorsAt(positions: Uint32Array): Float32Array | undefined;
 }
 
 /** Vectors, layout (rows, dimension). */
@@ -53,6 +64,7 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
       quantizer.assignAll(vectors.length / dimension, (first, count) =>
         toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
       ),
+    vectorsAt: (positions) => gather(vectors, dimension, positions),
     *encode(positions, list, { codec, quantizer, toListSpace }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
@@ -83,6 +95,7 @@ export function codedRows(codes: Uint8Array, lists: Uint32Array): CodedRows {
       yield;
       return lists;
     },
+    vectorsAt: () => undefined,
     *encode(positions, _list, { codec }) {
       if (codec.kind !== "codes") throw new TypeError("row codes cannot become vectors");
       const { rowBytes } = codec;

@@ -7,7 +7,7 @@ import { BitReader } from "../engine/bit-reader.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
 import type { Work } from "../engine/work.js";
 import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
-import type { TextSums } from "./footer.js";
+import type { TextSums } from "./footer-texts.js";
 import { mergeTerms, type RowTerms } from "./merge-terms.js";
 import type { Row } from "./row.js";
 import { encodeTerms } from "./term-dictionary.js";

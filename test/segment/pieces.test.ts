@@ -81,7 +81,7 @@ function segmentOf(n: number, dimension: number, contentsBytes: number) {
     keys,
     context,
     { dimension, rows, source, deleted: [] },
-    { codec: flatCodec("euclidean", dimension, "none"), toListSpace: (vectors) => vectors },
+    { spills: false, codec: flatCodec("euclidean", dimension, "none"), toListSpace: (vectors) => vectors },
   );
 }
 
