@@ -72,8 +72,15 @@ export class BlockCache {
     return group;
   }
 
-  /** Evicts everything, and clears what is in the heap: nothing may be pinned, and nobody reads any more. */
+  /** Evicts everything, and clears what is in the heap: nothing may be pinned, and nobody uses a value any more. */
   async close(): Promise<void> {
+    await this.clear();
+    // What is still being read will not stay.
+    for (const group of this.#groups) group.close();
+  }
+
+  /** Evicts what is not pinned, and clears what of it is in the heap. */
+  async clear(): Promise<void> {
     const idle = this.#idle();
     await forEachYielding(idle.length, (i) => {
       idle[i].plaintext?.fill(0);

@@ -235,7 +235,7 @@ describe("a query", () => {
     const expected = await query(searcher, snapshot, some(1), all);
     evictSegments();
     reads = 0;
-    onRead = () => void models.close();
+    onRead = () => void models.clear();
     const found = nearest(searcher, snapshot, some(1)[0], all);
     expect((await found).rows.length).toBe(5);
     expect(reads).toBeGreaterThan(0);

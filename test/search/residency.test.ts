@@ -42,7 +42,7 @@ test("a table is made once per snapshot with a model, and never again of an olde
   expect(residency.ensureTable(second)).toBeUndefined();
   expect(residency.tick()).toBeLessThan(residency.tick());
   // A table that was evicted is made again.
-  await blockCache.close();
+  await blockCache.clear();
   expect(residency.ensureTable(expired)).toBeDefined();
   // After a compaction nothing is left that expires.
   await index.compact();
