@@ -23,6 +23,7 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { directionsOf, lengthsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
+import type { ListCentroids } from "./second-lists.js";
 import { TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
@@ -67,8 +68,8 @@ export class CoarseQuantizer {
   readonly #model: Model;
   readonly #dimension: number;
   readonly #memory: FlatMemory;
-  /** Address of what vectors are compared with. */
-  readonly #centroids: number;
+  /** What vectors are compared with. */
+  readonly centroids: ListCentroids;
   readonly #halfNorms: number;
   /** Address of the rotated centroids, or 0. Once the centroids have codes, only encoding RaBitQ codes of rows needs them. */
   #rotated: number;
@@ -88,7 +89,7 @@ export class CoarseQuantizer {
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
     this.#memory = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
-    this.#centroids = this.#memory.vectors;
+    this.centroids = { at: this.#memory.vectors, n, dimension };
 
     const lengthBytes = metric === "cosine" ? 8 * n : 0;
     const ownBytes = 20 * n + 4 * dimension + nextMultipleOf8(coarseQuantizerLayout.bytes) + lengthBytes;
@@ -128,24 +129,24 @@ export class CoarseQuantizer {
     const { centroids } = this.#model;
     const { rotated, signs, span } = rotation;
     const dimension = this.#dimension;
-    yield* copyInPieces(centroids, floatsAt(this.#centroids, centroids.length));
+    yield* copyInPieces(centroids, floatsAt(this.centroids.at, centroids.length));
     const { norms, factors } = this.#memory;
     if (this.#lengths > 0) {
-      yield lengthsOf(this.#centroids, nLists, dimension, this.#lengths);
-      yield directionsOf(this.#centroids, nLists, dimension, this.#centroids);
+      yield lengthsOf(this.centroids.at, nLists, dimension, this.#lengths);
+      yield directionsOf(this.centroids.at, nLists, dimension, this.centroids.at);
     }
     yield [
       ...inSlices(nLists, dimension, (list, count): KernelCall => ({
         kernel: "halfSquares",
-        args: [this.#centroids + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
+        args: [this.centroids.at + 4 * list * dimension, count, dimension, this.#halfNorms + 4 * list],
       })),
-      ...lengthsOf(this.#centroids, nLists, dimension, norms),
+      ...lengthsOf(this.centroids.at, nLists, dimension, norms),
     ];
     const piece = Math.max(1, Math.floor(heldBytes / (4 * rotated)));
     for (let list = 0; list < nLists; list += piece) {
       const count = Math.min(piece, nLists - list);
       for (const [first, rows] of piecesOf(count, 4 * rotated)) {
-        const part = floatsAt(this.#centroids + 4 * (list + first) * dimension, rows * dimension);
+        const part = floatsAt(this.centroids.at + 4 * (list + first) * dimension, rows * dimension);
         rotation.pad(part, this.#rotated + 4 * (list + first) * rotated);
         yield;
       }
@@ -184,7 +185,7 @@ export class CoarseQuantizer {
       wordsAt(size, 1)[0] = nLists;
       const cost = nLists * dimension;
       yield [
-        { kernel: "addRows", args: [this.#centroids, nLists, dimension, lists, 0, dimension, sums], cost },
+        { kernel: "addRows", args: [this.centroids.at, nLists, dimension, lists, 0, dimension, sums], cost },
       ];
       yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean], cost: dimension }];
       rotation.apply(floatsAt(this.#mean, dimension).slice(), rotatedMean);
@@ -211,7 +212,7 @@ export class CoarseQuantizer {
       at,
       n,
       this.#dimension,
-      this.#centroids,
+      this.centroids.at,
       this.nLists,
       this.#halfNorms,
       lists,
@@ -242,7 +243,7 @@ export class CoarseQuantizer {
             at + row * rowBytes,
             rows,
             this.#dimension,
-            this.#centroids,
+            this.centroids.at,
             this.nLists,
             this.#halfNorms,
             listsAt + 4 * row,
@@ -325,7 +326,7 @@ export class CoarseQuantizer {
 
   free(): void {
     this.rotation.free();
-    free(this.#centroids);
+    free(this.centroids.at);
     free(this.address);
     this.#freeRotated();
   }

@@ -32,6 +32,8 @@ export interface IndexConfig {
   readonly nLists: number;
   /** Of the stored vectors (`ivfflat` only); undefined: float32. */
   readonly precision?: ScalarPrecision;
+  /** Whether training may put rows in second lists, too (`ivfflat` only); undefined: it may. */
+  readonly spilling?: false;
   /** Sub-vectors of a product-quantized vector (`ivfpq` only). */
   readonly pqDim?: number;
   /** Bits of each sub-vector's code, 1 to 16 (`ivfpq` only). */

@@ -1,7 +1,31 @@
 /** The addresses of the blocks of all inverted lists, for searches in one kernel call. */
 
-import { listBlockLayout, listBlockTableLayout } from "./kernels/kernels.wasm.js";
+import { listBlockLayout, listBlockTableLayout, spilledSegmentLayout } from "./kernels/kernels.wasm.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.js";
+
+/** Blocks missed that kernels note. */
+const missingMax = 64;
+
+/** Which blocks there are. */
+export interface ListBlocksOf {
+  /** For each list the number of its first block, then the number of the first block of no list, then the number of blocks. */
+  readonly firsts: readonly number[];
+  /** In the order of their numbers. */
+  readonly blocks: readonly {
+    /** How many segments may shadow rows of the block. */
+    readonly newerSegments: number;
+    /** Whether its rows have codes in second lists, too. */
+    readonly isSpilled: boolean;
+  }[];
+  /** Rows of the largest block. */
+  readonly rowsMax: number;
+  /** The segments whose rows have codes in second lists, too. */
+  readonly spilled: readonly {
+    /** Per block of the segment, ascending: its first row, and its number. */
+    readonly firstRows: Uint32Array;
+    readonly numbers: Uint32Array;
+  }[];
+}
 
 /** Blocks of one list are consecutive; those of no list come last. Holds kernel memory: call `free` when done. */
 export class ListBlockTable {
@@ -12,28 +36,50 @@ export class ListBlockTable {
   /** Rows of the largest block. */
   readonly rowsMax: number;
   readonly #blocks: number;
+  readonly #spilled: number;
 
-  /**
-   * `firsts`: for each list the number of its first block, then the number of the first block of no list, then the number of
-   * blocks. `newerSegments`: for each block, how many segments may shadow rows of it.
-   */
-  constructor(firsts: readonly number[], newerSegments: readonly number[], rowsMax: number) {
+  constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
     this.rowsMax = rowsMax;
-    this.bytes =
-      listBlockTableLayout.bytes + 4 * firsts.length + listBlockLayout.bytes * newerSegments.length;
+    const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
+    const words = firsts.length + missingMax + places;
+    const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
+    this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
     this.address = allocate(this.bytes);
-    const firstsAt = this.address + listBlockTableLayout.bytes;
-    this.#blocks = firstsAt + 4 * firsts.length;
-    const nLists = firsts.length - 2;
+    this.#blocks = this.address + listBlockTableLayout.bytes;
+    this.#spilled = this.#blocks + listBlockLayout.bytes * blocks.length;
+    let end = this.#spilled + spilledSegmentLayout.bytes * spilled.length;
+    const place = (values: ArrayLike<number>) => {
+      const at = end;
+      wordsAt(at, values.length).set(values);
+      end += 4 * values.length;
+      return at;
+    };
     writeWords(this.address, listBlockTableLayout, {
-      firsts: firstsAt,
+      firsts: place(firsts),
       blocks: this.#blocks,
       epoch: 0,
-      nLists,
+      nLists: firsts.length - 2,
+      spilled: this.#spilled,
+      nSpilled: spilled.length,
+      missing: place(new Uint32Array(missingMax)),
+      nMissing: 0,
     });
-    wordsAt(firstsAt, firsts.length).set(firsts);
-    newerSegments.forEach((count, number) =>
-      writeWords(this.#addressOf(number), listBlockLayout, { block: 0, epoch: 0, newerSegments: count }),
+    spilled.forEach(({ firstRows, numbers }, i) =>
+      writeWords(this.#spilled + spilledSegmentLayout.bytes * i, spilledSegmentLayout, {
+        groups: 0,
+        firstRows: place(firstRows),
+        numbers: place(numbers),
+        blocks: numbers.length,
+      }),
+    );
+    blocks.forEach(({ newerSegments, isSpilled }, number) =>
+      writeWords(this.#addressOf(number), listBlockLayout, {
+        block: 0,
+        epoch: 0,
+        newerSegments,
+        isSpilled: isSpilled ? 1 : 0,
+        scannedAt: 0,
+      }),
     );
   }
 
@@ -48,6 +94,20 @@ export class ListBlockTable {
     const words = allWords();
     words[(at + listBlockLayout.block) >>> 2] = block;
     words[(at + listBlockLayout.epoch) >>> 2] = epoch;
+  }
+
+  /** Sets where the codes in second lists of the `i`-th spilled segment are: see SpilledCodes. For searches until the next await. */
+  putSpilled(i: number, groups: number): void {
+    const at = this.#spilled + spilledSegmentLayout.bytes * i;
+    allWords()[(at + spilledSegmentLayout.groups) >>> 2] = groups;
+  }
+
+  /** Numbers of blocks that the latest search found to be missing, and whose rows it needed; some of them, if there are many. */
+  missing(): number[] {
+    const words = allWords();
+    const count = words[(this.address + listBlockTableLayout.nMissing) >>> 2];
+    const at = words[(this.address + listBlockTableLayout.missing) >>> 2];
+    return [...new Set(wordsAt(at, count))];
   }
 
   #addressOf(number: number): number {

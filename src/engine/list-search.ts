@@ -27,6 +27,16 @@ export interface ListQuery {
   /** See probe-limits.ts. */
   readonly limit: number;
   readonly topK: number;
+  /** How many of these lists, within a limit of their own, are enough for rows that are in two lists. Undefined: only first lists count. */
+  readonly spilled: SpilledProbes | undefined;
+}
+
+export interface SpilledProbes {
+  readonly probes: number;
+  /** See probe-limits.ts. */
+  readonly ratio: number;
+  /** The most rows of one segment that have the same second list. */
+  readonly rowsMax: number;
 }
 
 /** The rows found, nearest first; their `block` is a number in the list block table. */
@@ -42,7 +52,7 @@ export interface ListsSearched {
  */
 export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
-  { vector, nProbes, limit, topK }: ListQuery,
+  { vector, nProbes, limit, topK, spilled }: ListQuery,
 ): ListsSearched | undefined {
   const query = new QueryVector(metric, vector, quantizer.rotation);
   const probes = new TopK(nProbes);
@@ -50,7 +60,7 @@ export function searchLists(
   const job = allocate(jobLayout.bytes);
   const tables = writeIdTables(newer);
   try {
-    query.reserve(Math.max(quantizer.nLists, table.rowsMax));
+    query.reserve(Math.max(quantizer.nLists, table.rowsMax, spilled === undefined ? 0 : spilled.rowsMax));
     query.newerIdTables = tables;
     const lists = kernels().searchLists(
       query.address,
@@ -59,6 +69,8 @@ export function searchLists(
       quantizer.codedMax(),
       probes.heap,
       limit,
+      spilled === undefined ? 0 : spilled.probes,
+      spilled === undefined ? 0 : spilled.ratio,
       table.address,
       nearest.heap,
       job,

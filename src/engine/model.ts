@@ -38,6 +38,8 @@ export interface Model {
   readonly spreads: Float32Array;
   /** What to scan if the caller leaves the number of probes to the index. */
   readonly curves: RecallCurves;
+  /** The same for rows that are found in second lists, too (see second-lists.ts). Undefined: no row is, since it does not pay. */
+  readonly spilledCurves?: RecallCurves;
   /** What to scan of an explicit number of probes: see probe-limits.ts. */
   readonly probeLimits: Float32Array;
   /** If rows are codes without vectors. Its reference centroids are the same array as `centroids` until lists are trained again. */

@@ -6,7 +6,7 @@ import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
-import { cosineNeeded, type ObservedNeighbours } from "./recall-curves.js";
+import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
 import { directionsOf, gather, lengthsOf } from "./rows.js";
 import { nearestPositions } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
@@ -45,6 +45,21 @@ interface Observing {
   readonly ranks: number[];
   readonly ratios: number[];
   readonly cosines: number[];
+  /** Of each neighbour: its row, and which of the held-out rows it is one of. */
+  readonly rows: number[];
+  readonly heldOut: number[];
+}
+
+/** What was observed of neighbours, and what more can be told of them if they are in second lists, too. */
+export interface Observed {
+  /** For each depth. */
+  readonly first: readonly ObservedNeighbours[];
+  /** The rows that are neighbours. */
+  readonly neighbours: ReadonlySet<number>;
+  /** Lists that are within limits of held-out rows, on average. */
+  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
+  /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
+  inEither(seconds: Uint32Array): readonly ObservedNeighbours[];
 }
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
@@ -53,7 +68,7 @@ export function* observeNeighbours(
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
-): Work<readonly ObservedNeighbours[]> {
+): Work<Observed> {
   const { n, dimension, areDirections } = rows;
   const k = spreads.length;
   const positions = samplePositions(random, n, Math.min(heldOut, n));
@@ -64,7 +79,14 @@ export function* observeNeighbours(
   const centroidsAt = queriesAt + 4 * queries.length;
   const toRowsAt = centroidsAt + 4 * centroids.length;
   const toListsAt = toRowsAt + 4 * heldOutTogether * n;
-  const observed: Observing[] = depths.map(() => ({ ranks: [], ratios: [], cosines: [] }));
+  const observed: Observing[] = depths.map(() => ({
+    ranks: [],
+    ratios: [],
+    cosines: [],
+    rows: [],
+    heldOut: [],
+  }));
+  const squaresOf: Float32Array[] = [];
   try {
     floatsAt(queriesAt, queries.length).set(queries);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
@@ -85,13 +107,20 @@ export function* observeNeighbours(
         // A copy: memory that threads share is slow to read number by number.
         const toRows = floatsAt(toRowsAt + 4 * i * n, n).slice();
         toRows[positions[first + i]] = Infinity;
-        const toLists = floatsAt(toListsAt + 4 * i * k, k);
+        const toLists = floatsAt(toListsAt + 4 * i * k, k).slice();
+        squaresOf.push(toLists);
         const without = Math.floor(removedShareMax * k ** random());
-        observeOne({ toRows, toLists, lengths, lists, spreads }, depths, without, observed);
+        const number = squaresOf.length - 1;
+        observeOne({ number, toRows, toLists, lengths, lists, spreads }, depths, without, observed);
         yield;
       }
     }
-    return observed;
+    return {
+      first: observed,
+      neighbours: new Set(observed.flatMap((depth) => depth.rows)),
+      listsWithin: (limits) => listsWithin(squaresOf, limits),
+      inEither: (seconds) => observeEither(observed, squaresOf, lists, seconds),
+    };
   } finally {
     free(lengthsAt);
   }
@@ -105,7 +134,40 @@ function compare(queries: number, count: number, { at, n, dimension }: Rows, out
   }));
 }
 
+function listsWithin(
+  squaresOf: readonly Float32Array[],
+  { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
+): number {
+  let lists = 0;
+  for (const squares of squaresOf) {
+    const sorted = squares.slice().sort();
+    let within = Math.min(probes, sorted.length);
+    while (within > 1 && distanceRatio(within - 1, sorted[within - 1], sorted[0]) > ratio) within--;
+    lists += within;
+  }
+  return lists / Math.max(1, squaresOf.length);
+}
+
+/** Cosines are those of first lists. */
+function observeEither(
+  observed: readonly Observing[],
+  squaresOf: readonly Float32Array[],
+  lists: Uint32Array,
+  seconds: Uint32Array,
+): ObservedNeighbours[] {
+  const sortedOf = squaresOf.map((squares) => squares.slice().sort());
+  return observed.map(({ rows, heldOut: held, cosines }) => {
+    const nearer = rows.map((row, i) =>
+      Math.min(squaresOf[held[i]][lists[row]], squaresOf[held[i]][seconds[row]]),
+    );
+    const ranks = nearer.map((square, i) => countBelow(sortedOf[held[i]], square));
+    const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, sortedOf[held[i]][0]));
+    return { ranks, ratios, cosines };
+  });
+}
+
 interface HeldOutRow {
+  readonly number: number;
   /** Squared distances from the rows of the sample, Infinity from itself. */
   readonly toRows: Float32Array;
   /** Squared distances from the centroids, or from their directions. */
@@ -118,7 +180,7 @@ interface HeldOutRow {
 
 /** Adds what one held-out row shows, as a query among rows like itself, and as one whose nearest `without` lists a filter removes. */
 function observeOne(
-  { toRows, toLists, lengths, lists, spreads }: HeldOutRow,
+  { number, toRows, toLists, lengths, lists, spreads }: HeldOutRow,
   depths: readonly number[],
   without: number,
   observed: readonly Observing[],
@@ -133,6 +195,8 @@ function observeOne(
         const rank = countBelow(sorted, square);
         observed[i].ranks.push(rank);
         observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
+        observed[i].rows.push(row);
+        observed[i].heldOut.push(number);
       }
     },
   );

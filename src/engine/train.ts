@@ -7,7 +7,8 @@ import type { Model } from "./model.js";
 import { heldOut, observedDepths, observeNeighbours, spreadsOf } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
 import { seededRandom } from "./random.js";
-import { learnRecallCurves } from "./recall-curves.js";
+import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
+import { secondListsOf, spilledRowsMin } from "./second-lists.js";
 import { copyInPieces, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
@@ -18,12 +19,23 @@ export const rowsPerListSampled = 40;
 /** The depth, in rows of the sample, by which the limits of an explicit number of probes are learned. */
 const limitsDepth = 10;
 
+/** The recall by which it is decided whether rows should be in second lists: what automatic probing promises. */
+const decidingRecall = 0.95;
+/** Lists per query from which second ones may save much. Where fewer do, most neighbours are in the nearest one. */
+const spilledFrom = 10;
+/** The share of the lists beyond which these say too little about where neighbours are, as of rows that are far from the origin and near one another. */
+const spilledShareMax = 1 / 2;
+/** The share of rows that a query must save to make up for the room of second codes. */
+const savedMin = 0.05;
+
 /** What to train on. */
 export interface Sample {
   /** Layout (n, dimension), in list space. */
   readonly points: Float32Array;
   readonly dimension: number;
   readonly metric: Metric;
+  /** Whether rows may be in second lists, too: see second-lists.ts. */
+  readonly spills: boolean;
   /** Rows of the index that the sample is of. */
   readonly rows: number;
 }
@@ -33,7 +45,7 @@ export interface Sample {
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
-  { points: sample, dimension, metric, rows: rowsInIndex }: Sample,
+  { points: sample, dimension, metric, spills, rows: rowsInIndex }: Sample,
   nLists: number,
   seed: number,
   onProgress: (done: number, total: number) => void = () => undefined,
@@ -56,14 +68,29 @@ export function* trainModel(
     const depths = observedDepths(n);
     const clustered = { rows, sample, clusters, spreads };
     const observed = yield* observeNeighbours(clustered, depths, random, onCompared);
+    const { first } = observed;
+    const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
+    const weight = Math.max(1, rowsInIndex / n);
+    const curves = learnRecallCurves(depths, first, weight);
+    const listsFor = (of: RecallCurves) =>
+      observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
+    let spilledCurves: RecallCurves | undefined;
+    const lists = listsFor(curves);
+    const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
+    if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
+      const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
+      spilledCurves = learnRecallCurves(depths, either, weight);
+    }
     onProgress(total, total);
     return {
       dimension,
       centroids: clusters.centroids,
       rotationSeed: seed,
       spreads,
-      curves: learnRecallCurves(depths, observed, Math.max(1, rowsInIndex / n)),
-      probeLimits: learnProbeLimits(observed[depths.findLastIndex((depth) => depth <= limitsDepth)], nLists),
+      curves,
+      // Each list has twice the rows then.
+      ...(spilledCurves && 2 * listsFor(spilledCurves) < (1 - savedMin) * lists && { spilledCurves }),
+      probeLimits: learnProbeLimits(first[limitsAt], nLists),
     };
   } finally {
     free(rows.at);

@@ -6,7 +6,7 @@ import type { Sample } from "../../src/engine/train.js";
 
 /** All rows of an index as the sample that it is trained on; layout (n, d). */
 export function sampleOf(points: Float32Array, d: number, metric: Metric = "euclidean"): Sample {
-  return { points, dimension: d, metric, rows: points.length / d };
+  return { points, dimension: d, metric, spills: false, rows: points.length / d };
 }
 
 /** Normally distributed numbers (Box and Muller). */
@@ -24,4 +24,10 @@ export function clustered(n: number, d: number, clusters: number, seed: number):
     for (let i = 0; i < d; i++) vectors[row * d + i] = centres[centre * d + i] + 0.3 * gaussian(random);
   }
   return vectors;
+}
+
+/** n vectors of numbers from -1 to 1, layout (n, d). */
+export function uniform(n: number, d: number, seed: number): Float32Array {
+  const random = seededRandom(seed);
+  return Float32Array.from({ length: n * d }, () => 2 * random() - 1);
 }

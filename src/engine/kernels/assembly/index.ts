@@ -27,3 +27,4 @@ export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
 export { searchLists } from "./search-lists";
+export { chooseSecond } from "./spill";

@@ -140,7 +140,7 @@ function writePositions(bits: i32, first: u32, to: usize): usize {
 }
 
 /** The same as the function of ../../probe-limits.ts. */
-function likelyLists(probes: Heap, limit: f64): u32 {
+export function likelyLists(probes: Heap, limit: f64): u32 {
   let likely = probes.size;
   while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;
   return likely;

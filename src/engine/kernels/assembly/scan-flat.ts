@@ -66,18 +66,7 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
  */
 export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates: usize): void {
   const block = job.block;
-  fastScanSmall(block.codes, query.table, (block.n + 31) >>> 5, query.groups, lowerBounds);
-  estimateRabitq(
-    block.factors,
-    block.n,
-    <f32>job.base,
-    query.step,
-    query.shift,
-    query.rounding,
-    query.epsilon,
-    lowerBounds,
-    estimates,
-  );
+  boundCodes(query, block.n, block.factors, block.codes, job.base, lowerBounds, estimates);
   if (!job.accepted) return;
   const never = f32x4.splat(Infinity);
   for (let row: u32 = 0; row < block.n; row += 4) {
@@ -86,6 +75,30 @@ export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates:
     v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
     v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
   }
+}
+
+/** The same for n codes relative to one centroid; `base` is |q - c|^2. Nothing is rejected. */
+export function boundCodes(
+  query: Query,
+  n: u32,
+  factors: usize,
+  codes: usize,
+  base: f64,
+  lowerBounds: usize,
+  estimates: usize,
+): void {
+  fastScanSmall(codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
+  estimateRabitq(
+    factors,
+    n,
+    <f32>base,
+    query.step,
+    query.shift,
+    query.rounding,
+    query.epsilon,
+    lowerBounds,
+    estimates,
+  );
 }
 
 function scanPruned(query: Query, job: Job, heap: Heap): void {
@@ -192,6 +205,21 @@ export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count
   }
 }
 
+/** What four float32 vectors are compared by: their products with the query, or their squared distances from it. */
+@inline
+export function sumsOfFour(query: Query, at0: usize, at1: usize, at2: usize, at3: usize): v128 {
+  return query.cosine
+    ? sumFour(query.vector, at0, at1, at2, at3, query.dimension, false)
+    : sumFour(query.vector, at0, at1, at2, at3, query.dimension, true);
+}
+
+/** Scores a row in float64 and offers it, unless its sum rules it out. */
+export function offerSum(query: Query, job: Job, heap: Heap, row: u32, sum: f32): void {
+  const roundoff = <f64>query.dimension * float32Epsilon;
+  if (!query.cosine) offerSquare(query, job, heap, row, sum, 1 + roundoff, <f64>query.dimension * smallestFloat32);
+  else if (nearCosine(query, job, heap, row, sum, roundoff + float32Epsilon)) scoreRow(query, job, heap, row);
+}
+
 @inline
 function offerSquare(query: Query, job: Job, heap: Heap, row: u32, square: f32, scale: f64, underflow: f64): void {
   if (query.rankOnly) offerRow(query, job, heap, row, <f64>square);
@@ -217,7 +245,7 @@ function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
 
 /** The float32 at or just above a float64, so that a float32 comparison with it never loses a row. */
 @inline
-function float32Above(value: f64): f32 {
+export function float32Above(value: f64): f32 {
   const rounded = <f32>value;
   return <f64>rounded >= value ? rounded : <f32>(value + abs<f64>(value) * 2 * float32Epsilon);
 }

@@ -4,37 +4,23 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { CoarseQuantizer, probeLists } from "./probe-lists";
+import { firstOf, isOpen, ListBlock, listBlockAt, ListBlockTable } from "./list-block-table";
+import { CoarseQuantizer, likelyLists, probeLists } from "./probe-lists";
 import { scanJob } from "./scan-flat";
-import { Block, Job, Query } from "./search";
-
-/** A block of a list. */
-@unmanaged
-class ListBlock {
-  block: Block;
-  /** The table's epoch in which `block` was written. Blocks leave memory only when an epoch ends. */
-  epoch: u32;
-  /** How many of the query's id tables may shadow rows of the block. */
-  newerSegments: u32;
-}
-
-/** The blocks of all lists, in memory or not. */
-@unmanaged
-export class ListBlockTable {
-  /** uint32: blocks firsts[l] to firsts[l + 1] (exclusive) belong to list l, for l = nLists to no list. */
-  firsts: usize;
-  /** `ListBlock` structs. */
-  blocks: usize;
-  epoch: u32;
-  nLists: u32;
-}
+import { readSpilledAhead, scanSpilled } from "./scan-spilled";
+import { Job, Query } from "./search";
 
 const pageBytes: usize = 4096;
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
- * (see ../../probe-limits.ts) are pruned. Blocks that are scanned are marked with `now`. Returns the number of lists scanned; 0,
- * with nothing scanned, if a block is not in memory.
+ * (see ../../probe-limits.ts) are pruned.
+ *
+ * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
+ * after them only the blocks whose rows are not spilled.
+ *
+ * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
+ * nothing that counts, if a block is not in memory.
  */
 export function searchLists(
   query: Query,
@@ -43,20 +29,37 @@ export function searchLists(
   codedMax: u32,
   probes: Heap,
   limit: f64,
+  spilledProbes: u32,
+  spilledLimit: f64,
   table: ListBlockTable,
   heap: Heap,
   job: Job,
   now: u32,
 ): u32 {
+  table.nMissing = 0;
+  // Spilled rows have nothing else to be found by than codes.
+  if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
   const likely = probeLists(point, quantizer, codedMax, limit, 0, probes, job);
-  if (!isOpen(table, table.nLists)) return 0;
-  for (let i: u32 = 0; i < likely; i++) if (!isOpen(table, rowAt(probes, i))) return 0;
+  const whole = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : likely;
+  if (!areOpen(table, table.nLists, false)) return 0;
+  for (let i: u32 = 0; i < likely; i++) if (!areOpen(table, rowAt(probes, i), i >= whole)) return 0;
+  if (spilledProbes) for (let i: u32 = 0; i < whole; i++) markScanned(table, rowAt(probes, i), now);
   job.readAhead = 0;
-  for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i));
-  scanList(query, heap, job, table, table.nLists, -1, now);
+  for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
+  if (spilledProbes) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
+  scanList(query, heap, job, table, table.nLists, -1, false, now);
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
-    scanList(query, heap, job, table, list, squareToCentroid(quantizer, list, scoreAt(probes, i)), now);
+    scanList(query, heap, job, table, list, squareToCentroid(quantizer, list, scoreAt(probes, i)), i >= whole, now);
+  }
+  if (spilledProbes) {
+    // After all vectors that are at hand, so that few others are looked at.
+    for (let i: u32 = 0; i < whole; i++) {
+      const list = rowAt(probes, i);
+      const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+      scanSpilled(query, heap, job, table, list, base, now);
+    }
+    if (table.nMissing) return 0;
   }
   sortHeap(heap);
   return likely;
@@ -70,23 +73,37 @@ function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f
   return (1 - length) * (1 - length) + length * square;
 }
 
-function isOpen(table: ListBlockTable, list: u32): bool {
+@inline
+function isWanted(listBlock: ListBlock, unspilled: bool): bool {
+  return !unspilled || !listBlock.isSpilled;
+}
+
+/** Whether the blocks of a list are in memory, or those whose rows are not spilled. */
+function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (listBlockAt(table, number).epoch != table.epoch) return false;
+    const listBlock = listBlockAt(table, number);
+    if (isWanted(listBlock, unspilled) && !isOpen(table, listBlock)) return false;
   }
   return true;
+}
+
+function markScanned(table: ListBlockTable, list: u32, now: u32): void {
+  const end = firstOf(table, list + 1);
+  for (let number = firstOf(table, list); number < end; number++) listBlockAt(table, number).scannedAt = now;
 }
 
 /**
  * Reads one byte of each page of codes that a scan will read, and returns the sum. The waits for memory overlap across all lists;
  * in the scan they would come one after the other.
  */
-function readListAhead(query: Query, table: ListBlockTable, list: u32): u32 {
+function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const block = listBlockAt(table, number).block;
+    const listBlock = listBlockAt(table, number);
+    if (!isWanted(listBlock, unspilled)) continue;
+    const block = listBlock.block;
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
     const last = block.codes + <usize>((block.n + 31) >>> 5) * (<usize>query.groups << 4) - 1;
@@ -96,10 +113,20 @@ function readListAhead(query: Query, table: ListBlockTable, list: u32): u32 {
   return sum;
 }
 
-function scanList(query: Query, heap: Heap, job: Job, table: ListBlockTable, list: u32, base: f64, now: u32): void {
+function scanList(
+  query: Query,
+  heap: Heap,
+  job: Job,
+  table: ListBlockTable,
+  list: u32,
+  base: f64,
+  unspilled: bool,
+  now: u32,
+): void {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
     const listBlock = listBlockAt(table, number);
+    if (!isWanted(listBlock, unspilled)) continue;
     listBlock.block.lastUse = now;
     job.number = number;
     job.block = listBlock.block;
@@ -107,14 +134,4 @@ function scanList(query: Query, heap: Heap, job: Job, table: ListBlockTable, lis
     job.base = base;
     scanJob(query, heap, job);
   }
-}
-
-@inline
-function firstOf(table: ListBlockTable, list: u32): u32 {
-  return load<u32>(table.firsts + (<usize>list << 2));
-}
-
-@inline
-function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
-  return changetype<ListBlock>(table.blocks + <usize>number * offsetof<ListBlock>());
 }
