@@ -16,8 +16,10 @@ import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
+import { SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
+const spilledKey = namedKey<SpilledCodes>("spilled codes");
 
 export class SegmentReader {
   readonly footer: Footer;
@@ -75,6 +77,19 @@ export class SegmentReader {
 
   unpinTable(): void {
     this.cache.unpin([idTableKey]);
+  }
+
+  /** Reads the codes of the rows in their second lists into kernel memory. `nLists`: of the model that the rows are grouped by. */
+  async loadSpilled(nLists: number): Promise<void> {
+    const { spilled, dimension } = this.footer;
+    await this.cache.load([spilledKey], async () => [
+      new SpilledCodes(await this.#source.read(spilled), { nLists, dimension }),
+    ]);
+  }
+
+  /** Those codes if they are in kernel memory already, not pinned: valid until the next await. */
+  openedSpilled(): SpilledCodes | undefined {
+    return this.cache.peek(spilledKey);
   }
 
   /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */

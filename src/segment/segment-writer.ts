@@ -12,10 +12,11 @@ import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
 import { encodePage } from "./page.js";
 import type { Row } from "./row.js";
-import type { Encoding, RowSource } from "./row-source.js";
+import type { Encoding, Grouped, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
 import type { RowOrigin } from "./moved-terms.js";
+import { encodeSpilled } from "./encode-spilled.js";
 import { encodeTermIndex, type WordSource } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
@@ -30,13 +31,6 @@ export interface Batch {
   readonly origins?: readonly RowOrigin[];
   /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
-}
-
-/** Rows in the order of their lists: `order` holds positions in the batch. */
-export interface Grouped {
-  readonly order: Uint32Array;
-  /** Positions `start` to `end` (exclusive) of `order` belong to `list`. */
-  readonly runs: readonly { readonly list: number; readonly start: number; readonly end: number }[];
 }
 
 /** The bytes of a segment, and what a reader must know before it reads them. */
@@ -99,6 +93,12 @@ export function* writeSegment(
     yield;
   }
 
+  const spilled: FooterDraft["spilled"][number][] = [];
+  for (const plaintext of yield* encodeSpilled(batch.source, { order, runs }, encoding)) {
+    spilled.push({ length: parts.seal(...plaintext) });
+    yield;
+  }
+
   yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
@@ -151,6 +151,7 @@ export function* writeSegment(
     dimension,
     rows: rows.length,
     codes,
+    spilled,
     records,
     contents,
     terms,

@@ -3,19 +3,25 @@
 import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 
-/** What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, or one with reference centroids of its own. */
-const kinds = { plain: 1, coded: 2, regrouped: 3 } as const;
+/**
+ * What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, one with reference centroids of its own, or
+ * the recall curves of rows in two lists.
+ */
+const kinds = { plain: 1, coded: 2, regrouped: 3, spilled: 4 } as const;
 const headWords = 7;
 const quantizerWords = 4;
 
 export function encodeModel(model: Model): Uint8Array {
-  const { dimension, spreads, curves, probeLimits, rotationSeed, centroids, quantizer } = model;
+  const { dimension, spreads, curves, spilledCurves, probeLimits, rotationSeed, centroids, quantizer } =
+    model;
   const ownReferences = quantizer !== undefined && quantizer.references !== centroids;
-  const kind = quantizer === undefined ? kinds.plain : ownReferences ? kinds.regrouped : kinds.coded;
+  const unquantized = spilledCurves === undefined ? kinds.plain : kinds.spilled;
+  const kind = quantizer === undefined ? unquantized : ownReferences ? kinds.regrouped : kinds.coded;
   const { depths, values } = curves;
   const counts = [probeLimits.length, depths.length, values.length];
   const head = words(kind, dimension, listCount(model), ...counts, rotationSeed);
   const parts = [head, ...[probeLimits, depths, values, spreads, centroids].map(bytesOf)];
+  if (kind === kinds.spilled && spilledCurves !== undefined) parts.push(bytesOf(spilledCurves.values));
   if (quantizer !== undefined) {
     const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
     const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
@@ -44,7 +50,7 @@ export function decodeModel(bytes: Uint8Array): Model {
     { length: headWords },
     word,
   );
-  if (kind < kinds.plain || kind > kinds.regrouped) {
+  if (kind < kinds.plain || kind > kinds.spilled) {
     throw new SealdexError(
       "not_supported",
       `stored model: its kind is ${kind}, which this version cannot read`,
@@ -56,6 +62,9 @@ export function decodeModel(bytes: Uint8Array): Model {
   const centroids = floats(lists * dimension);
   const model = { dimension, centroids, spreads, curves, probeLimits, rotationSeed };
   if (kind === kinds.plain) return model;
+  if (kind === kinds.spilled) {
+    return { ...model, spilledCurves: { depths: curves.depths, values: floats(values) } };
+  }
   const [rows, quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
   const origin = floats(dimension);
   const references = kind === kinds.regrouped ? floats(referenceCount * dimension) : centroids;

@@ -6,6 +6,8 @@ import { createClient, generateKey } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import type { Item } from "../../src/vector-index.js";
+import { uniform } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
 import { repeats } from "../tier.js";
 import { readIndex, type ReadIndex, type Stored } from "./reader.js";
 
@@ -188,4 +190,19 @@ test("a single wrong byte of any object is refused", async () => {
       expect(() => readIndex(swap(config), swap(blobs), "bytes", key), `${name}, byte ${at}`).toThrow();
     }
   }
+});
+
+test("an index whose rows are in second lists is read by it, too", async () => {
+  const stores = newStores();
+  const client = open(stores);
+  const key = generateKey();
+  const index = await client.createIndex({ indexName: "spilled", indexKey: key });
+  const d = 13;
+  const all = rowsOf(uniform(6000, d, 8), d).map((vector, i) => ({ id: `${i}`, vector: [...vector] }));
+  await index.upsert(all);
+  await index.train({ nLists: 300 });
+  await client.close();
+  const found = await read(stores, "spilled", key);
+  expectItems(found, new Map(all.map((each) => [each.id, each])));
+  expect(found.spilledRows).toBe(all.length);
 });
