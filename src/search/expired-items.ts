@@ -98,7 +98,7 @@ async function tombstoneSegment(
   const context = { kind: "segment", indexId, name } as const;
   const batch = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension), deleted };
   const codec = codecToWrite(config, dimension, undefined);
-  const encoding = { codec, toListSpace: (vectors: Float32Array) => vectors };
+  const encoding = { codec, spills: false, toListSpace: (vectors: Float32Array) => vectors };
   const { bytes, blocks, footerLength } = await run(writeSegment(keys.data, context, batch, encoding));
   const store = createMemoryStore();
   await store.create(name, bytes, {});

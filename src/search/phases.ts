@@ -14,9 +14,9 @@ import {
   type OutlyingProbes,
   plan,
   type Probed,
-  type Probing,
   type TrainedScope,
 } from "./plan.js";
+import type { Probing } from "./scan-limits.js";
 import type { ScanPhase } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 

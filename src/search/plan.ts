@@ -2,12 +2,11 @@
 
 import type { Trained } from "../engine/choose-codec.js";
 import type { Probes } from "../engine/coarse-quantizer.js";
-import { listCount, type Model } from "../engine/model.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { limitsFor, type ScanLimits } from "../engine/recall-curves.js";
 import { probeFiltered, probeMatching } from "./filtered-probes.js";
 import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
+import { limitsSince, type Probing, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -41,37 +40,8 @@ export interface OutlyingProbes {
 const noBlocks: Probed = { blocks: [], distances: [] };
 const nothing = { likely: noBlocks, unlikely: noBlocks, rest: noBlocks };
 
-/** How a query asks; see CheckedQuery. */
-export interface Probing {
-  readonly topK: number;
-  readonly nProbes: number;
-  readonly greedy: boolean;
-  /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
-  readonly recall?: number | undefined;
-}
-
 /** A scope with a model. */
 export type TrainedScope = SearchScope & { readonly trained: Trained };
-
-/** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
-export function scanLimits(
-  model: Model,
-  { topK, nProbes, recall }: Probing,
-  growth: number,
-): Pick<ScanLimits, "probes" | "ratio"> {
-  if (nProbes === 0) return limitsSince(model, topK, recall, growth);
-  const probes = Math.min(nProbes, listCount(model));
-  return { probes, ratio: probeLimit(model.probeLimits, probes) };
-}
-
-/**
- * The limits for a depth in an index that has grown since training measured them. A row of an index that shrank is as deep as several
- * were. Rows that came later may be unlike those that were measured, so fewer of the others may be lost.
- */
-function limitsSince(model: Model, depth: number, recall: number | undefined, growth: number): ScanLimits {
-  const kept = recall === undefined || growth <= 1 ? recall : 1 - (1 - recall) / growth;
-  return limitsFor(model.curves, growth < 1 ? depth / growth : depth, kept);
-}
 
 export function plan(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
   const { matches, trained } = scope;
@@ -141,7 +111,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     topK: probing.topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
-    limitsFor: (depth) => limitsSince(model, depth, probing.recall, snapshot.growth),
+    limitsFor: (depth) => limitsSince(model.curves, depth, probing.recall, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined

@@ -4,6 +4,7 @@ import { groupsOf } from "../segment/block-requests.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import { heldTogether } from "./scan-list-blocks.js";
 import type { Searcher } from "./searcher.js";
+import { spilledSegments } from "./spilled-segments.js";
 import type { Snapshot } from "./snapshot.js";
 import type { Snapshots } from "./snapshots.js";
 
@@ -21,7 +22,7 @@ const filledShare = 0.9;
 const openedShare = 1.1;
 
 /**
- * Reads the model, id tables, codes and records, in this order, and leaves out what the cache has no room for: nothing is evicted for
+ * Reads the model, id tables, codes, those in second lists, and records, in this order, and leaves out what the cache has no room for: nothing is evicted for
  * it. Returns whether all of it is in memory.
  */
 export function prefetch(
@@ -49,6 +50,10 @@ async function readAll(
     // With the id tables that shadow their rows.
     (await pinListBlocks(snapshot, some)).release();
     start += some.length;
+  }
+  const spilled = spilledSegments(snapshot).segments;
+  if (snapshot.model !== undefined && !(await searcher.spilled.load(spilled, snapshot.model))) {
+    return false;
   }
   for (const { reader } of snapshot.segments) {
     for (const pages of groupsOf(reader.footer.records)) {

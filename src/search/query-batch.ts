@@ -1,6 +1,6 @@
 /**
  * Several queries at once, over the threads: each code block is opened once for all of them, and their scans run side by
- * side. The results are those of the queries one by one.
+ * side. The results are those of the queries one by one, in first lists alone.
  */
 
 import { BatchSearch } from "../engine/batch-search.js";
@@ -10,8 +10,9 @@ import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { type Found, foundIn } from "./found.js";
 import { withMatches } from "./matches.js";
 import { pinListBlocks, PlacedRows } from "./open-list-blocks.js";
-import { plan, type Probing } from "./plan.js";
+import { plan } from "./plan.js";
 import { heldTogether } from "./scan-list-blocks.js";
+import type { Probing } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 

@@ -6,8 +6,10 @@ import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { OpenCodes } from "../segment/opened-blocks.js";
 import type { ListBlock, Snapshot } from "./snapshot.js";
+import { listBlocksOf, type SpilledSegments, spilledSegments } from "./spilled-segments.js";
 
 const tableKey = namedKey<ListBlockTable>("list block table");
+const noSegments: SpilledSegments = { segments: [], areAll: false };
 
 /** Keeps the table of the newest snapshot that was searched, in the cache of the blocks themselves. */
 export class Residency {
@@ -16,6 +18,7 @@ export class Residency {
   /** Of the snapshot whose table was put into the cache last. */
   #version = 0;
   #asOf = 0;
+  #spilled = noSegments;
 
   constructor(cache: IndexCache) {
     this.#cache = cache;
@@ -31,15 +34,20 @@ export class Residency {
     const { model, manifest, expired } = snapshot;
     if (model === undefined || isCodedModel(model) || this.#isOlder(snapshot)) return undefined;
     if (!this.#isOf(snapshot) || this.#group.peek(tableKey) === undefined) {
-      const { firsts, all, rowsMax } = snapshot.listBlocks;
-      const newer = all.map((listBlock) => listBlock.newerSegments);
-      this.#group.put(tableKey, new ListBlockTable(firsts, newer, rowsMax));
+      this.#spilled = spilledSegments(snapshot);
+      const blocks = listBlocksOf(snapshot, this.#spilled.segments);
+      this.#group.put(tableKey, new ListBlockTable(blocks));
       this.#version = manifest.version;
       this.#asOf = expired.asOf;
     }
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
     return table;
+  }
+
+  /** The segments of the table's snapshot whose rows are in second lists, too. */
+  get spilled(): SpilledSegments {
+    return this.#spilled;
   }
 
   /** Records the addresses of these blocks of a snapshot, which are in memory now, if there is a table. Evicts nothing. */

@@ -11,6 +11,7 @@ import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
 import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
+import { SpilledSearch } from "./spilled-search.js";
 
 interface LoadedModel extends Trained, CachedValue {}
 
@@ -19,11 +20,13 @@ const loadedModelKey = namedKey<LoadedModel>("model");
 export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
+  readonly spilled: SpilledSearch;
   readonly #cache: IndexCache;
 
   constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
     this.residency = new Residency(cache);
+    this.spilled = new SpilledSearch(this.residency, () => memoryUse(cache));
     this.#cache = cache;
   }
 

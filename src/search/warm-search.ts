@@ -6,7 +6,7 @@
 import { searchLists } from "../engine/list-search.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
-import { type Probing, scanLimits } from "./plan.js";
+import { type Probing, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
@@ -30,8 +30,21 @@ export function searchWarm(
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
   const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
-  const { probes, ratio } = scanLimits(model, probing, snapshot.growth);
-  const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK });
+  const { growth } = snapshot;
+  const spilled = searcher.spilled.probes(snapshot, model, table, probing);
+  if (spilled !== undefined) {
+    // The rows that are in one list need as many lists as ever.
+    const own = residency.spilled.areAll ? spilled : scanLimits(model, probing, growth);
+    const reach = {
+      nProbes: Math.max(own.probes, spilled.probes),
+      limit: Math.max(own.ratio, spilled.ratio),
+    };
+    const found = searchLists(among, { vector, ...reach, topK, spilled });
+    if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
+    else if (found.candidates.length === topK) return foundIn(snapshot.listBlocks.all, found.candidates);
+  }
+  const { probes, ratio } = scanLimits(model, probing, growth);
+  const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK, spilled: undefined });
   if (searched === undefined) return undefined;
   const { candidates, lists } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.

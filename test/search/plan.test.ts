@@ -19,7 +19,8 @@ import {
 } from "../../src/search/matches.js";
 import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { phases } from "../../src/search/phases.js";
-import { plan, type Probing, scanLimits, type TrainedScope } from "../../src/search/plan.js";
+import { plan, type TrainedScope } from "../../src/search/plan.js";
+import { type Probing, scanLimits } from "../../src/search/scan-limits.js";
 import { query as queryAll } from "../../src/search/query.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import type { ScanPhase } from "../../src/search/scan-list-blocks.js";

@@ -1,0 +1,107 @@
+/**
+ * Searches of rows in second lists, too (see engine/second-lists.ts), which take fewer lists for the same recall. They need the vectors of
+ * whatever rows the codes show to be near, so they are for indexes whose codes are all in memory: other searches look for rows in their
+ * first lists alone, and read nothing more than before.
+ */
+
+import type { SpilledProbes } from "../engine/list-search.js";
+import type { ListBlockTable } from "../engine/list-block-table.js";
+import { listCount, type Model } from "../engine/model.js";
+import type { Block } from "../segment/block.js";
+import type { MemoryUse } from "../vector-index.js";
+import { type Probing, spilledLimits } from "./scan-limits.js";
+import { pinListBlocks } from "./open-list-blocks.js";
+import type { Residency } from "./residency.js";
+import type { OpenSegment, Snapshot } from "./snapshot.js";
+
+/** Searches that read nothing, after which the codes in second lists are read: the index is in use, and in memory. */
+const warmSearchesMin = 32;
+/** Searches after which they are tried again, if vectors were missing or there was no room. */
+const retriedAfter = 1024;
+/** How much of the cache may be full in the end: they must evict nothing. */
+const filledShare = 0.9;
+
+export class SpilledSearch {
+  readonly #residency: Residency;
+  readonly #memory: () => MemoryUse;
+  /** Searches to go until they are tried again. */
+  #waiting = 0;
+  /** Searches since something was missing. */
+  #warm = 0;
+
+  constructor(residency: Residency, memory: () => MemoryUse) {
+    this.#residency = residency;
+    this.#memory = memory;
+  }
+
+  /** What a search scans, valid until the next await; undefined if first lists have to do. */
+  probes(
+    { growth }: Snapshot,
+    model: Model,
+    table: ListBlockTable,
+    probing: Probing,
+  ): SpilledProbes | undefined {
+    const { segments } = this.#residency.spilled;
+    if (segments.length === 0 || probing.nProbes > 0 || this.#waiting-- > 0) return undefined;
+    const limits = spilledLimits(model, probing, growth);
+    if (limits === undefined) return undefined;
+    let rowsMax = 0;
+    for (let i = 0; i < segments.length; i++) {
+      const opened = segments[i].reader.openedSpilled();
+      if (opened === undefined) {
+        this.#noteWarm(segments, model);
+        return undefined;
+      }
+      table.putSpilled(i, opened.groups);
+      rowsMax = Math.max(rowsMax, opened.rowsMax);
+    }
+    return { probes: limits.probes, ratio: limits.ratio, rowsMax };
+  }
+
+  /** A search found that vectors of these blocks are not in memory. */
+  noteMissing(snapshot: Snapshot, numbers: readonly number[]): void {
+    const { all } = snapshot.listBlocks;
+    const blocks = numbers.map((number) => all[number]);
+    this.#readFor(async () => {
+      if (!this.#hasRoom(blocks.map(({ block }) => block))) return false;
+      const pinned = await pinListBlocks(snapshot, blocks);
+      this.#residency.recordAddresses(snapshot, blocks, pinned.codes);
+      pinned.release();
+      return true;
+    });
+  }
+
+  #noteWarm(segments: readonly OpenSegment[], model: Model): void {
+    if (++this.#warm < warmSearchesMin) return;
+    this.#warm = 0;
+    this.#readFor(() => this.load(segments, model));
+  }
+
+  /** Reads the codes in second lists of these segments. Evicts nothing for it: returns whether there was room. */
+  async load(segments: readonly OpenSegment[], model: Model): Promise<boolean> {
+    for (const { reader } of segments) {
+      if (reader.openedSpilled() !== undefined) continue;
+      if (!this.#hasRoom(reader.footer.spilled)) return false;
+      await reader.loadSpilled(listCount(model));
+    }
+    this.#waiting = 0;
+    return true;
+  }
+
+  /** Reads in the background, until when searches look in first lists alone. Whatever goes wrong is for a search that needs it to report. */
+  #readFor(read: () => Promise<boolean>): void {
+    this.#waiting = retriedAfter;
+    void read().then(
+      (isThere) => {
+        if (isThere) this.#waiting = 0;
+      },
+      () => undefined,
+    );
+  }
+
+  #hasRoom(blocks: readonly Block[]): boolean {
+    const { cacheBytes, cacheBytesMax } = this.#memory();
+    const bytes = blocks.reduce((sum, { length }) => sum + length, 0);
+    return cacheBytes + bytes <= filledShare * cacheBytesMax;
+  }
+}

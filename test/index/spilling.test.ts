@@ -1,0 +1,90 @@
+/** The option that keeps rows of a trained `ivfflat` out of second lists. */
+
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import { createClient, generateKey } from "../../src/core.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { fixedRecord, openIndex } from "../protocol/open.js";
+
+/** Uniform vectors: neighbours lie in so many lists that training finds second ones to pay. */
+const n = 12_000;
+const d = 16;
+const nLists = 300;
+const random = seededRandom(1);
+const items = Array.from({ length: n }, (_, i) => ({
+  id: `${i}`,
+  vector: Float32Array.from({ length: d }, random),
+}));
+
+/** A trained index: how many blocks of spilled codes it has, and its size. */
+async function trainedIndex(spilling?: false) {
+  const record = fixedRecord();
+  const config = { ...record.definition.config, ...(spilling === false && { spilling }) };
+  const { index, inner, close } = openIndex(
+    { ...record, definition: { ...record.definition, config } },
+    createMemoryStore(),
+    systemClock,
+  );
+  await inner.log.begin();
+  await index.upsert(items);
+  await index.train({ nLists });
+  const blocks = await inner.snapshots.read(async ({ segments }) =>
+    segments.reduce((sum, { reader }) => sum + reader.footer.spilled.length, 0),
+  );
+  const { storedBytes } = await index.describe();
+  await close();
+  return { blocks, storedBytes };
+}
+
+test("a trained index has spilled codes unless spilling is false", async () => {
+  const [spilled, plain] = [await trainedIndex(), await trainedIndex(false)];
+  expect(spilled.blocks).toBeGreaterThan(0);
+  expect(plain.blocks).toBe(0);
+  // The least that a spilled code takes: its bits, its factors and its place.
+  expect(spilled.storedBytes - plain.storedBytes).toBeGreaterThan(n * (d / 8 + 16));
+});
+
+describe("spilling", () => {
+  test.each(["float32", "float16", "int8"] as const)(
+    "of an index of %s is described if it is false, also after reopening",
+    async (precision) => {
+      const store = createMemoryStore();
+      for (const spilling of [undefined, true, false]) {
+        const address = { indexName: `${spilling}`, indexKey: generateKey() };
+        const indexConfig = { type: "ivfflat", precision, spilling } as const;
+        const creating = createClient({ indexLocation: store });
+        const reading = createClient({ indexLocation: store });
+        const created = await creating.createIndex({ ...address, indexConfig });
+        const loaded = await reading.loadIndex(address);
+        for (const index of [created, loaded]) {
+          const described = await index.describe();
+          expect(described).toMatchObject({ type: "ivfflat", precision });
+          expect(described.spilling).toBe(spilling === false ? false : undefined);
+        }
+        await Promise.all([creating.close(), reading.close()]);
+      }
+    },
+  );
+
+  test.each([
+    [{ type: "ivfflat", spilling: "no" }, /^indexConfig\.spilling: expected a boolean, got string/],
+    [{ type: "ivfflat", spilling: 0 }, /^indexConfig\.spilling: expected a boolean, got number/],
+    [{ type: "ivfflat", spilling: null }, /^indexConfig\.spilling: expected a boolean, got null/],
+    [{ type: "ivf", spilling: false }, /^indexConfig\.spilling: expected none, since only ivfflat has it/],
+    [{ type: "ivf", spilling: true }, /^indexConfig\.spilling: expected none/],
+    [{ type: "ivfpq", spilling: false }, /^indexConfig\.spilling: expected none/],
+  ])("%j is refused", async (indexConfig, message) => {
+    const client = createClient({ indexLocation: createMemoryStore() });
+    const creating = client.createIndex({
+      indexName: "no",
+      indexKey: generateKey(),
+      indexConfig: indexConfig as never,
+    });
+    await expect(creating).rejects.toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(message),
+    });
+    await client.close();
+  });
+});
