@@ -12,6 +12,8 @@ export interface IndexDescription {
   readonly nLists: number;
   /** Of the stored vectors of `ivfflat`. */
   readonly precision?: Precision;
+  /** False if rows are never in second lists; else absent. */
+  readonly spilling?: boolean;
   readonly pqDim?: number;
   readonly pqBits?: number;
   readonly trained: boolean;

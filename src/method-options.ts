@@ -51,6 +51,7 @@ export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
   dimension: true,
   nLists: true,
   precision: true,
+  spilling: true,
   pqDim: true,
   pqBits: true,
 });

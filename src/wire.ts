@@ -121,6 +121,7 @@ interface IndexConfigBody {
   readonly dimension?: Maybe<number>;
   readonly n_lists?: Maybe<number>;
   readonly precision?: Maybe<Precision>;
+  readonly spilling?: Maybe<boolean>;
   readonly pq_dim?: Maybe<number>;
   readonly pq_bits?: Maybe<number>;
 }
@@ -157,13 +158,14 @@ export function decodeCreateIndex(body: CreateIndexBody): CreateIndexOptions {
 
 /** Over HTTP, `pq_dim` and `pq_bits` of `ivfpq` have no default; the library's is 8. */
 function encodeConfig(config: IndexConfigInput): IndexConfigBody {
-  const { type, dimension, nLists, precision, pqDim, pqBits } = config;
+  const { type, dimension, nLists, precision, spilling, pqDim, pqBits } = config;
   const pqDefault = type === "ivfpq" ? 8 : undefined;
   return {
     type,
     dimension: within(dimension, [1, dimensionMax], "indexConfig.dimension"),
     n_lists: integer(nLists, "indexConfig.nLists"),
     precision,
+    spilling,
     pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
     pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
   };
@@ -176,7 +178,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
     throw invalid(`dimension: expected that of index_config, ${index_config.dimension}, got ${dimension}`);
   }
   if (!index_config) return given === undefined ? undefined : { type: "ivfflat", dimension: given };
-  const { type, n_lists, precision, pq_dim, pq_bits } = index_config;
+  const { type, n_lists, precision, spilling, pq_dim, pq_bits } = index_config;
   for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
     if (type === "ivfpq" && typeof value !== "number") {
       throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
@@ -187,6 +189,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
     dimension: given,
     nLists: n_lists ?? undefined,
     precision: precision ?? undefined,
+    spilling: spilling ?? undefined,
     pqDim: pq_dim ?? undefined,
     pqBits: pq_bits ?? undefined,
   } as IndexConfigInput;

@@ -61,6 +61,10 @@ const indexConfig = closed({
     oneOf("float32", "float16", "int8"),
     "Of the vectors that `ivfflat` stores: below `float32` they are rounded when they are stored. Default: `float32`.",
   ),
+  spilling: optional(
+    Type.Boolean(),
+    "Of `ivfflat`: whether each row is found in a second list, too, once training finds that it pays. Default: true.",
+  ),
   pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
   sq_bits: optional(

@@ -1,6 +1,6 @@
 /** Cuts rows that go to several segments between their lists. */
 
-import type { Grouped } from "../segment/segment-writer.js";
+import type { Grouped } from "../segment/row-source.js";
 
 /** By how much of a segment rows may be too many, so that a little more than one does not make two. */
 const slack = 0.25;

@@ -3,7 +3,7 @@
 import type { KnownModel } from "../embedding/index-embedder.js";
 import { dimensionMax, type IndexConfig, indexTypes, metrics, precisions } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
-import { invalid } from "../check-input.js";
+import { invalid, typeName } from "../check-input.js";
 import { indexConfigOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { CreateIndexOptions } from "../vector-index.js";
@@ -23,10 +23,16 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
   checkOneOf(metric, metrics, "metric");
   checkInteger(nLists, 1, nListsMax, "indexConfig.nLists");
   const dimension = chooseDimension(indexConfig.dimension, known);
-  const { precision = "float32" } = indexConfig;
+  const { precision = "float32", spilling = true } = indexConfig;
   checkOneOf(precision, precisions, "indexConfig.precision");
-  if (type !== "ivfflat" && indexConfig.precision !== undefined) {
-    throw invalid(`indexConfig.precision: expected none, since only ivfflat has it, got a value for ${type}`);
+  if (typeof spilling !== "boolean") {
+    throw invalid(`indexConfig.spilling: expected a boolean, got ${typeName(spilling)}`);
+  }
+  if (type !== "ivfflat") {
+    for (const name of ["precision", "spilling"] as const) {
+      if (indexConfig[name] === undefined) continue;
+      throw invalid(`indexConfig.${name}: expected none, since only ivfflat has it, got a value for ${type}`);
+    }
   }
   const config: IndexConfig = {
     type,
@@ -34,6 +40,7 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
     nLists,
     ...(dimension !== undefined && { dimension }),
     ...(precision !== "float32" && { precision }),
+    ...(!spilling && { spilling }),
   };
   const model = known !== undefined && { model: known.identity };
   if (type !== "ivfpq") {

@@ -25,6 +25,7 @@ export async function describe(
     ...(dimension !== undefined && { dimension }),
     nLists: model === undefined ? 1 : listCount(model),
     ...(config.type === "ivfflat" && { precision: config.precision ?? "float32" }),
+    ...(config.spilling !== undefined && { spilling: config.spilling }),
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),

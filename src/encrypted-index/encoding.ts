@@ -17,6 +17,7 @@ export async function withEncoding<T>(
   const encoding = (trained: Trained | undefined): Encoding => ({
     codec: codecToWrite(config, dimension, trained),
     toListSpace: (vectors) => toListSpace(config.metric, vectors, dimension),
+    spills: trained?.model.spilledCurves !== undefined,
     ...(trained && { quantizer: trained.quantizer }),
   });
   if (model === undefined) return use(encoding(undefined));

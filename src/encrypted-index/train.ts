@@ -73,8 +73,10 @@ async function trainOn(
     signal,
     onRows: (done) => report("sample")(done, rows),
   });
+  const { config } = index;
+  const spills = !keepsCodesOnly(config) && config.spilling !== false;
   const learning = trainModel(
-    { points: sample, metric: index.config.metric, ...size },
+    { points: sample, metric: config.metric, spills, ...size },
     size.lists,
     seed,
     report("cluster"),

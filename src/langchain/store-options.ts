@@ -18,16 +18,19 @@ import type {
 } from "../vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
-/** Of a new index. `ivfflat` is the default. Only it has a `precision`, which is checked when the store is created. */
+/** Of a new index. `ivfflat` is the default. Only it has `precision` and `spilling`, which are checked when the store is created. */
 type IndexKind =
   | {
       readonly indexType?: FlatIndexConfig["type"] | PlainIndexConfig["type"];
-      readonly indexConfigParams?: Pick<FlatIndexConfig, "nLists" | "precision" | "pqDim" | "pqBits">;
+      readonly indexConfigParams?: Pick<
+        FlatIndexConfig,
+        "nLists" | "precision" | "spilling" | "pqDim" | "pqBits"
+      >;
     }
   | {
       readonly indexType: PqIndexConfig["type"];
       readonly indexConfigParams?: Pick<PqIndexConfig, "nLists" | "pqDim" | "pqBits"> &
-        Pick<FlatIndexConfig, "precision">;
+        Pick<FlatIndexConfig, "precision" | "spilling">;
     };
 
 interface StoreFields {
@@ -117,6 +120,7 @@ const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", { ...o
 const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
   nLists: true,
   precision: true,
+  spilling: true,
   pqDim: true,
   pqBits: true,
 });
@@ -127,8 +131,9 @@ export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
   const { indexType = "ivfflat", indexConfigParams: params } = args;
   if (params === undefined) return;
   checkOptions(params, indexConfigParams);
-  if (indexType !== "ivfflat" && params.precision !== undefined) {
-    throw invalid("indexConfigParams: expected precision only if indexType is ivfflat");
+  for (const name of ["precision", "spilling"] as const) {
+    if (indexType === "ivfflat" || params[name] === undefined) continue;
+    throw invalid(`indexConfigParams: expected ${name} only if indexType is ivfflat`);
   }
   if (indexType !== "ivfpq" && (params.pqDim ?? params.pqBits) !== undefined) {
     throw invalid("indexConfigParams: expected pqDim and pqBits only if indexType is ivfpq");

@@ -23,6 +23,7 @@ export interface DescriptionBody {
     readonly dimension: number;
     readonly n_lists: number;
     readonly precision?: Precision;
+    readonly spilling?: boolean;
     readonly pq_dim?: number;
     readonly pq_bits?: number;
     readonly recall_curves?: RecallCurveBody[];
@@ -87,6 +88,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     dimension = 0,
     nLists,
     precision,
+    spilling,
     pqDim,
     pqBits,
     trained,
@@ -114,6 +116,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       dimension,
       n_lists: nLists,
       precision,
+      spilling,
       pq_dim: pqDim,
       pq_bits: pqBits,
       recall_curves: recallCurves?.map(encodeCurve),
@@ -143,7 +146,7 @@ export function decodeDescription(json: unknown): IndexDescription {
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =
     index_config;
-  const { embedding_model, memory, training_failure, recall_curves, precision } = index_config;
+  const { embedding_model, memory, training_failure, recall_curves, precision, spilling } = index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -152,6 +155,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     ...(dimension > 0 && { dimension }),
     nLists: n_lists,
     ...(precision !== undefined && { precision }),
+    ...(spilling !== undefined && { spilling }),
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
     trained: is_trained === true,
     ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),

@@ -59,6 +59,7 @@ const fieldNames: readonly (readonly [string, string])[] = [
   ["indexConfig.dimension", "index_config.dimension"],
   ["indexConfig.nLists", "index_config.n_lists"],
   ["indexConfig.precision", "index_config.precision"],
+  ["indexConfig.spilling", "index_config.spilling"],
   ["indexConfig.pqDim", "index_config.pq_dim"],
   ["indexConfig.pqBits", "index_config.pq_bits"],
   ["nLists", "n_lists"],

@@ -57,6 +57,7 @@ describe("POST /v1/indexes/create", () => {
     [{ type: "ivf", dimension: 8, n_lists: 20 }, {}],
     [{ type: "ivf" }, {}],
     [{ type: "ivfflat", dimension: 4, precision: "float16" }, { precision: "float16" }],
+    [{ type: "ivfflat", spilling: false }, { spilling: false }],
     [
       { type: "ivfpq", dimension: 8, pq_dim: 4, pq_bits: 6 },
       { pq_dim: 4, pq_bits: 6 },
@@ -134,6 +135,16 @@ describe("POST /v1/indexes/create", () => {
       "a precision of ivf",
       { index_config: { type: "ivf", precision: "int8" } },
       /^index_config\.precision: expected none/,
+    ],
+    [
+      "a spilling that is no boolean",
+      { index_config: { type: "ivfflat", spilling: "no" } },
+      /^index_config\.spilling: expected boolean, got string/,
+    ],
+    [
+      "spilling of ivf",
+      { index_config: { type: "ivf", spilling: false } },
+      /^index_config\.spilling: expected none/,
     ],
     ["ivfpq without pq_dim", { index_config: { type: "ivfpq", pq_bits: 8 } }, /^index_config\.pq_dim: /],
     ["ivfpq without pq_bits", { index_config: { type: "ivfpq", pq_dim: 8 } }, /^index_config\.pq_bits: /],

@@ -81,6 +81,7 @@ test("the options of a new index are the same on the other side", () => {
     dimension: optional(fc.integer({ min: 1, max: 8192 })),
     nLists: optional(count),
     precision: optional(fc.constantFrom("float32", "float16", "int8")),
+    spilling: optional(fc.boolean()),
     pqDim: count,
     pqBits: count,
   });
@@ -280,7 +281,12 @@ test("a description is the same on the other side", () => {
   );
   const quantized = { ...fc.sample(description, 1)[0], type: "ivfpq", pqDim: 8, pqBits: 4 } as const;
   expect(wire.decodeDescription(sent(wire.encodeDescription(quantized)))).toEqual(quantized);
-  const rounded = { ...fc.sample(description, 1)[0], type: "ivfflat", precision: "int8" } as const;
+  const rounded = {
+    ...fc.sample(description, 1)[0],
+    type: "ivfflat",
+    precision: "int8",
+    spilling: false,
+  } as const;
   expect(wire.decodeDescription(sent(wire.encodeDescription(rounded)))).toEqual(rounded);
 });
 

@@ -31,11 +31,14 @@ test.each([
   );
 });
 
-test("precision is refused if the type is not ivfflat", () => {
+test.each([
+  ["precision", { precision: "int8" }],
+  ["spilling", { spilling: true }],
+])("%s is refused if the type is not ivfflat", (name, indexConfigParams) => {
   for (const indexType of ["ivf", "ivfpq"] as const) {
-    const given = { ...args(), indexType, indexConfigParams: { precision: "int8" } };
+    const given = { ...args(), indexType, indexConfigParams };
     expect(() => new EncryptedVectorStore(embeddings, given as never)).toThrow(
-      /only if indexType is ivfflat/,
+      `expected ${name} only if indexType is ivfflat`,
     );
   }
 });

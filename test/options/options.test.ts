@@ -293,7 +293,7 @@ const cases: Record<string, Case> = {
     takes: indexConfigOptions,
     valid: [
       { type: "ivfpq", dimension: 16, nLists: 4, pqDim: 4, pqBits: 4 },
-      { type: "ivfflat", precision: "int8" },
+      { type: "ivfflat", precision: "int8", spilling: false },
     ],
     call: (indexConfig: object, client) =>
       client.createIndex({ ...address(), indexConfig: { type: "ivfflat", ...indexConfig } }),

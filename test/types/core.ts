@@ -218,11 +218,13 @@ locations.push({ location: "gcs", bucket: "b" });
 
 export const configs: IndexConfigInput[] = [
   { type: "ivfflat", dimension: 3, nLists: 4 },
-  { type: "ivfflat", precision: "int8" },
+  { type: "ivfflat", precision: "int8", spilling: false },
   { type: "ivfpq", pqDim: 8, pqBits: 8 },
 ];
 // @ts-expect-error only ivfflat has a precision
 configs.push({ type: "ivf", precision: "float16" });
+// @ts-expect-error only ivfflat has spilling
+configs.push({ type: "ivfpq", spilling: false });
 // @ts-expect-error no such precision
 configs.push({ type: "ivfflat", precision: "int4" });
 // @ts-expect-error only ivfpq has pqDim

@@ -29,6 +29,9 @@ export const describeIndex = post(
           index_type: indexType,
           ...shape,
           precision: Type.Optional(Type.String({ description: "Of the vectors that `ivfflat` stores." })),
+          spilling: Type.Optional(
+            Type.Boolean({ description: "False if rows are never in second lists; else absent." }),
+          ),
           pq_dim: Type.Optional(Type.Integer()),
           pq_bits: Type.Optional(Type.Integer()),
           recall_curves: Type.Optional(
