@@ -28,6 +28,7 @@ for (const name of values["data-set"]) {
   const n = data.base.length / data.dimension;
   const indexes = [];
   for (const indexConfig of configs) indexes.push(await build(data, indexConfig));
+  for (const { index } of indexes) await index.prefetch();
   const times = indexes.map(() => []);
   for (let round = 0; round <= Number(values.rounds); round++) {
     for (const [i, { index }] of indexes.entries()) {

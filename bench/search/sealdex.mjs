@@ -31,10 +31,16 @@ export async function openSealdex(data, indexConfigOf) {
       }
       await index.train(trainOptions(n));
     },
-    settings: ["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, "all"].map((nProbes) => ({ nProbes })),
-    async query(queryVector, { nProbes }) {
-      const probes = { automatic: 0, all: Number.MAX_SAFE_INTEGER }[nProbes] ?? nProbes;
-      const matches = await index.query({ queryVector, topK: neighbours, nProbes: probes });
+    settings: [
+      ...["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, "all"].map((probes) => ({ probes })),
+      ...[0.8, 0.9, 0.95, 0.98, 0.99].map((recall) => ({ declared: `declared ${recall}`, recall })),
+    ],
+    // As of the other engines: all is in memory before anything is asked.
+    warm: () => index.prefetch(),
+    async query(queryVector, { probes, recall }) {
+      const nProbes = { automatic: 0, all: Number.MAX_SAFE_INTEGER }[probes] ?? probes;
+      const probing = recall === undefined ? { nProbes } : { recall };
+      const matches = await index.query({ queryVector, topK: neighbours, ...probing });
       return matches.map(({ id }) => Number(id));
     },
     diskBytes: () => folderBytes(path),
