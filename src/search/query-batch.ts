@@ -102,7 +102,7 @@ interface BlockRange {
 
 /** Scans the blocks of a range for the queries that need them. */
 async function scanRange(
-  { snapshot }: SearchScope,
+  { searcher, snapshot }: SearchScope,
   search: BatchSearch,
   planned: readonly Planned[],
   { first, blocks, accepted }: BlockRange,
@@ -110,6 +110,7 @@ async function scanRange(
 ): Promise<void> {
   const positions = new Map(blocks.map((listBlock, position) => [listBlock, position]));
   const open = await pinListBlocks(snapshot, blocks);
+  searcher.residency.recordAddresses(snapshot, blocks, open.codes);
   try {
     const jobs = planned.map(({ blocks: wanted, distances, pruned }) =>
       wanted.flatMap((listBlock, i) => {

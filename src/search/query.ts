@@ -12,7 +12,7 @@ import { chooseScanner } from "../engine/choose-codec.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
 import type { CallOptions, Match, MatchField, StoredItem } from "../vector-index.js";
-import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { yieldIfDue, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { Found } from "./found.js";
 import { findMatches, knownMatches, type Matches } from "./matches.js";
 import { phases } from "./phases.js";
@@ -129,6 +129,10 @@ async function searchMatches<T>(
 
 /** Results of queries that run together, in all. */
 const candidatesMax = 20_000;
+/** Components of a code block, on average, up to which a warm query is faster than its share of a batch. */
+const shortBlockMax = 2 ** 16;
+/** Vectors up to which it is with longer blocks, too. */
+const smallBatchMax = 16;
 
 async function searchAll(
   scope: SearchScope,
@@ -154,6 +158,17 @@ function canSearchTogether({ trained, matches }: SearchScope, { greedy }: Checke
   return !greedy && trained?.rowQuantizer === undefined && !isPrefiltered(matches);
 }
 
+/**
+ * Whether warm queries are faster one after another than together: making a job of each block and handing it to a thread takes longer than
+ * scanning short blocks.
+ */
+function isFasterAlone({ snapshot, trained }: SearchScope, count: number): boolean {
+  if (trained === undefined) return false;
+  const rows = snapshot.segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
+  const blockComponents = (rows / snapshot.listBlocks.all.length) * trained.model.dimension;
+  return count <= smallBatchMax || blockComponents <= shortBlockMax;
+}
+
 /** Whether the query is compared with every row that matches, wherever it is. */
 function isPrefiltered(matches: Matches | undefined): matches is Matches {
   return matches !== undefined && matches.isSelective && matches.canPrefilter;
@@ -165,14 +180,33 @@ async function searchGroup(
   options: CheckedQuery,
 ): Promise<Found[]> {
   if (vectors.length === 1) return [await searchOne(scope, vectors[0], options)];
-  const results: Found[] = [];
-  const together = await searchTogether(scope, vectors, options, options.signal);
+  const results = isFasterAlone(scope, vectors.length) ? await searchEachAtOnce(scope, vectors, options) : [];
+  const others = vectors.slice(results.length);
+  if (others.length === 0) return results;
+  const together = await searchTogether(scope, others, options, options.signal);
   for (const [i, found] of together.entries()) {
     // A query that did not find enough continues by itself.
     const isShort = found.alone === "if short" && found.candidates.length < options.topK;
     results.push(
-      found.alone === "always" || isShort ? await searchByLists(scope, vectors[i], options) : found,
+      found.alone === "always" || isShort ? await searchByLists(scope, others[i], options) : found,
     );
+  }
+  return results;
+}
+
+/** What `searchAtOnce` finds for these vectors, up to the first for which it finds nothing. */
+async function searchEachAtOnce(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Promise<Found[]> {
+  const results: Found[] = [];
+  for (const vector of vectors) {
+    const found = searchAtOnce(scope, vector, options);
+    if (found === undefined) break;
+    results.push(found);
+    await yieldIfDue();
+    options.signal?.throwIfAborted();
   }
   return results;
 }

@@ -4,6 +4,7 @@ import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { kernelCalls } from "../operations/count-kernels.js";
 
 const n = 3000;
 const d = 24;
@@ -97,5 +98,34 @@ test("an aborted batch rejects with the signal's reason and leaves the index usa
   controller.abort(new Error("enough"));
   await expect(asking).rejects.toThrow("enough");
   expect((await index.query({ queryVectors: queries.slice(0, 2), topK: 1 })).length).toBe(2);
+  await client.close();
+});
+
+test("more than 16 warm queries of long blocks are searched together, fewer one by one", async () => {
+  const wide = 1536;
+  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  const index = await client.createIndex({
+    indexName: "wide",
+    indexKey: generateKey(),
+    indexConfig: { type: "ivfflat" },
+  });
+  const vectors = rowsOf(clustered(320, wide, 2, 5), wide);
+  await index.upsert(vectors.map((vector, i) => ({ id: `${i}`, vector })));
+  await index.train({ nLists: 2 });
+  await index.prefetch();
+  const asked = { topK: 1, nProbes: 1, include: [] as const };
+  const searchesAlone = async (count: number) => {
+    const queryVectors = vectors.slice(0, count);
+    const { searchLists = 0 } = await kernelCalls(async () => {
+      const found = await index.query({ queryVectors, ...asked });
+      expect(found.map(([match]) => match.id)).toEqual(queryVectors.map((_, at) => `${at}`));
+    });
+    return searchLists;
+  };
+  // The first query makes the table of what is in memory.
+  await searchesAlone(1);
+  await searchesAlone(40);
+  expect(await searchesAlone(16)).toBe(16);
+  expect(await searchesAlone(17)).toBe(0);
   await client.close();
 });

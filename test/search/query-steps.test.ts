@@ -326,9 +326,25 @@ describe("queries together", () => {
     expect(await turnsOf(5, { ...options, greedy: true })).toBe(5);
   });
 
+  test("of short lists are searched one by one once they are warm", async () => {
+    await trainAndChange();
+    evictSegments();
+    const asked = { ...options, nProbes: nLists - 1 };
+    const callsOf = async () => {
+      const { scanFlatEach = 0, searchLists = 0 } = await kernelCalls(() =>
+        query(searcher, snapshot, some(40), asked),
+      );
+      return { scanFlatEach, searchLists };
+    };
+    expect((await callsOf()).scanFlatEach).toBeGreaterThan(0);
+    expect(await callsOf()).toEqual({ scanFlatEach: 0, searchLists: 40 });
+  });
+
   test("continue alone only if they found too little among the lists that they probed", async () => {
     await train();
     const scans = async (each: CheckedQuery) => {
+      // Warm queries are searched one by one.
+      evictSegments();
       const { scanFlatEach = 0, scanFlat = 0 } = await kernelCalls(() =>
         atOnce(async () => {
           const found = await query(searcher, snapshot, some(6), each);
