@@ -152,10 +152,13 @@ test("after a write the first query reads what is new, and the second is warm ag
   expect(await scans(() => index.query(asked))).toEqual({ searchLists: 1 });
 });
 
-test("queries of a batch are scanned for eight at a time", async () => {
+test("warm queries of a batch are one call each; with a filter they are scanned for eight at a time", async () => {
   const index = await warmIndex();
   const batch = { ...asked, queryVector: undefined, queryVectors: vectors.slice(0, 16) };
-  expect(await scans(() => index.query(batch))).toEqual({ probeLists: 16, scanFlatEach: 2, sortHeap: 16 });
+  expect(await scans(() => index.query(batch))).toEqual({ searchLists: 16 });
+  const half = { ...batch, filter: { odd: 1 } };
+  await index.query(half);
+  expect(await scans(() => index.query(half))).toMatchObject({ scanFlatEach: 2, sortHeap: 16 });
 });
 
 test("with a filter, rows that match are scanned by one call; few that match, without probing", async () => {
