@@ -39,6 +39,8 @@ export interface SpilledProbes {
   readonly rowsMax: number;
 }
 
+const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
+
 /** The rows found, nearest first; their `block` is a number in the list block table. */
 export interface ListsSearched {
   readonly candidates: readonly Candidate[];
@@ -52,7 +54,7 @@ export interface ListsSearched {
  */
 export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
-  { vector, nProbes, limit, topK, spilled }: ListQuery,
+  { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
 ): ListsSearched | undefined {
   const query = new QueryVector(metric, vector, quantizer.rotation);
   const probes = new TopK(nProbes);
@@ -60,7 +62,7 @@ export function searchLists(
   const job = allocate(jobLayout.bytes);
   const tables = writeIdTables(newer);
   try {
-    query.reserve(Math.max(quantizer.nLists, table.rowsMax, spilled === undefined ? 0 : spilled.rowsMax));
+    query.reserve(Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax));
     query.newerIdTables = tables;
     const lists = kernels().searchLists(
       query.address,
@@ -69,8 +71,8 @@ export function searchLists(
       quantizer.codedMax(),
       probes.heap,
       limit,
-      spilled === undefined ? 0 : spilled.probes,
-      spilled === undefined ? 0 : spilled.ratio,
+      spilled.probes,
+      spilled.ratio,
       table.address,
       nearest.heap,
       job,

@@ -22,8 +22,8 @@ const filledShare = 0.9;
 const openedShare = 1.1;
 
 /**
- * Reads the model, id tables, codes, those in second lists, and records, in this order, and leaves out what the cache has no room for: nothing is evicted for
- * it. Returns whether all of it is in memory.
+ * Reads the model, id tables, codes, those in second lists, and records, in this order, and leaves out what the cache has no
+ * room for: nothing is evicted for it. Returns whether all of it is in memory.
  */
 export function prefetch(
   { searcher, snapshots }: Searched,

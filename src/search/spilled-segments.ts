@@ -10,7 +10,7 @@ export interface SpilledSegments {
 }
 
 /** Whether the rows of a segment are in second lists of the snapshot's model. */
-export function isSpilled({ ref, reader }: OpenSegment, { manifest }: Snapshot): boolean {
+function isSpilled({ ref, reader }: OpenSegment, { manifest }: Snapshot): boolean {
   return reader.footer.spilled.length > 0 && ref.model === manifest.model?.name;
 }
 

@@ -157,31 +157,6 @@ describe.each(precisions)("an index of %s", (precision) => {
   });
 });
 
-test.each([
-  [
-    { type: "ivfflat", precision: "int4" },
-    /^indexConfig\.precision: expected one of float32, float16, int8, got "int4"/,
-  ],
-  [{ type: "ivfflat", precision: 8 }, /^indexConfig\.precision: .*got number/],
-  [
-    { type: "ivf", precision: "float16" },
-    /^indexConfig\.precision: expected none, since only ivfflat has it/,
-  ],
-  [{ type: "ivfpq", precision: "float32" }, /^indexConfig\.precision: expected none/],
-])("%j is refused", async (indexConfig, message) => {
-  const client = createClient({ indexLocation: createMemoryStore() });
-  const creating = client.createIndex({
-    indexName: "no",
-    indexKey: generateKey(),
-    indexConfig: indexConfig as never,
-  });
-  await expect(creating).rejects.toMatchObject({
-    code: "invalid_request",
-    message: expect.stringMatching(message),
-  });
-  await client.close();
-});
-
 /** Of the ten nearest in float32, found among the rounded rows of data sets on disk. */
 describe.each(setsOnDisk())("of %s", (name) => {
   test.each([

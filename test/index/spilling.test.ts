@@ -66,25 +66,4 @@ describe("spilling", () => {
       }
     },
   );
-
-  test.each([
-    [{ type: "ivfflat", spilling: "no" }, /^indexConfig\.spilling: expected a boolean, got string/],
-    [{ type: "ivfflat", spilling: 0 }, /^indexConfig\.spilling: expected a boolean, got number/],
-    [{ type: "ivfflat", spilling: null }, /^indexConfig\.spilling: expected a boolean, got null/],
-    [{ type: "ivf", spilling: false }, /^indexConfig\.spilling: expected none, since only ivfflat has it/],
-    [{ type: "ivf", spilling: true }, /^indexConfig\.spilling: expected none/],
-    [{ type: "ivfpq", spilling: false }, /^indexConfig\.spilling: expected none/],
-  ])("%j is refused", async (indexConfig, message) => {
-    const client = createClient({ indexLocation: createMemoryStore() });
-    const creating = client.createIndex({
-      indexName: "no",
-      indexKey: generateKey(),
-      indexConfig: indexConfig as never,
-    });
-    await expect(creating).rejects.toMatchObject({
-      code: "invalid_request",
-      message: expect.stringMatching(message),
-    });
-    await client.close();
-  });
 });

@@ -169,12 +169,8 @@ export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
   }
-  const dimension = query.dimension;
   const vectors = job.block.vectors;
-  const rowBytes = <usize>dimension << 2;
-  // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive, unless they underflow; for
-  // dot products relative to the product of the norms.
-  const roundoff = <f64>dimension * float32Epsilon;
+  const rowBytes = <usize>query.dimension << 2;
   for (let i: u32 = 0; i < count; i += 4) {
     const last = count - 1 - i;
     const at = rows + (<usize>i << 2);
@@ -186,22 +182,11 @@ export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count
     const at1 = vectors + <usize>row1 * rowBytes;
     const at2 = vectors + <usize>row2 * rowBytes;
     const at3 = vectors + <usize>row3 * rowBytes;
-    if (query.cosine) {
-      const products = sumFour(query.vector, at0, at1, at2, at3, dimension, false);
-      const slack = roundoff + float32Epsilon;
-      if (nearCosine(query, job, heap, row0, f32x4.extract_lane(products, 0), slack)) scoreRow(query, job, heap, row0);
-      if (last >= 1 && nearCosine(query, job, heap, row1, f32x4.extract_lane(products, 1), slack)) scoreRow(query, job, heap, row1);
-      if (last >= 2 && nearCosine(query, job, heap, row2, f32x4.extract_lane(products, 2), slack)) scoreRow(query, job, heap, row2);
-      if (last >= 3 && nearCosine(query, job, heap, row3, f32x4.extract_lane(products, 3), slack)) scoreRow(query, job, heap, row3);
-    } else {
-      const squares = sumFour(query.vector, at0, at1, at2, at3, dimension, true);
-      const scale = 1 + roundoff;
-      const underflow = <f64>dimension * smallestFloat32;
-      offerSquare(query, job, heap, row0, f32x4.extract_lane(squares, 0), scale, underflow);
-      if (last >= 1) offerSquare(query, job, heap, row1, f32x4.extract_lane(squares, 1), scale, underflow);
-      if (last >= 2) offerSquare(query, job, heap, row2, f32x4.extract_lane(squares, 2), scale, underflow);
-      if (last >= 3) offerSquare(query, job, heap, row3, f32x4.extract_lane(squares, 3), scale, underflow);
-    }
+    const sums = sumsOfFour(query, at0, at1, at2, at3);
+    offerSum(query, job, heap, row0, f32x4.extract_lane(sums, 0));
+    if (last >= 1) offerSum(query, job, heap, row1, f32x4.extract_lane(sums, 1));
+    if (last >= 2) offerSum(query, job, heap, row2, f32x4.extract_lane(sums, 2));
+    if (last >= 3) offerSum(query, job, heap, row3, f32x4.extract_lane(sums, 3));
   }
 }
 
@@ -214,7 +199,10 @@ export function sumsOfFour(query: Query, at0: usize, at1: usize, at2: usize, at3
 }
 
 /** Scores a row in float64 and offers it, unless its sum rules it out. */
+@inline
 export function offerSum(query: Query, job: Job, heap: Heap, row: u32, sum: f32): void {
+  // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive, unless they underflow; for
+  // dot products relative to the product of the norms.
   const roundoff = <f64>query.dimension * float32Epsilon;
   if (!query.cosine) offerSquare(query, job, heap, row, sum, 1 + roundoff, <f64>query.dimension * smallestFloat32);
   else if (nearCosine(query, job, heap, row, sum, roundoff + float32Epsilon)) scoreRow(query, job, heap, row);

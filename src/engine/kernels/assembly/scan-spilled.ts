@@ -5,10 +5,9 @@
 
 import { Heap } from "./heap";
 import { isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
+import { touchPages } from "./read-ahead";
 import { boundCodes, float32Above, offerSum, scoreRows, sumsOfFour } from "./scan-flat";
 import { Job, Query } from "./search";
-
-const pageBytes: usize = 4096;
 
 /** A segment with spilled codes. */
 @unmanaged
@@ -170,9 +169,7 @@ export function readSpilledAhead(query: Query, table: ListBlockTable, list: u32)
     const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
     const group = <usize>load<u32>(segment.groups + (<usize>list << 2));
     if (!group) continue;
-    const last = nextGroup(query, group) - 1;
-    for (let at = group; at < last; at += pageBytes) sum += load<u8>(at);
-    sum += load<u8>(last);
+    sum += touchPages(group, nextGroup(query, group) - 1);
   }
   return sum;
 }

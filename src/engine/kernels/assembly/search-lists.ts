@@ -6,11 +6,10 @@
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { firstOf, isOpen, ListBlock, listBlockAt, ListBlockTable } from "./list-block-table";
 import { CoarseQuantizer, likelyLists, probeLists } from "./probe-lists";
+import { touchPages } from "./read-ahead";
 import { scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
 import { Job, Query } from "./search";
-
-const pageBytes: usize = 4096;
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
@@ -107,8 +106,7 @@ function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
     const last = block.codes + <usize>((block.n + 31) >>> 5) * (<usize>query.groups << 4) - 1;
-    for (let at = block.codes; at < last; at += pageBytes) sum += load<u8>(at);
-    sum += load<u8>(last);
+    sum += touchPages(block.codes, last);
   }
   return sum;
 }
