@@ -18,6 +18,7 @@ const { values } = parseArgs({
 const rowsTogether = 5000;
 const configs = [
   { type: "ivfflat" },
+  { type: "ivfflat", spilling: false },
   { type: "ivfflat", precision: "float16" },
   { type: "ivfflat", precision: "int8" },
   { type: "ivf" },
@@ -44,7 +45,13 @@ for (const name of values["data-set"]) {
     const { storedBytes } = await index.describe();
     const { recall } = await measure(index, data, { nProbes: 0 });
     const { recall: exact } = await measure(index, data, { recall: "exact" });
-    const label = [indexConfig.type, indexConfig.precision].filter(Boolean).join(", ");
+    const label = [
+      indexConfig.type,
+      indexConfig.precision,
+      indexConfig.spilling === false && "spilling: false",
+    ]
+      .filter(Boolean)
+      .join(", ");
     const p50 = median(times[i]).toFixed(0);
     console.log(
       `| ${label} | ${(storedBytes / 1e6).toFixed(1)} | ${recall.toFixed(3)} | ${p50} | ${exact.toFixed(3)} |`,

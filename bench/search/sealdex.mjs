@@ -43,6 +43,8 @@ export async function openSealdex(data, indexConfigOf) {
       const matches = await index.query({ queryVector, topK: neighbours, ...probing });
       return matches.map(({ id }) => Number(id));
     },
+    /** The matches of several queries at once, with automatic probing. */
+    queryAll: (queryVectors) => index.query({ queryVectors, topK: neighbours, nProbes: 0 }),
     diskBytes: () => folderBytes(path),
     async close() {
       await client.close();
