@@ -47,7 +47,7 @@ export function sortHeap(heap: Heap): void {
     const row = last.row;
     const high = last.tieHigh;
     const low = last.tieLow;
-    memory.copy(changetype<usize>(last), changetype<usize>(slotAt(heap, 0)), offsetof<HeapSlot>());
+    copySlot(heap, heap.size, 0);
     siftDown(heap, score, block, row, high, low);
   }
   heap.size = kept;
@@ -91,7 +91,11 @@ function fill(slot: HeapSlot, score: f64, block: u32, row: u32, high: u64, low: 
 
 @inline
 function copySlot(heap: Heap, to: u32, from: u32): void {
-  memory.copy(changetype<usize>(slotAt(heap, to)), changetype<usize>(slotAt(heap, from)), offsetof<HeapSlot>());
+  // Not memory.copy, which is a call out of WebAssembly.
+  const target = changetype<usize>(slotAt(heap, to));
+  const source = changetype<usize>(slotAt(heap, from));
+  v128.store(target, v128.load(source));
+  v128.store(target + 16, v128.load(source + 16));
 }
 
 function siftUp(heap: Heap, position: u32, score: f64, block: u32, row: u32, high: u64, low: u64): void {
