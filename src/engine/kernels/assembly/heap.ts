@@ -117,7 +117,7 @@ function siftDown(heap: Heap, score: f64, block: u32, row: u32, high: u64, low: 
     if (child + 1 < heap.size) {
       const right = slotAt(heap, child + 1);
       const left = slotAt(heap, child);
-      if (comesAfter(right, left.score, left.tieHigh, left.tieLow)) child++;
+      child += <u32>comesAfter(right, left.score, left.tieHigh, left.tieLow);
     }
     if (!comesAfter(slotAt(heap, child), score, high, low)) break;
     copySlot(heap, position, child);

@@ -22,7 +22,7 @@ export { assignNearest } from "./nearest";
 export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";
-export { buildTable, encodeRabitq, estimateRabitq, rotateAndEncode } from "./rabitq";
+export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";

@@ -156,13 +156,66 @@ export function estimateRabitq(
   const spreads = f32x4.splat(sqrt<f32>(base) * epsilon);
   for (let at: usize = 0; at < stride; at += 16) {
     const scale = v128.load(factors + stride + at);
-    const error = v128.load(factors + stride + stride + at);
-    const product = f32x4.add(f32x4.mul(f32x4.convert_i32x4_u(v128.load(sums + at)), steps), shifts);
-    const guess = f32x4.add(f32x4.add(bases, v128.load(factors + at)), f32x4.mul(scale, product));
+    const guess = estimated(v128.load(factors + at), scale, v128.load(sums + at), bases, steps, shifts);
     v128.store(estimates + at, guess);
-    const ofCode = f32x4.mul(spreads, error);
-    const ofTable = f32x4.mul(roundings, scale);
-    const squares = f32x4.add(f32x4.mul(ofCode, ofCode), f32x4.mul(ofTable, ofTable));
+    const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
     v128.store(sums + at, f32x4.sub(guess, f32x4.sqrt(squares)));
   }
+}
+
+/**
+ * Which rows may be within `limit`: those to which `estimateRabitq` gives a lower bound up to it, but for rounding, found without a square root.
+ * NaN rules out nothing. Writes their positions, ascending, in place of the `sums`, and returns their number.
+ */
+export function rabitqWithin(
+  factors: usize,
+  n: u32,
+  base: f32,
+  step: f32,
+  shift: f32,
+  rounding: f32,
+  epsilon: f32,
+  limit: f32,
+  sums: usize,
+): u32 {
+  const stride = ((<usize>n + 31) & ~31) << 2;
+  const steps = f32x4.splat(step);
+  const shifts = f32x4.splat(shift);
+  const roundings = f32x4.splat(rounding * epsilon);
+  const spreads = f32x4.splat(sqrt<f32>(base) * epsilon);
+  const bases = f32x4.splat(base);
+  const limits = f32x4.splat(limit);
+  const zero = f32x4.splat(0);
+  let to = sums;
+  for (let row: u32 = 0; row < n; row += 4) {
+    const at = <usize>row << 2;
+    const scale = v128.load(factors + stride + at);
+    const guess = estimated(v128.load(factors + at), scale, v128.load(sums + at), bases, steps, shifts);
+    const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
+    const excess = f32x4.sub(guess, limits);
+    const beyond = v128.and(f32x4.gt(excess, zero), f32x4.gt(f32x4.mul(excess, excess), squares));
+    let mask = ~i32x4.bitmask(beyond) & 15;
+    if (row + 4 > n) mask &= (1 << (n - row)) - 1;
+    while (mask) {
+      store<u32>(to, row + <u32>ctz(mask));
+      to += 4;
+      mask &= mask - 1;
+    }
+  }
+  return <u32>((to - sums) >> 2);
+}
+
+/** Estimated squared distances of four rows. `constant` and `scale` are factors of theirs. */
+@inline
+function estimated(constant: v128, scale: v128, sums: v128, bases: v128, steps: v128, shifts: v128): v128 {
+  const product = f32x4.add(f32x4.mul(f32x4.convert_i32x4_u(sums), steps), shifts);
+  return f32x4.add(f32x4.add(bases, constant), f32x4.mul(scale, product));
+}
+
+/** The squares of what estimates may be off. */
+@inline
+function squaredErrors(error: v128, scale: v128, spreads: v128, roundings: v128): v128 {
+  const ofCode = f32x4.mul(spreads, error);
+  const ofTable = f32x4.mul(roundings, scale);
+  return f32x4.add(f32x4.mul(ofCode, ofCode), f32x4.mul(ofTable, ofTable));
 }

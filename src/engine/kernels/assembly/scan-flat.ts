@@ -9,7 +9,7 @@ import { sumFour } from "./distance";
 import { sumRow } from "./distance-float64";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
-import { estimateRabitq } from "./rabitq";
+import { estimateRabitq, rabitqWithin } from "./rabitq";
 import { scoreScalarRows } from "./scan-scalar";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
@@ -66,32 +66,12 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
  */
 export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates: usize): void {
   const block = job.block;
-  boundCodes(query, block.n, block.factors, block.codes, job.base, lowerBounds, estimates);
-  if (!job.accepted) return;
-  const never = f32x4.splat(Infinity);
-  for (let row: u32 = 0; row < block.n; row += 4) {
-    const at = <usize>row << 2;
-    const accepted = acceptedFour(job, row, block.n);
-    v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
-    v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
-  }
-}
-
-/** The same for n codes relative to one centroid; `base` is |q - c|^2. Nothing is rejected. */
-export function boundCodes(
-  query: Query,
-  n: u32,
-  factors: usize,
-  codes: usize,
-  base: f64,
-  lowerBounds: usize,
-  estimates: usize,
-): void {
-  fastScanSmall(codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
+  const n = block.n;
+  fastScanSmall(block.codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
   estimateRabitq(
-    factors,
+    block.factors,
     n,
-    <f32>base,
+    <f32>job.base,
     query.step,
     query.shift,
     query.rounding,
@@ -99,32 +79,42 @@ export function boundCodes(
     lowerBounds,
     estimates,
   );
+  if (!job.accepted) return;
+  const never = f32x4.splat(Infinity);
+  for (let row: u32 = 0; row < n; row += 4) {
+    const at = <usize>row << 2;
+    const accepted = acceptedFour(job, row, n);
+    v128.store(lowerBounds + at, v128.bitselect(v128.load(lowerBounds + at), never, accepted));
+    v128.store(estimates + at, v128.bitselect(v128.load(estimates + at), never, accepted));
+  }
 }
 
 function scanPruned(query: Query, job: Job, heap: Heap): void {
+  const vacancies = heap.capacity - heap.size;
+  if (vacancies > 0 && vacancies <= promisingMax && vacancies < job.block.n) scanPromisingFirst(query, job, heap, vacancies);
+  else scanWithin(query, job, heap);
+}
+
+/** Scans the most promising rows first, which gives a threshold for the others. */
+function scanPromisingFirst(query: Query, job: Job, heap: Heap, vacancies: u32): void {
   const n = job.block.n;
   const m = (n + 31) & ~31;
   const lowerBounds = query.scratch;
   const estimates = lowerBounds + (<usize>m << 2);
   const rows = estimates + (<usize>m << 2);
   boundRows(query, job, lowerBounds, estimates);
-  let near: f32 = -Infinity;
-  const vacancies = heap.capacity - heap.size;
-  if (vacancies > 0 && vacancies <= promisingMax && vacancies < n) {
-    // While the heap is not full, the most promising rows go first, which gives a threshold for the others.
-    near = smallestAt(estimates, n, vacancies, rows);
-    let to = rows;
-    for (let row: u32 = 0; row < n; row++) {
-      store<u32>(to, row);
-      const estimate = load<f32>(estimates + (<usize>row << 2));
-      to += <usize>(estimate <= near && estimate < Infinity) << 2;
-    }
-    scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+  const near = smallestAt(estimates, n, vacancies, rows);
+  let to = rows;
+  for (let row: u32 = 0; row < n; row++) {
+    store<u32>(to, row);
+    const estimate = load<f32>(estimates + (<usize>row << 2));
+    to += <usize>(estimate <= near && estimate < Infinity) << 2;
   }
-  const limit = f32x4.splat(float32Above(query.cosine ? 2 * heap.threshold : heap.threshold));
+  scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+  const limit = f32x4.splat(codeLimit(query, heap));
   const done = f32x4.splat(near);
   const never = f32x4.splat(Infinity);
-  let to = rows;
+  to = rows;
   for (let i: u32 = 0; i < n; i += 4) {
     const at = <usize>i << 2;
     const lowerBound = v128.load(lowerBounds + at);
@@ -139,6 +129,48 @@ function scanPruned(query: Query, job: Job, heap: Heap): void {
     }
   }
   scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+}
+
+/** Scans the rows that may be as near as those that the heap keeps. */
+function scanWithin(query: Query, job: Job, heap: Heap): void {
+  const block = job.block;
+  const rows = query.scratch;
+  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
+  if (!job.accepted) {
+    scoreRows(query, job, heap, rows, within);
+    return;
+  }
+  let to = rows;
+  for (let i: u32 = 0; i < within; i++) {
+    const row = load<u32>(rows + (<usize>i << 2));
+    store<u32>(to, row);
+    to += <usize>isAccepted(job, row) << 2;
+  }
+  scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
+}
+
+/**
+ * Writes the positions of rows that may be as near as those that the heap keeps, by n codes relative to one centroid, and returns their number;
+ * `base` is |q - c|^2. `rows` has room for n uint32, rounded up to 32.
+ */
+export function codesWithin(
+  query: Query,
+  heap: Heap,
+  n: u32,
+  factors: usize,
+  codes: usize,
+  base: f64,
+  rows: usize,
+): u32 {
+  fastScanSmall(codes, query.table, (n + 31) >>> 5, query.groups, rows);
+  const limit = codeLimit(query, heap);
+  return rabitqWithin(factors, n, <f32>base, query.step, query.shift, query.rounding, query.epsilon, limit, rows);
+}
+
+/** The squared distance, in list space, up to which rows are nearer than the farthest one that the heap keeps. */
+@inline
+function codeLimit(query: Query, heap: Heap): f32 {
+  return float32Above(query.cosine ? 2 * heap.threshold : heap.threshold);
 }
 
 /** The k-th smallest of n values, k from 1 to n; `kept` has room for k. Insertion, for small k. */
@@ -233,7 +265,7 @@ function scoreRow(query: Query, job: Job, heap: Heap, row: u32): void {
 
 /** The float32 at or just above a float64, so that a float32 comparison with it never loses a row. */
 @inline
-export function float32Above(value: f64): f32 {
+function float32Above(value: f64): f32 {
   const rounded = <f32>value;
   return <f64>rounded >= value ? rounded : <f32>(value + abs<f64>(value) * 2 * float32Epsilon);
 }

@@ -6,7 +6,7 @@
 import { Heap } from "./heap";
 import { isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
 import { touchPages } from "./read-ahead";
-import { boundCodes, float32Above, offerSum, scoreRows, sumsOfFour } from "./scan-flat";
+import { codesWithin, offerSum, scoreRows, sumsOfFour } from "./scan-flat";
 import { Job, Query } from "./search";
 
 /** A segment with spilled codes. */
@@ -70,21 +70,13 @@ function scanGroup(
   const rows = group + offsetof<SpilledGroup>();
   const m = (n + 31) & ~31;
   const factors = rows + (<usize>n << 2);
-  const lowerBounds = query.scratch;
-  // No use is made of the estimates: where the rows found are goes over them.
-  const found = lowerBounds + (<usize>m << 2);
-  boundCodes(query, n, factors, factors + 12 * <usize>m, base, lowerBounds, found);
-  const limit = f32x4.splat(float32Above(query.cosine ? 2 * heap.threshold : heap.threshold));
+  const within = query.scratch;
+  const found = within + (<usize>m << 2);
+  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>m, base, within);
   let to = found;
-  for (let i: u32 = 0; i < n; i += 4) {
-    // Not greater, instead of less or equal: NaN is never ruled out.
-    let mask = ~i32x4.bitmask(f32x4.gt(v128.load(lowerBounds + (<usize>i << 2)), limit)) & 15;
-    if (i + 4 > n) mask &= (1 << (n - i)) - 1;
-    while (mask) {
-      const row = load<u32>(rows + (<usize>(i + <u32>ctz(mask)) << 2));
-      to = place(table, segment, row, now, to);
-      mask &= mask - 1;
-    }
+  for (let i: u32 = 0; i < count; i++) {
+    const position = load<u32>(within + (<usize>i << 2));
+    to = place(table, segment, load<u32>(rows + (<usize>position << 2)), now, to);
   }
   scorePlaced(query, heap, job, table, found, <u32>((to - found) / offsetof<PlacedRow>()));
 }
