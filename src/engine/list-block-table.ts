@@ -5,6 +5,8 @@ import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.
 
 /** Blocks missed that kernels note. */
 const missingMax = 64;
+/** Rows that kernels score together, two words each. */
+const waitingWords = 2 * 4;
 
 /** Which blocks there are. */
 export interface ListBlocksOf {
@@ -41,7 +43,7 @@ export class ListBlockTable {
   constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
     this.rowsMax = rowsMax;
     const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
-    const words = firsts.length + missingMax + places;
+    const words = firsts.length + missingMax + waitingWords + places;
     const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
     this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
     this.address = allocate(this.bytes);
@@ -63,6 +65,8 @@ export class ListBlockTable {
       nSpilled: spilled.length,
       missing: place(new Uint32Array(missingMax)),
       nMissing: 0,
+      nWaiting: 0,
+      waiting: place(new Uint32Array(waitingWords)),
     });
     spilled.forEach(({ firstRows, numbers }, i) =>
       writeWords(this.#spilled + spilledSegmentLayout.bytes * i, spilledSegmentLayout, {

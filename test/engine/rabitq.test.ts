@@ -20,7 +20,7 @@ import { clustered, gaussian } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-const { buildTable, estimateRabitq, fastScan, fastScanSmall } = kernels();
+const { buildTable, estimateRabitq, fastScan, fastScanSmall, rabitqWithin } = kernels();
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
   const rotation = new Rotation(d, 7);
@@ -88,20 +88,29 @@ function encoded(n: number, d: number, seed: number) {
   return { query, quantizer, rows, at, distance, exact, release };
 }
 
-/** Estimates of squared distances and their floors, from the codes of n rows at `at`. */
+/** Estimates of squared distances and their floors, from the codes of n rows at `at`, and which rows may be within a limit. */
 function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n: number, distance: number) {
   const m = Math.ceil(n / 32) * 32;
+  const square = distance * distance;
   const asking = new QueryVector("euclidean", query, quantizer.rotation);
   const [table, groups] = wordsAt(asking.address + 16, 2);
   const [step, shift, rounding, deviations] = floatsAt(asking.address + 40, 4);
   const sums = allocate(8 * m);
   const estimates = sums + 4 * m;
-  fastScanSmall(at + 12 * m, table, m / 32, groups, sums);
-  estimateRabitq(at, n, distance * distance, step, shift, rounding, deviations, sums, estimates);
-  const result = { floors: floatsAt(sums, n).slice(), estimates: floatsAt(estimates, n).slice() };
-  free(sums);
-  asking.free();
-  return result;
+  const scan = () => fastScanSmall(at + 12 * m, table, m / 32, groups, sums);
+  scan();
+  estimateRabitq(at, n, square, step, shift, rounding, deviations, sums, estimates);
+  const floors = floatsAt(sums, n).slice();
+  const within = (limit: number) => {
+    scan();
+    const count = rabitqWithin(at, n, square, step, shift, rounding, deviations, limit, sums);
+    return [...wordsAt(sums, count)];
+  };
+  const release = () => {
+    free(sums);
+    asking.free();
+  };
+  return { floors, estimates: floatsAt(estimates, n).slice(), within, release };
 }
 
 describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions", (d) => {
@@ -110,7 +119,8 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
 
   test("estimate squared distances without bias, within their own error", () => {
     const { query, quantizer, at, distance, exact, release } = encoded(n, d, d);
-    const { estimates } = estimate(query, quantizer, at, n, distance);
+    const { estimates, release: releaseEstimates } = estimate(query, quantizer, at, n, distance);
+    releaseEstimates();
     const errors = floatsAt(at + 8 * m, n);
     const scaled = exact.map(
       (value, i) => (estimates[i] - value) / Math.max(errors[i] * distance, 1e-3 * value),
@@ -124,11 +134,40 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
 
   test("rule out most far rows and hardly a near one", () => {
     const { query, quantizer, at, distance, exact, release } = encoded(n, d, d + 1);
-    const { floors } = estimate(query, quantizer, at, n, distance);
+    const { floors, release: releaseEstimates } = estimate(query, quantizer, at, n, distance);
+    releaseEstimates();
     const threshold = exact.toSorted((a, b) => a - b)[9];
     const kept = exact.filter((value, row) => value <= threshold && !(floors[row] > threshold)).length;
     expect(kept).toBeGreaterThanOrEqual(9);
     expect(floors.filter((floor) => floor > threshold).length).toBeGreaterThan(0);
+    release();
+  });
+});
+
+describe.each([1, 3, 4, 31, 32, 33, 333])("of %i rows, those within a limit", (n) => {
+  test("are the rows whose floor is up to it", () => {
+    const { query, quantizer, at, distance, release } = encoded(n, 200, n);
+    const { floors, within, release: releaseEstimates } = estimate(query, quantizer, at, n, distance);
+    const sorted = [...floors].sort((a, b) => a - b);
+    const betweenFloors = sorted.slice(1).map((floor, i) => (floor + sorted[i]) / 2);
+    // Where two floors are nearly equal, rounding decides.
+    const margin = 1e-4 * Math.max(...sorted.map(Math.abs));
+    const limits = betweenFloors.filter((limit) => sorted.every((floor) => Math.abs(floor - limit) > margin));
+    for (const limit of [-Infinity, sorted[0] - 1, ...limits, sorted[n - 1] + 1, Infinity]) {
+      const expected = [...floors.keys()].filter((row) => floors[row] <= limit);
+      expect(within(limit)).toEqual(expected);
+    }
+    if (n === 333) expect(limits.length).toBeGreaterThan(50);
+    releaseEstimates();
+    release();
+  });
+
+  test("include a row whose factors are not numbers", () => {
+    const { query, quantizer, at, distance, release } = encoded(n, 200, n);
+    const { floors, within, release: releaseEstimates } = estimate(query, quantizer, at, n, distance);
+    floatsAt(at, n)[n - 1] = Number.NaN;
+    expect(within(Math.min(...floors) - 1)).toEqual([n - 1]);
+    releaseEstimates();
     release();
   });
 });

@@ -30,6 +30,9 @@ export class ListBlockTable {
   /** Room for `missingMax` uint32: numbers of blocks that the latest search missed, a few of them several times. */
   missing: usize;
   nMissing: u32;
+  /** Rows that wait to be scored, and room for four: see waiting-rows.ts. None between searches. */
+  nWaiting: u32;
+  waiting: usize;
 }
 
 /** Blocks missed that are noted per search. */

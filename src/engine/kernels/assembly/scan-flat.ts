@@ -26,9 +26,15 @@ export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): voi
   }
 }
 
-export function scanJob(query: Query, heap: Heap, job: Job): void {
+/** Whether codes of the rows can rule them out. */
+@inline
+export function isPruned(query: Query, job: Job): bool {
   const block = job.block;
-  if (query.table && query.fitsFloat32 && block.fitsFloat32 && block.codes && job.base >= 0) scanPruned(query, job, heap);
+  return query.table && query.fitsFloat32 && block.fitsFloat32 && block.codes && job.base >= 0;
+}
+
+export function scanJob(query: Query, heap: Heap, job: Job): void {
+  if (isPruned(query, job)) scanPruned(query, job, heap);
   else scanAll(query, job, heap);
 }
 

@@ -7,9 +7,10 @@ import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { firstOf, isOpen, ListBlock, listBlockAt, ListBlockTable } from "./list-block-table";
 import { CoarseQuantizer, likelyLists, probeLists } from "./probe-lists";
 import { touchPages } from "./read-ahead";
-import { scanJob } from "./scan-flat";
+import { codesWithin, isPruned, scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
 import { Job, Query } from "./search";
+import { addWaiting, scoreWaiting } from "./waiting-rows";
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
@@ -58,8 +59,9 @@ export function searchLists(
       const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
       scanSpilled(query, heap, job, table, list, base, now);
     }
-    if (table.nMissing) return 0;
   }
+  scoreWaiting(query, heap, job, table);
+  if (table.nMissing) return 0;
   sortHeap(heap);
   return likely;
 }
@@ -130,6 +132,16 @@ function scanList(
     job.block = listBlock.block;
     job.newerSegments = listBlock.newerSegments;
     job.base = base;
-    scanJob(query, heap, job);
+    if (heap.size == heap.capacity && isPruned(query, job) && !job.block.precision) scanLater(query, heap, job, table);
+    else scanJob(query, heap, job);
   }
+}
+
+/** As `scanJob`, with a heap that is full; the rows found wait for their scores. */
+function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): void {
+  const block = job.block;
+  const number = job.number;
+  const rows = query.scratch;
+  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
+  for (let i: u32 = 0; i < within; i++) addWaiting(query, heap, job, table, number, load<u32>(rows + (<usize>i << 2)));
 }
