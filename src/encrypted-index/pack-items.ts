@@ -118,13 +118,15 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
       `${where}: expected ${length} numbers, got ${vector.length}`,
     );
   }
-  let squares = 0;
-  for (let i = 0; i < length; i++) {
-    const value: unknown = vector[i];
-    const rounded = Math.fround(typeof value === "number" ? value : Number.NaN);
-    to[i] = rounded;
-    squares += rounded * rounded;
+  if (vector instanceof Float32Array) to.set(vector);
+  else {
+    for (let i = 0; i < length; i++) {
+      const value: unknown = vector[i];
+      to[i] = typeof value === "number" ? value : Number.NaN;
+    }
   }
+  let squares = 0;
+  for (let i = 0; i < length; i++) squares += to[i] * to[i];
   // Squares of finite float32 have a finite sum in float64: only if it is not, some component is invalid.
   if (!(squares < Infinity)) for (let i = 0; i < length; i++) checkFloat32(vector[i], where, i);
   if (metric !== "cosine" && Math.sqrt(squares) > normMax) {

@@ -5,8 +5,8 @@
 
 import { SealdexError } from "../errors.js";
 
-const keyPattern = /^[a-z0-9]{1,250}(\/[a-z0-9]{1,250})*$/;
-const prefixPattern = /^([a-z0-9]{1,250}\/)*[a-z0-9]{0,250}$/;
+const keyPattern = /^[a-z0-9]{1,250}(?:\/[a-z0-9]{1,250})*$/;
+const prefixPattern = /^(?:[a-z0-9]{1,250}\/)*[a-z0-9]{0,250}$/;
 const keyCharactersMax = 512;
 
 /** Throws `internal`. */
