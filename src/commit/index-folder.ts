@@ -4,6 +4,7 @@
  * it reads the record, which has the id.
  */
 
+import { withAbsenceCheckOf } from "../storage/absence.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { folderPrefix, indexesPrefix } from "./object-names.js";
 
@@ -11,7 +12,7 @@ import { folderPrefix, indexesPrefix } from "./object-names.js";
 export function openFolder(store: BlobStore, indexName: string): BlobStore {
   const folder = folderPrefix(indexName);
   const keyOf = (name: string) => folder + name.slice(indexesPrefix.length);
-  return {
+  const inFolder: BlobStore = {
     read: (name, range, options) => store.read(keyOf(name), range, options),
     create: (name, bytes, options) => store.create(keyOf(name), bytes, options),
     async list(prefix, { after, ...options } = {}) {
@@ -24,4 +25,5 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
     delete: (names, options) => store.delete(names.map(keyOf), options),
     close: () => store.close(),
   };
+  return withAbsenceCheckOf(inFolder, store, keyOf);
 }

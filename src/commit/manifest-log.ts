@@ -129,6 +129,14 @@ export class ManifestLog {
     return elapsedMs(this.#clock, known.at) <= maxStalenessMs ? this.#live(known) : undefined;
   }
 
+  /** As `newest`, if that is the known one and nothing has to be waited for; else undefined. */
+  newestNow(maxStalenessMs: number): Manifest | undefined {
+    const recent = this.recent(maxStalenessMs);
+    if (recent !== undefined) return recent;
+    const seen = this.#reader.newestNow();
+    return seen && this.#live(seen);
+  }
+
   /** The newest manifest as it is stored, also if it says that the index was deleted. */
   async newestSealed(): Promise<SealedManifest> {
     return (await this.#reader.newest()).sealed;

@@ -9,6 +9,7 @@
 
 import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
+import { absenceCheckOf } from "../storage/absence.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
@@ -38,14 +39,18 @@ export interface ListedObjects {
 
 export class ManifestReader {
   readonly #store: BlobStore;
+  readonly #isAbsent: ((key: string) => boolean) | undefined;
   readonly #index: IndexIdentity;
   readonly #clock: Clock;
   readonly #history: AnchoredHistory | undefined;
   #known: SeenManifest | undefined;
+  /** The name that `#nameAfter` gave last: every query needs it. */
+  #next = { version: 0, name: "" };
 
   /** `history`: what storage shows must descend from its anchors. */
   constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
     this.#store = store;
+    this.#isAbsent = absenceCheckOf(store);
     this.#index = index;
     this.#clock = clock;
     this.#history = history;
@@ -69,6 +74,24 @@ export class ManifestReader {
     const seen = isBehind ? await this.#catchUp() : found;
     await history.check(seen.sealed, anchor, (version) => this.read(version));
     return this.remember(seen);
+  }
+
+  /** As `newest`, if that is the known one and storage can tell without waiting; else undefined. */
+  newestNow(): SeenManifest | undefined {
+    const known = this.#known;
+    if (this.#isAbsent === undefined || this.#history !== undefined || known === undefined) return undefined;
+    if (!this.isFresh(known)) return undefined;
+    const at = instant(this.#clock);
+    const { sealed } = known;
+    if (!this.#isAbsent(this.#nameAfter(sealed))) return undefined;
+    return this.remember({ sealed, at });
+  }
+
+  #nameAfter({ manifest: { version } }: SealedManifest): string {
+    if (this.#next.version !== version + 1) {
+      this.#next = { version: version + 1, name: manifestName(this.#index.indexId, version + 1) };
+    }
+    return this.#next.name;
   }
 
   async #catchUp(listed?: ListedObjects): Promise<SeenManifest> {

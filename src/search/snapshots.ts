@@ -62,9 +62,9 @@ export class Snapshots {
     await this.#open.at(manifest);
   }
 
-  /** The newest snapshot, if it is open and the client allows its staleness: valid until the next await. */
+  /** What `read` works on, if it is open and nothing has to be waited for: valid until the next await. */
   opened(): Snapshot | undefined {
-    const manifest = this.#log.recent(this.#maxStalenessMs);
+    const manifest = this.#log.newestNow(this.#maxStalenessMs);
     return manifest && this.#open.openedAt(manifest);
   }
 

@@ -16,6 +16,7 @@ import { statSync } from "node:fs";
 import { type FileHandle, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
+import { withAbsenceCheck } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
@@ -97,13 +98,12 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
     durable.add(folder);
   }
 
-  return {
+  const store: BlobStore = {
     read(key, range) {
       return run(`read ${key}`, async () => {
         checkKey(key);
         const name = root + sep + key;
-        // Every query asks for the manifest after the newest, which is hardly ever there: the one question worth a
-        // synchronous call, of microseconds, since an asynchronous one takes longer than the rest of the query.
+        // A synchronous call of a microsecond: an asynchronous one takes longer than many a query.
         if (isFolder && !isThere(name)) return null;
         const bytes = await unlessAbsent(
           root,
@@ -164,10 +164,20 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
 
     async close() {},
   };
+  return withAbsenceCheck(store, (key) => failure === undefined && isFolder && isAbsent(root + sep + key));
 }
 
 function isThere(name: string): boolean {
   return statSync(name, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Whether a name is certainly not there; what else the file system says is for a read to report. */
+function isAbsent(name: string): boolean {
+  try {
+    return !isThere(name);
+  } catch {
+    return false;
+  }
 }
 
 /** A folder above the store that we may not open was not made by a process like ours. */

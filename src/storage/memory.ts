@@ -1,12 +1,13 @@
 /** Blobs in the memory of this process: for tests, benchmarks and temporary data. */
 
+import { withAbsenceCheck } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
 import { joinBytes } from "./join-bytes.js";
 import { checkKey, checkPrefix } from "./key.js";
 
 export function createMemoryStore(): BlobStore {
   const blobs = new Map<string, Uint8Array>();
-  return {
+  const store: BlobStore = {
     async read(key, range) {
       checkKey(key);
       const blob = blobs.get(key);
@@ -37,4 +38,5 @@ export function createMemoryStore(): BlobStore {
       blobs.clear();
     },
   };
+  return withAbsenceCheck(store, (key) => !blobs.has(key));
 }

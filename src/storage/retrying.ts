@@ -13,6 +13,7 @@ import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { backoffMs, pause } from "../pause.js";
 import { whenAborted } from "../when-aborted.js";
+import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 
 export interface RetryOptions {
@@ -65,7 +66,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
     }
   }
 
-  return {
+  const retried: BlobStore = {
     read(key, range, { signal } = {}) {
       const extraMs = (range?.length ?? 0) / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
@@ -101,6 +102,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
 
     close: () => store.close(),
   };
+  return withAbsenceCheckOf(retried, store);
 }
 
 /** Whether the blob is these bytes, or null if there is none: the outcome of a create that rejected. */

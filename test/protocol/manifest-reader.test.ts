@@ -390,3 +390,59 @@ describe("with anchors", () => {
     expect(costs()).toEqual({ reads: 2, lists: 2 });
   });
 });
+
+describe("without waiting", () => {
+  /** A reader of a store that tells at once what is absent, and knows manifest 2. */
+  async function informed(stored: number) {
+    const { quiet, manifests, clock } = await world(3, stored);
+    const reader = new ManifestReader(quiet, identityOf(keys), clock);
+    const at = { wall: clock.wall(), steady: clock.steady() };
+    reader.remember({ sealed: manifests[1], at });
+    return { reader, clock, quiet };
+  }
+
+  test("the known manifest is the newest as of now if there is none after it", async () => {
+    const { reader, clock } = await informed(2);
+    for (const ms of [0, 5]) {
+      clock.advance(ms);
+      const seen = reader.newestNow();
+      expect(seen && versionOf(seen)).toBe(2);
+      expect(reader.known).toBe(seen);
+      expect(seen?.at).toEqual({ wall: clock.wall(), steady: ms });
+    }
+  });
+
+  test("one that is not known has to be read", async () => {
+    const { reader } = await informed(3);
+    expect(reader.newestNow()).toBeUndefined();
+    expect(versionOf(await reader.newest())).toBe(3);
+    expect(reader.newestNow()?.sealed.manifest.version).toBe(3);
+  });
+
+  test("memory that is old has to be seen in storage", async () => {
+    const { reader, clock, quiet } = await informed(2);
+    clock.advance(freshMs);
+    await quiet.delete([name(1), name(2)]);
+    expect(reader.newestNow()).toBeUndefined();
+    await expect(reader.newest()).rejects.toMatchObject({ code: "missing_object" });
+  });
+
+  test("nothing is the newest without memory, for a store that cannot tell, or before anchors are asked", async () => {
+    const { quiet, store, manifests, clock } = await world(2);
+    const at = { wall: clock.wall(), steady: clock.steady() };
+    const history = new AnchoredHistory(
+      identityOf(keys),
+      new AnchorStore(quiet, identityOf(keys)),
+      undefined,
+    );
+    const readers = [
+      new ManifestReader(quiet, identityOf(keys), clock),
+      new ManifestReader(store, identityOf(keys), clock),
+      new ManifestReader(quiet, identityOf(keys), clock, history),
+    ];
+    for (const [i, reader] of readers.entries()) {
+      if (i > 0) reader.remember({ sealed: manifests[1], at });
+      expect(reader.newestNow()).toBeUndefined();
+    }
+  });
+});

@@ -13,9 +13,10 @@ import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
 import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
 import { numberOf } from "../../src/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
+import { withAbsenceCheckOf } from "../../src/storage/absence.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { VectorIndex } from "../../src/vector-index.js";
+import type { StoredItem, VectorIndex } from "../../src/vector-index.js";
 import { type Call, expectLinearizable } from "./linearizability.js";
 import { fixedRecord, indexName, keyOf, type Opened, openIndex } from "./open.js";
 import { type Faults, noFaults, simulatedStore, World } from "./world.js";
@@ -43,7 +44,9 @@ export async function simulate(seed: number): Promise<Report> {
   const thinkMs = world.pick([20, 1000, 4 * 60_000, hour]);
   const opened: Opened[] = [];
   function open(who: string): Opened & { readonly store: BlobStore } {
-    const store: BlobStore = simulatedStore(world, blobs, who, () => faults);
+    const simulated = simulatedStore(world, blobs, who, () => faults);
+    // As on a local disk, which is asked for the next manifest without waiting.
+    const store = world.chance(0.5) ? withAbsenceCheckOf(simulated, blobs) : simulated;
     const one = openIndex(record, store, world.clock(world.integer(-240_000, 240_000)));
     opened.push(one);
     return { ...one, store };
@@ -51,7 +54,9 @@ export async function simulate(seed: number): Promise<Report> {
 
   const writers = Array.from({ length: world.integer(2, 5) }, (_, i) => write(`writer ${i}`));
   const readers = Array.from({ length: world.integer(1, 2) }, (_, i) => read(`reader ${i}`));
-  await world.run(Promise.all([...writers, ...readers, visit(), train(), compact(), merge(), clean()]));
+  await world.run(
+    Promise.all([...writers, ...readers, watch(), visit(), train(), compact(), merge(), clean()]),
+  );
   await world.run(Promise.all(opened.map((one) => one.close())));
   faults = noFaults;
   await world.run(finish());
@@ -102,6 +107,20 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
+  /** Asks for the same again and again: what did not change meanwhile is answered from memory, if possible without waiting. */
+  async function watch(): Promise<void> {
+    const { index } = open("watcher");
+    const asked = {
+      queryVector: [0, 0],
+      filter: { stamp: { $exists: true } },
+      include: ["metadata"],
+    } as const;
+    for (let n = world.integer(0, 8); n > 0; n--) {
+      await world.wait(world.random() * thinkMs);
+      await recordReading("watcher", () => index.query(asked));
+    }
+  }
+
   /** Reads as a request to a service does that opens the index, and with it what was read for that. */
   async function visit(): Promise<void> {
     for (let n = world.integer(0, 4); n > 0; n--) {
@@ -115,11 +134,17 @@ export async function simulate(seed: number): Promise<Report> {
   }
 
   function readAll(index: VectorIndex, who: string, prepare = async () => {}): Promise<void> {
-    return recordCall(`${who} reads`, {}, async () => {
+    return recordReading(who, async () => {
       await prepare();
-      const found = world.chance(0.5)
-        ? await index.query({ queryVector: [0, 0], greedy: true, include: ["metadata"] })
-        : await index.get(ids, { include: ["metadata"] });
+      return world.chance(0.5)
+        ? index.query({ queryVector: [0, 0], greedy: true, include: ["metadata"] })
+        : index.get(ids, { include: ["metadata"] });
+    });
+  }
+
+  function recordReading(who: string, reading: () => Promise<readonly StoredItem[]>): Promise<void> {
+    return recordCall(`${who} reads`, {}, async () => {
+      const found = await reading();
       if (new Set(found.map(({ id }) => id)).size < found.length) throw new Error(`${who} saw an item twice`);
       return { seen: Object.fromEntries(found.map(({ id, metadata }) => [id, String(metadata?.stamp)])) };
     });
