@@ -34,7 +34,9 @@ export function answerWarm(
 ): Match[] | undefined {
   if (!("vector" in subject)) return undefined;
   const snapshot = index.snapshots.opened();
-  const packed = snapshot && pack(index, snapshot, subject.vector, "queryVector");
+  if (snapshot === undefined) return undefined;
+  const room = (dimension: number) => index.searcher.vectorOf(dimension);
+  const packed = pack(index, snapshot, subject.vector, "queryVector", room);
   return packed && queryWarm(index.searcher, snapshot, packed, options);
 }
 
@@ -113,15 +115,16 @@ function searchEach(index: OpenIndex, vectors: readonly Vector[], options: Check
   });
 }
 
-/** A vector in float32. Undefined if no vector has been stored yet: then any dimension may ask, and nothing is near. */
+/** A vector in float32, in what `room` returns. Undefined if no vector has been stored yet: then any dimension may ask, and nothing is near. */
 function pack(
   index: OpenIndex,
   { manifest }: Snapshot,
   vector: Vector,
   where: string,
+  room: (dimension: number) => Float32Array = (dimension) => new Float32Array(dimension),
 ): Float32Array | undefined {
   const dimension = dimensionOf(index, manifest);
-  const packed = new Float32Array(dimension ?? vector.length);
+  const packed = room(dimension ?? vector.length);
   copyVector(vector, packed, index.config.metric, where);
   return dimension === undefined ? undefined : packed;
 }

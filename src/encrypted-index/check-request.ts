@@ -36,6 +36,7 @@ const nListsMax = 65_536;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
 const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
+const distanceAlone: ReadonlySet<MatchField> = new Set(["distance"] as const);
 const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
@@ -57,19 +58,24 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; opti
 
 /** What queries of all kinds share. */
 export function checkQueryOptions(request: QueryOptions): CheckedQuery {
-  const { topK = 100, include = ["distance"], signal } = request;
+  const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
   if ((request as Partial<OrderedQuery>).cursor !== undefined) {
     throw invalid("cursor: expected a query with orderBy, got one without");
   }
-  const filter = filterOf(request, "query");
+  const { nProbes, greedy, recall } = checkProbing(request);
+  const { reserveBytes, rawMetadata } = checkResults(request);
+  // Field by field: spreading takes as long as all of these checks.
   return {
     topK,
-    ...checkProbing(request),
-    include: checkInclude(include, matchFields),
-    ...(filter && { filter: compileFilter(filter) }),
-    ...(signal && { signal }),
-    ...checkResults(request),
+    nProbes,
+    greedy,
+    recall,
+    include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
+    filter: compiledFilter(filterOf(request, "query")),
+    signal,
+    reserveBytes,
+    rawMetadata,
   };
 }
 

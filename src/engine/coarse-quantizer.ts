@@ -24,7 +24,7 @@ import { rabitqBytes } from "./rabitq.js";
 import { directionsOf, lengthsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
 import type { ListCentroids } from "./second-lists.js";
-import { TopK } from "./top-k.js";
+import { readHeap, TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
 /** Vectors assigned or rotated in parallel, in bytes; they are copied in pieces. */
@@ -300,7 +300,7 @@ export class CoarseQuantizer {
     const codedMax = this.codedMax(among?.count);
     kernels().probeLists(query.listAddress, this.address, codedMax, limit, bits, nearest.heap, job);
     freeScratch(job);
-    const found = nearest.read();
+    const found = readHeap(nearest.heap);
     nearest.free();
     return {
       lists: found.map(({ row }) => row),

@@ -3,12 +3,12 @@
 import type { CoarseQuantizer } from "./coarse-quantizer.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
-import { allocate, freeScratch } from "./kernels/memory.js";
+import { freeScratch } from "./kernels/memory.js";
 import type { ListBlockTable } from "./list-block-table.js";
-import { QueryVector } from "./query-vector.js";
+import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { Metric } from "./config.js";
 import { type IdTable, writeIdTables } from "./search.js";
-import { type Candidate, TopK } from "./top-k.js";
+import { type Candidate, heapBytes, initHeap, readHeap } from "./top-k.js";
 
 export interface ListSearch {
   readonly metric: Metric;
@@ -56,34 +56,37 @@ export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
 ): ListsSearched | undefined {
-  const query = new QueryVector(metric, vector, quantizer.rotation);
-  const probes = new TopK(nProbes);
-  const nearest = new TopK(topK);
-  const job = allocate(jobLayout.bytes);
+  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
+  // In one piece: allocating and freeing each of them takes longer than scanning a list.
+  const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
+  const roomBytes = jobLayout.bytes + probesBytes + nearestBytes + scratchBytes(rowsMax);
+  const query = new QueryVector(metric, vector, quantizer.rotation, roomBytes);
+  const job = query.room;
+  const probes = job + jobLayout.bytes;
+  const nearest = probes + probesBytes;
   const tables = writeIdTables(newer);
   try {
-    query.reserve(Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax));
+    initHeap(probes, nProbes);
+    initHeap(nearest, topK);
+    query.useScratch(nearest + nearestBytes);
     query.newerIdTables = tables;
     const lists = kernels().searchLists(
       query.address,
       query.listAddress,
       quantizer.address,
       quantizer.codedMax(),
-      probes.heap,
+      probes,
       limit,
       spilled.probes,
       spilled.ratio,
       table.address,
-      nearest.heap,
+      nearest,
       job,
       now,
     );
-    return lists === 0 ? undefined : { candidates: nearest.read(), lists };
+    return lists === 0 ? undefined : { candidates: readHeap(nearest), lists };
   } finally {
     if (tables > 0) freeScratch(tables);
-    freeScratch(job);
-    nearest.free();
-    probes.free();
     query.free();
   }
 }

@@ -3,7 +3,7 @@
 import type { Metric } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { queryLayout } from "./kernels/kernels.wasm.js";
-import { allocate, allWords, floatsAt, freeScratch } from "./kernels/memory.js";
+import { allFloats, allocate, allWords, freeScratch } from "./kernels/memory.js";
 import type { Rotation } from "./rotation.js";
 
 /** Of one of two structs that follow one another. */
@@ -21,21 +21,29 @@ export class QueryVector {
   readonly address: number;
   /** The same for the query in list space (see metric.ts). Needs a rotation. */
   readonly listAddress: number;
+  /** The address of the room that was asked for. */
+  readonly room: number;
   #scratch = 0;
   #scratchRows = 0;
 
-  /** `vector` has the dimension of the rows. With the `rotation` of a model, rows can be pruned by their codes. */
-  constructor(metric: Metric, vector: Float32Array, rotation: Rotation | undefined) {
+  /**
+   * `vector` has the dimension of the rows. With the `rotation` of a model, rows can be pruned by their codes. `roomBytes`: kernel memory
+   * for what else its search needs.
+   */
+  constructor(metric: Metric, vector: Float32Array, rotation: Rotation | undefined, roomBytes = 0) {
     const { length } = vector;
     this.dimension = length;
     const rotated = rotation?.rotated ?? 0;
     // Two structs; the vector, in list space, rotated; the table, 16 bytes per four components; room for scalar codes.
-    this.address = allocate(2 * structBytes + 12 * length + 8 * rotated + 80);
+    const ownBytes = nextMultipleOf16(2 * structBytes + 12 * length + 8 * rotated + 80);
+    this.address = allocate(ownBytes + roomBytes);
+    this.room = this.address + ownBytes;
     this.listAddress = this.address + structBytes;
     const at = this.address + 2 * structBytes;
     const point = nextMultipleOf16(at + 4 * length);
     const rotatedAt = nextMultipleOf16(point + 4 * length);
-    floatsAt(at, length).set(vector);
+    const floats = allFloats();
+    floats.set(vector, at >>> 2);
     const words = allWords();
     words.fill(0, this.address >>> 2, at >>> 2);
     words[(this.address + queryLayout.vector) >>> 2] = at;
@@ -45,14 +53,14 @@ export class QueryVector {
     kernels().measureQuery(this.address);
     if (rotation === undefined) return;
     words[(this.address + queryLayout.table) >>> 2] = rotatedAt + 4 * rotated;
-    floatsAt(this.address + queryLayout.epsilon, 1)[0] = epsilon;
+    floats[(this.address + queryLayout.epsilon) >>> 2] = epsilon;
     rotation.prepare(this.address, point, rotatedAt);
     words.copyWithin(this.listAddress >>> 2, this.address >>> 2, this.listAddress >>> 2);
     words[(this.listAddress + queryLayout.vector) >>> 2] = point;
     words[(this.listAddress + queryLayout.cosine) >>> 2] = 0;
     // Lists are ordered, not reported.
     words[(this.listAddress + queryLayout.rankOnly) >>> 2] = 1;
-    floatsAt(this.listAddress + queryLayout.epsilon, 1)[0] = listEpsilon;
+    floats[(this.listAddress + queryLayout.epsilon) >>> 2] = listEpsilon;
     kernels().measureQuery(this.listAddress);
   }
 
@@ -60,11 +68,16 @@ export class QueryVector {
   reserve(rows: number): void {
     if (rows <= this.#scratchRows) return;
     if (this.#scratch > 0) freeScratch(this.#scratch);
-    this.#scratchRows = Math.ceil(Math.max(256, rows) / 32) * 32;
-    this.#scratch = allocate(12 * this.#scratchRows);
+    this.#scratchRows = Math.max(256, rows);
+    this.#scratch = allocate(scratchBytes(this.#scratchRows));
+    this.useScratch(this.#scratch);
+  }
+
+  /** Sets the address of scratch that is the caller's, see `scratchBytes`. */
+  useScratch(at: number): void {
     const words = allWords();
-    for (const address of [this.address, this.listAddress])
-      words[(address + queryLayout.scratch) >>> 2] = this.#scratch;
+    words[(this.address + queryLayout.scratch) >>> 2] = at;
+    words[(this.listAddress + queryLayout.scratch) >>> 2] = at;
   }
 
   /** The address of `IdTable` structs of newer segments, newest first. */
@@ -76,6 +89,11 @@ export class QueryVector {
     if (this.#scratch > 0) freeScratch(this.#scratch);
     freeScratch(this.address);
   }
+}
+
+/** Bytes of scratch that scanning blocks of up to `rows` rows takes. */
+export function scratchBytes(rows: number): number {
+  return 12 * Math.ceil(rows / 32) * 32;
 }
 
 function nextMultipleOf16(offset: number): number {

@@ -5,21 +5,42 @@
 
 import { kernels } from "./kernels/kernels.js";
 import { heapLayout, heapSlotLayout } from "./kernels/kernels.wasm.js";
-import {
-  allDoubles,
-  allocate,
-  allWords,
-  doubleAt,
-  freeScratch,
-  wordAt,
-  writeWords,
-} from "./kernels/memory.js";
+import { allDoubles, allocate, allWords, doubleAt, freeScratch, wordAt } from "./kernels/memory.js";
 
 /** A kept candidate: the number of its block, its row in the block, its score. */
 export interface Candidate {
   readonly score: number;
   readonly block: number;
   readonly row: number;
+}
+
+/** Bytes of a heap. */
+export function heapBytes(capacity: number): number {
+  return heapLayout.bytes + heapSlotLayout.bytes * capacity;
+}
+
+/** Makes an empty heap at an address, a multiple of 8, that has `heapBytes`. */
+export function initHeap(at: number, capacity: number): void {
+  const words = allWords();
+  words[(at + heapLayout.capacity) >>> 2] = capacity;
+  words[(at + heapLayout.size) >>> 2] = 0;
+  allDoubles()[(at + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
+}
+
+/** The candidates of a heap that a kernel has sorted, nearest first. */
+export function readHeap(heap: number): Candidate[] {
+  const words = allWords();
+  const doubles = allDoubles();
+  const kept: Candidate[] = [];
+  const size = words[(heap + heapLayout.size) >>> 2];
+  for (let i = 0, at = heap + heapLayout.bytes; i < size; i++, at += heapSlotLayout.bytes) {
+    kept.push({
+      score: doubles[(at + heapSlotLayout.score) >>> 3],
+      block: words[(at + heapSlotLayout.block) >>> 2],
+      row: words[(at + heapSlotLayout.row) >>> 2],
+    });
+  }
+  return kept;
 }
 
 /** Holds kernel memory: call `free` when done. */
@@ -31,9 +52,8 @@ export class TopK {
   /** Keeps at most `capacity` candidates, 0 or more. */
   constructor(capacity: number) {
     this.#capacity = capacity;
-    this.heap = allocate(heapLayout.bytes + heapSlotLayout.bytes * capacity);
-    writeWords(this.heap, heapLayout, { capacity, size: 0 });
-    allDoubles()[(this.heap + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
+    this.heap = allocate(heapBytes(capacity));
+    initHeap(this.heap, capacity);
   }
 
   /** No greater score can still enter: Infinity until the heap is full, then the worst kept score; -Infinity if it has no capacity. */
@@ -54,23 +74,7 @@ export class TopK {
   /** The kept candidates, nearest first. No more can be offered afterwards. */
   finish(): Candidate[] {
     kernels().sortHeap(this.heap);
-    return this.read();
-  }
-
-  /** As `finish`, for a heap that a kernel has sorted. */
-  read(): Candidate[] {
-    const words = allWords();
-    const doubles = allDoubles();
-    const kept: Candidate[] = [];
-    const size = wordAt(this.heap + heapLayout.size);
-    for (let i = 0, at = this.heap + heapLayout.bytes; i < size; i++, at += heapSlotLayout.bytes) {
-      kept.push({
-        score: doubles[(at + heapSlotLayout.score) >>> 3],
-        block: words[(at + heapSlotLayout.block) >>> 2],
-        row: words[(at + heapSlotLayout.row) >>> 2],
-      });
-    }
-    return kept;
+    return readHeap(this.heap);
   }
 
   free(): void {

@@ -78,11 +78,23 @@ export function openedItems(
   results: CheckedResults,
 ): StoredItem[] | undefined {
   if (!mayBeOpenedItems(refs.length, include, results)) return undefined;
+  if (!include.has("metadata") && !include.has("contents")) return openedIds(refs);
   const rows = openedRows(refs, include);
   if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
     return undefined;
   }
   return rows.map((row) => toItem(row, include, results.rawMetadata ?? false));
+}
+
+/** The items without any field, if their records are open. */
+function openedIds(refs: readonly RowRef[]): StoredItem[] | undefined {
+  const items: Writable<StoredItem>[] = [];
+  for (const { segment, row } of refs) {
+    const id = segment.reader.openedId(row);
+    if (id === undefined) return undefined;
+    items.push(segment.namespace === undefined ? { id } : { id, namespace: segment.namespace });
+  }
+  return items;
 }
 
 /**

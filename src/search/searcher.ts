@@ -22,6 +22,7 @@ export class Searcher {
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
   readonly #cache: IndexCache;
+  #vector = new Float32Array(0);
 
   constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
@@ -49,6 +50,12 @@ export class Searcher {
   /** Evicts a model that nothing will use again. */
   dropModel(model: Model): void {
     this.#cache.groupOf(model).close();
+  }
+
+  /** Room for the vector of a query that waits for nothing; the next one overwrites it. An array per query is what most garbage would be. */
+  vectorOf(dimension: number): Float32Array {
+    if (this.#vector.length !== dimension) this.#vector = new Float32Array(dimension);
+    return this.#vector;
   }
 
   memory(): MemoryUse {

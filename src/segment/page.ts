@@ -39,10 +39,15 @@ export class Page implements CachedValue {
 
   /** Entry `i` as a view of the page; null if it is absent. */
   entry(i: number): Uint8Array | null {
-    const start = i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
+    const start = this.startOf(i);
     const end = this.#ends[i];
     if (start === end && this.#isAbsent(i)) return null;
     return this.plaintext.subarray(start, end);
+  }
+
+  /** Where an entry that is present begins in `plaintext`. */
+  startOf(i: number): number {
+    return i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
   }
 
   #isAbsent(i: number): boolean {

@@ -23,6 +23,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const expires = 0x8000;
 const idLengthMax = 0x7fff;
 const timeBytes = 8;
+/** Bytes of an id up to which `recordIdAt` reads it byte by byte. */
+const shortIdMax = 16;
 
 /** What a record holds. */
 export interface RecordFields {
@@ -47,6 +49,21 @@ export function encodeRecord({ id, metadataJson, expiresAt }: RecordFields): Uin
 
 export function recordId(record: Uint8Array): string {
   return utf8.decode(record.subarray(2, idEnd(record)));
+}
+
+/** The id of the record that begins at `start` of a page. */
+export function recordIdAt(page: Uint8Array, start: number): string {
+  const from = start + 2;
+  const end = from + ((page[start] | (page[start + 1] << 8)) & idLengthMax);
+  if (end - from > shortIdMax) return utf8.decode(page.subarray(from, end));
+  // A short text is made of its characters faster than views are made for the decoder.
+  let id = "";
+  for (let at = from; at < end; at++) {
+    const byte = page[at];
+    if (byte >= 0x80) return utf8.decode(page.subarray(from, end));
+    id += String.fromCharCode(byte);
+  }
+  return id;
 }
 
 /** When the item expires, in milliseconds since 1970; undefined: never. */

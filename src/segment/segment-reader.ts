@@ -16,6 +16,7 @@ import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
+import { recordIdAt } from "./row.js";
 import { SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
@@ -142,6 +143,13 @@ export class SegmentReader {
   /** The record of a row if it is open already. */
   openedRecord(row: number): Uint8Array | undefined {
     return this.#openedEntry(this.footer.records, row) ?? undefined;
+  }
+
+  /** The id of a row if its record is open already. */
+  openedId(row: number): string | undefined {
+    const block = this.footer.records.ofRow(row);
+    const page = this.cache.peek(block);
+    return page && recordIdAt(page.plaintext, page.startOf(row - block.firstRow));
   }
 
   /** The contents of a row if they are open already; null if it has none. */

@@ -25,6 +25,7 @@ interface LinearMemory {
   buffer: ArrayBufferLike;
   /** Views of all of it, replaced with it. */
   words: Uint32Array;
+  floats: Float32Array;
   doubles: Float64Array;
 }
 
@@ -45,8 +46,15 @@ function create(): LinearMemory {
   return { wasm, allocator, freed, ...viewsOf(wasm) };
 }
 
-function viewsOf({ buffer }: WebAssembly.Memory): Pick<LinearMemory, "buffer" | "words" | "doubles"> {
-  return { buffer, words: new Uint32Array(buffer), doubles: new Float64Array(buffer) };
+function viewsOf({
+  buffer,
+}: WebAssembly.Memory): Pick<LinearMemory, "buffer" | "words" | "floats" | "doubles"> {
+  return {
+    buffer,
+    words: new Uint32Array(buffer),
+    floats: new Float32Array(buffer),
+    doubles: new Float64Array(buffer),
+  };
 }
 
 function grow(bytesMin: number): number {
@@ -119,6 +127,11 @@ export function doublesAt(offset: number, length: number): Float64Array {
 /** All of the memory as uint32, for writing structs: word i lies at offset 4 * i. */
 export function allWords(): Uint32Array {
   return linearMemory().words;
+}
+
+/** All of the memory as float32: value i lies at offset 4 * i. */
+export function allFloats(): Float32Array {
+  return linearMemory().floats;
 }
 
 /** All of the memory as float64: value i lies at offset 8 * i. */
