@@ -4,10 +4,12 @@ import {
   decodeContents,
   recordExpiry,
   recordId,
+  recordIdAt,
   recordMetadata,
   recordMetadataJson,
 } from "../segment/row.js";
 import type { RowBlock } from "../segment/block.js";
+import type { OpenRecords } from "../segment/segment-reader.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import type { MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
@@ -89,9 +91,17 @@ export function openedItems(
 /** The items without any field, if their records are open. */
 function openedIds(refs: readonly RowRef[]): StoredItem[] | undefined {
   const items: Writable<StoredItem>[] = [];
+  // Near rows are often of the same list, and so of the same page.
+  let last: RowRef["segment"] | undefined;
+  let records: OpenRecords | undefined;
   for (const { segment, row } of refs) {
-    const id = segment.reader.openedId(row);
-    if (id === undefined) return undefined;
+    const isThere =
+      segment === last && records !== undefined && row >= records.firstRow && row < records.endRow;
+    if (!isThere) records = segment.reader.openedRecords(row);
+    if (records === undefined) return undefined;
+    last = segment;
+    const { page, firstRow } = records;
+    const id = recordIdAt(page.plaintext, page.startOf(row - firstRow));
     items.push(segment.namespace === undefined ? { id } : { id, namespace: segment.namespace });
   }
   return items;

@@ -16,11 +16,18 @@ import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
 import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
-import { recordIdAt } from "./row.js";
 import { SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
 const spilledKey = namedKey<SpilledCodes>("spilled codes");
+
+/** Records of consecutive rows. */
+export interface OpenRecords {
+  readonly firstRow: number;
+  /** The row after the last one. */
+  readonly endRow: number;
+  readonly page: Page;
+}
 
 export class SegmentReader {
   readonly footer: Footer;
@@ -145,11 +152,11 @@ export class SegmentReader {
     return this.#openedEntry(this.footer.records, row) ?? undefined;
   }
 
-  /** The id of a row if its record is open already. */
-  openedId(row: number): string | undefined {
+  /** The page with the record of a row if it is open already: valid until the next await. */
+  openedRecords(row: number): OpenRecords | undefined {
     const block = this.footer.records.ofRow(row);
     const page = this.cache.peek(block);
-    return page && recordIdAt(page.plaintext, page.startOf(row - block.firstRow));
+    return page && { firstRow: block.firstRow, endRow: block.firstRow + block.rows, page };
   }
 
   /** The contents of a row if they are open already; null if it has none. */

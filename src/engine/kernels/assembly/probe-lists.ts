@@ -2,6 +2,7 @@
 
 import { sumRow } from "./distance-float64";
 import { Heap, scoreAt, sortHeap } from "./heap";
+import { writePositions } from "./positions";
 import { boundRows, scanJob, scoreRows } from "./scan-flat";
 import { Block, Job, Query } from "./search";
 
@@ -124,19 +125,6 @@ function rowsBetween(values: usize, m: u32, above: f32, limit: f32, rows: usize)
     to = writePositions(i32x4.bitmask(between), i, to);
   }
   return <u32>((to - rows) >> 2);
-}
-
-/** Writes `first` plus the position of each bit that is set, and returns where the next goes. */
-@inline
-function writePositions(bits: i32, first: u32, to: usize): usize {
-  let mask = bits;
-  let at = to;
-  while (mask) {
-    store<u32>(at, first + <u32>ctz(mask));
-    at += 4;
-    mask &= mask - 1;
-  }
-  return at;
 }
 
 /** The same as the function of ../../probe-limits.ts. */

@@ -6,6 +6,7 @@
  * scale * <x, P c>, computed when the row is stored. The estimate's standard deviation is |q - c| * error.
  */
 
+import { firstBits, writePositions } from "./positions";
 import { rotate } from "./rotate";
 
 /**
@@ -194,13 +195,7 @@ export function rabitqWithin(
     const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
     const excess = f32x4.sub(guess, limits);
     const beyond = v128.and(f32x4.gt(excess, zero), f32x4.gt(f32x4.mul(excess, excess), squares));
-    let mask = ~i32x4.bitmask(beyond) & 15;
-    if (row + 4 > n) mask &= (1 << (n - row)) - 1;
-    while (mask) {
-      store<u32>(to, row + <u32>ctz(mask));
-      to += 4;
-      mask &= mask - 1;
-    }
+    to = writePositions(~i32x4.bitmask(beyond) & firstBits(row, n), row, to);
   }
   return <u32>((to - sums) >> 2);
 }

@@ -9,6 +9,7 @@ import { sumFour } from "./distance";
 import { sumRow } from "./distance-float64";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
+import { firstBits, writePositions } from "./positions";
 import { estimateRabitq, rabitqWithin } from "./rabitq";
 import { scoreScalarRows } from "./scan-scalar";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
@@ -110,29 +111,24 @@ function scanPromisingFirst(query: Query, job: Job, heap: Heap, vacancies: u32):
   const rows = estimates + (<usize>m << 2);
   boundRows(query, job, lowerBounds, estimates);
   const near = smallestAt(estimates, n, vacancies, rows);
+  const done = f32x4.splat(near);
+  const never = f32x4.splat(Infinity);
   let to = rows;
-  for (let row: u32 = 0; row < n; row++) {
-    store<u32>(to, row);
-    const estimate = load<f32>(estimates + (<usize>row << 2));
-    to += <usize>(estimate <= near && estimate < Infinity) << 2;
+  for (let i: u32 = 0; i < n; i += 4) {
+    const estimate = v128.load(estimates + (<usize>i << 2));
+    const isNear = v128.and(f32x4.le(estimate, done), f32x4.lt(estimate, never));
+    to = writePositions(i32x4.bitmask(isNear) & firstBits(i, n), i, to);
   }
   scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
   const limit = f32x4.splat(codeLimit(query, heap));
-  const done = f32x4.splat(near);
-  const never = f32x4.splat(Infinity);
   to = rows;
   for (let i: u32 = 0; i < n; i += 4) {
     const at = <usize>i << 2;
     const lowerBound = v128.load(lowerBounds + at);
     // Not greater, instead of less or equal: NaN is never ruled out.
     const ruledOut = v128.or(f32x4.gt(lowerBound, limit), f32x4.eq(lowerBound, never));
-    let mask = ~i32x4.bitmask(v128.or(ruledOut, f32x4.le(v128.load(estimates + at), done))) & 15;
-    if (i + 4 > n) mask &= (1 << (n - i)) - 1;
-    while (mask) {
-      store<u32>(to, i + <u32>ctz(mask));
-      to += 4;
-      mask &= mask - 1;
-    }
+    const isOut = v128.or(ruledOut, f32x4.le(v128.load(estimates + at), done));
+    to = writePositions(~i32x4.bitmask(isOut) & firstBits(i, n), i, to);
   }
   scoreRows(query, job, heap, rows, <u32>((to - rows) >> 2));
 }
@@ -179,20 +175,24 @@ function codeLimit(query: Query, heap: Heap): f32 {
   return float32Above(query.cosine ? 2 * heap.threshold : heap.threshold);
 }
 
-/** The k-th smallest of n values, k from 1 to n; `kept` has room for k. Insertion, for small k. */
+/** The k-th smallest of n values, k from 1 to n; `kept` has room for k. Insertion, for small k: four values at a time are hardly ever among them. */
 function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
   let size: u32 = 0;
   let worst: f32 = Infinity;
-  for (let i: u32 = 0; i < n; i++) {
-    const value = load<f32>(values + (<usize>i << 2));
-    if (size == k && !(value < worst)) continue;
-    let place = size < k ? size++ : k - 1;
-    while (place > 0 && load<f32>(kept + (<usize>(place - 1) << 2)) > value) {
-      store<f32>(kept + (<usize>place << 2), load<f32>(kept + (<usize>(place - 1) << 2)));
-      place--;
+  for (let i: u32 = 0; i < n; i += 4) {
+    let mask = firstBits(i, n);
+    if (size == k) mask &= i32x4.bitmask(f32x4.lt(v128.load(values + (<usize>i << 2)), f32x4.splat(worst)));
+    for (; mask; mask &= mask - 1) {
+      const value = load<f32>(values + (<usize>(i + <u32>ctz(mask)) << 2));
+      if (size == k && !(value < worst)) continue;
+      let place = size < k ? size++ : k - 1;
+      while (place > 0 && load<f32>(kept + (<usize>(place - 1) << 2)) > value) {
+        store<f32>(kept + (<usize>place << 2), load<f32>(kept + (<usize>(place - 1) << 2)));
+        place--;
+      }
+      store<f32>(kept + (<usize>place << 2), value);
+      worst = load<f32>(kept + (<usize>(size - 1) << 2));
     }
-    store<f32>(kept + (<usize>place << 2), value);
-    worst = load<f32>(kept + (<usize>(size - 1) << 2));
   }
   return worst;
 }
