@@ -1,6 +1,6 @@
 /**
- * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything, and again
- * whenever they have grown fourfold.
+ * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything. Whenever they have grown by a
+ * tenth, it refines their lists, or trains them again if that is no more work; types that cannot be refined, whenever they have grown fourfold.
  *
  * It runs in the background of the process whose write made it due, once writes have paused, one index at a time. No write
  * waits for it or fails with it. Where several processes train at once, the commit of one counts and the others begin again
@@ -11,6 +11,7 @@ import { SealdexError } from "../errors.js";
 import type { Clock } from "../commit/clock.js";
 import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
+import { isRefinable, refine } from "./refine.js";
 import { train } from "./train.js";
 
 /**
@@ -20,6 +21,8 @@ import { train } from "./train.js";
 export const itemsMin = 10_000;
 /** An index is trained again when it is so many times as large. */
 export const growth = 4;
+/** Its lists are refined when it is so many times as large. */
+export const refinedGrowth = 1.1;
 /** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
 export const pauseMs = 1000;
 export const pauseMsMax = 30_000;
@@ -103,11 +106,14 @@ export class AutomaticTraining {
       if (signal.aborted) return;
       const snapshot = await index.snapshots.newest();
       if (!this.#seemsDue(index, snapshot.manifest)) return;
-      if (!isDue(snapshot.manifest, await snapshot.countIn(snapshot.unnamed))) {
-        this.#countedAt.set(index, rowsAtMost(snapshot.manifest));
+      const { manifest } = snapshot;
+      const items = await snapshot.countIn(snapshot.unnamed);
+      if (!isDue(index, manifest, items)) {
+        this.#countedAt.set(index, rowsAtMost(manifest));
         return;
       }
-      await train(index, { signal });
+      const isRefined = items < trainedFrom(manifest) && (await refine(index, signal));
+      if (!isRefined) await train(index, { signal });
       this.#failures.delete(index);
     } catch (error) {
       // Deleted meanwhile: nothing to train, and no one to report to.
@@ -119,10 +125,19 @@ export class AutomaticTraining {
   /** Without counting: rows that newer ones replaced are still counted in. */
   #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
     const rows = rowsAtMost(manifest);
-    return isDue(manifest, rows) && rows >= 2 * (this.#countedAt.get(index) ?? 0);
+    return isDue(index, manifest, rows) && rows >= refinedGrowth * (this.#countedAt.get(index) ?? 0);
   }
 }
 
-function isDue({ model }: Manifest, items: number): boolean {
-  return items >= (model === undefined ? itemsMin : growth * model.items);
+function isDue(index: OpenIndex, manifest: Manifest, items: number): boolean {
+  return items >= trainedFrom(manifest) || (isRefinable(index, manifest) && items >= refinedFrom(manifest));
+}
+
+/** How many items an index has to have to be trained, or trained again. */
+function trainedFrom({ model }: Manifest): number {
+  return model === undefined ? itemsMin : growth * model.items;
+}
+
+function refinedFrom({ model }: Manifest): number {
+  return model === undefined ? itemsMin : Math.max(itemsMin, Math.ceil(refinedGrowth * model.items));
 }

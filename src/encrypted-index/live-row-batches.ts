@@ -4,6 +4,7 @@ import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
 import type { Row } from "../segment/row.js";
+import { allRows } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
@@ -42,6 +43,8 @@ export interface RewritePlan {
   readonly segmentBytes: number;
   /** Default: all live rows, as they are. */
   readonly change?: RowChange;
+  /** Rows of older segments, which stay, that are stored with them and so hide what these hold. Default: none. */
+  readonly moved?: RowSets;
 }
 
 export interface RowBatch {
@@ -53,7 +56,7 @@ export interface RowBatch {
 /** The first batch holds the fingerprints that are `deleted`. */
 export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, target, order, segmentBytes, change }: RewritePlan,
+  { snapshot, segments, target, order, segmentBytes, change, moved }: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
 ): AsyncGenerator<RowBatch> {
@@ -75,7 +78,9 @@ export async function* liveRowBatches(
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
+  const older = moved === undefined ? [] : [...moved.keys()];
+  const only = moved === undefined ? change?.rows : new Map([...moved, ...wholeSegments(segments)]);
+  for await (const found of liveBlocks(snapshot, [...older, ...segments], order, only)) {
     const { segment, block } = found;
     const { reader } = segment;
     const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
@@ -106,6 +111,10 @@ export async function* liveRowBatches(
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}
+
+function wholeSegments(segments: readonly OpenSegment[]): (readonly [OpenSegment, Uint32Array])[] {
+  return segments.map((segment) => [segment, allRows(segment.ref.rows)]);
 }
 
 /** A block may hold thousands of records, each of which is parsed and written again. */

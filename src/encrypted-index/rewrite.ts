@@ -85,6 +85,9 @@ async function rewriteNamespace(
     const inNamespace = snapshot.stored.filter(({ ref }) => ref.namespace === segments[0].ref.namespace);
     const isOldest = segments.every((segment, i) => segment === inNamespace[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
+    // What has expired of segments that stay is deleted, as if its list had moved, too.
+    for (const segment of plan.moved?.keys() ?? [])
+      deleted.push(...(snapshot.expired.items.get(segment) ?? []));
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
       await storing;

@@ -17,7 +17,8 @@ import { publishTraining } from "./training-channel.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
 import { type Attempt, takeTurns } from "./take-turns.js";
 
-const seed = 0x5ea1;
+/** Of samples and k-means. */
+export const seed = 0x5ea1;
 const attemptsMax = 5;
 /** How often rows that were written meanwhile are grouped, too: each time there are fewer. */
 const regroupingsMax = 3;
@@ -115,7 +116,7 @@ async function trainOn(
 }
 
 /** Undefined if there is nothing to learn from. */
-async function sampleSize(
+export async function sampleSize(
   index: OpenIndex,
   snapshot: Snapshot,
   nLists: number | undefined,
@@ -128,7 +129,7 @@ async function sampleSize(
 }
 
 /** Groups rows that were written during the training by the new lists, as long as there are segments that no write merges. */
-async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+export async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   for (let round = 0; round < regroupingsMax; round++) {
     const isDone = await index.snapshots.readNewest(async (snapshot) => {
       const { manifest } = snapshot;
@@ -168,7 +169,7 @@ async function withQuantizer(
 }
 
 /** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nothing needs. */
-function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
+export function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
   const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
   const needed = ({ name }: ObjectRef) => named.has(name);
   const refs = modelRefs(latest);

@@ -2,7 +2,7 @@
 
 import type { Metric } from "./config.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { comparisonsMax, kmeans } from "./kmeans.js";
+import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
 import { heldOut, observedDepths, observeNeighbours, spreadsOf } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
@@ -45,15 +45,13 @@ export interface Sample {
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
-  { points: sample, dimension, metric, spills, rows: rowsInIndex }: Sample,
+  of: Sample,
   nLists: number,
   seed: number,
   onProgress: (done: number, total: number) => void = () => undefined,
 ): Work<Model> {
   const random = seededRandom(seed);
-  const n = sample.length / dimension;
-  const areDirections = metric === "cosine";
-  const rows = { at: allocate(4 * sample.length), n, dimension, areDirections };
+  const n = of.points.length / of.dimension;
   const total = comparisonsMax(n, nLists) + n * heldOut;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
@@ -61,38 +59,65 @@ export function* trainModel(
     done = Math.min(total, done + comparisons);
     onProgress(done, total);
   };
-  try {
-    yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
+  return yield* withRows(of, function* (rows) {
     const clusters = yield* kmeans(rows, nLists, random, onCompared);
-    const spreads = yield* spreadsOf(sample, dimension, clusters);
-    const depths = observedDepths(n);
-    const clustered = { rows, sample, clusters, spreads };
-    const observed = yield* observeNeighbours(clustered, depths, random, onCompared);
-    const { first } = observed;
-    const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
-    const weight = Math.max(1, rowsInIndex / n);
-    const curves = learnRecallCurves(depths, first, weight);
-    const listsFor = (of: RecallCurves) =>
-      observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
-    let spilledCurves: RecallCurves | undefined;
-    const lists = listsFor(curves);
-    const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
-    if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-      const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
-      spilledCurves = learnRecallCurves(depths, either, weight);
-    }
+    const model = yield* measureClusters(of, rows, clusters, { rotationSeed: seed, random, onCompared });
     onProgress(total, total);
-    return {
-      dimension,
-      centroids: clusters.centroids,
-      rotationSeed: seed,
-      spreads,
-      curves,
-      // Each list has twice the rows then.
-      ...(spilledCurves && 2 * listsFor(spilledCurves) < (1 - savedMin) * lists && { spilledCurves }),
-      probeLimits: learnProbeLimits(first[limitsAt], nLists),
-    };
+    return model;
+  });
+}
+
+/** Runs work on a sample in kernel memory. */
+export function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
+  const at = allocate(4 * points.length);
+  try {
+    yield* copyInPieces(points, floatsAt(at, points.length));
+    const n = points.length / dimension;
+    return yield* work({ at, n, dimension, areDirections: metric === "cosine" });
   } finally {
-    free(rows.at);
+    free(at);
   }
+}
+
+interface Measuring {
+  readonly rotationSeed: number;
+  readonly random: () => number;
+  readonly onCompared: OnCompared;
+}
+
+/** The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory. */
+export function* measureClusters(
+  { points: sample, dimension, spills, rows: rowsInIndex }: Sample,
+  rows: Rows,
+  clusters: Clusters,
+  { rotationSeed, random, onCompared }: Measuring,
+): Work<Model> {
+  const nLists = clusters.centroids.length / dimension;
+  const spreads = yield* spreadsOf(sample, dimension, clusters);
+  const depths = observedDepths(rows.n);
+  const clustered = { rows, sample, clusters, spreads };
+  const observed = yield* observeNeighbours(clustered, depths, random, onCompared);
+  const { first } = observed;
+  const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
+  const weight = Math.max(1, rowsInIndex / rows.n);
+  const curves = learnRecallCurves(depths, first, weight);
+  const listsFor = (of: RecallCurves) =>
+    observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
+  let spilledCurves: RecallCurves | undefined;
+  const lists = listsFor(curves);
+  const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
+  if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
+    const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
+    spilledCurves = learnRecallCurves(depths, either, weight);
+  }
+  return {
+    dimension,
+    centroids: clusters.centroids,
+    rotationSeed,
+    spreads,
+    curves,
+    // Each list has twice the rows then.
+    ...(spilledCurves && 2 * listsFor(spilledCurves) < (1 - savedMin) * lists && { spilledCurves }),
+    probeLimits: learnProbeLimits(first[limitsAt], nLists),
+  };
 }
