@@ -38,7 +38,7 @@ const { values } = parseArgs({
 const [first, dimension, times, batch] = [values.rows, values.dimension, values.times, values.batch].map(Number);
 const rows = first * times;
 const topK = 10;
-const queryCount = 200;
+const queryCount = 500;
 const scannedShares = [0.01, 0.02, 0.05];
 const measuredAt = [1.9, 3.9, 6, 10].filter((growth) => growth <= times).map((growth) => Math.round(growth * first));
 const { base, clusterOf, draw } = data();
@@ -74,7 +74,7 @@ async function grow(policy) {
     if (trainedAt === 0 || (policy === "at 4 times" && count >= 4 * trainedAt)) {
       await trainNow();
       trainedAt = count;
-    } else if (policy !== "at 4 times" && count >= 1.1 * trainedAt) {
+    } else if (policy !== "at 4 times" && (count >= 1.1 * trainedAt || measuredAt.includes(count))) {
       const isRefined = policy === "refined at 10 %" && (await spend(() => refine(inner)));
       if (isRefined) kinds.refined++;
       else await trainNow();

@@ -1,22 +1,23 @@
 /**
- * Refining a model of an index that has grown: lists that became much longer than others are split, and if there may be no more lists, the
- * shortest ones give up their rows and their numbers for it. All others stay, with their centroids and their numbers. After
- * SPFresh (Xu et al., 2023, arXiv 2410.14452), with two differences: it is done for the index at a time, not per write, and a row moves only if its list
- * changes.
+ * Refining a model of an index that has grown: a few lists are split, and if there may be no more lists, others give up their rows and their
+ * numbers for it. All others stay, with their centroids and their numbers. After SPFresh (Xu et al., 2023, arXiv 2410.14452), with two
+ * differences: it is done for the index at a time, not per write, and a row moves only if its list changes.
  */
 
 import { CoarseQuantizer } from "./coarse-quantizer.js";
-import { kmeans } from "./kmeans.js";
 import { listCount, type Model } from "./model.js";
 import { seededRandom } from "./random.js";
 import { countRows, gather, sortByList } from "./rows.js";
+import { squaredErrors, splitParts, type Part } from "./split-parts.js";
 import { measureClusters, type Sample, withRows } from "./train.js";
 import type { Work } from "./work.js";
 
-/** How many times as long as the mean a list is that is split in any case. */
-const longLists = 2;
-/** The share of the mean up to which a list is so short that it gives up its number. */
-const shortLists = 1 / 3;
+/** The share of the lists, those of the smallest squared errors, that may be dissolved. */
+const dissolvableShare = 1 / 8;
+/** How many times its cost a split has to gain that takes the number of another list. */
+const gainMin = 2;
+/** How often the centroids of changed lists move to the means of their rows. */
+const moves = 2;
 
 /** A refined model, and what changed. */
 export interface Refined {
@@ -26,12 +27,10 @@ export interface Refined {
   readonly changed: ReadonlySet<number>;
 }
 
-/** Which lists a refinement changes. */
-export interface Changes {
-  /** Per list that is split, into how many. */
-  readonly splits: ReadonlyMap<number, number>;
-  /** Lists that give up their rows. */
-  readonly dissolved: readonly number[];
+/** A list that gives up its rows, and by how much the squared errors of these grow. */
+interface Dissolvable {
+  readonly list: number;
+  readonly cost: number;
 }
 
 /**
@@ -39,74 +38,125 @@ export interface Changes {
  * arguments.
  */
 export function* refineModel(sample: Sample, known: Model, nListsMax: number, seed: number): Work<Refined> {
-  const { points, dimension } = sample;
-  const random = seededRandom(seed);
-  const before = yield* nearestLists(sample, known);
+  const { dimension } = sample;
   const nLists = listCount(known);
-  const { splits, dissolved } = chooseLists(countRows(before, nLists), nListsMax);
-  const lists = nLists + [...splits.values()].reduce((sum, parts) => sum + parts - 1, -dissolved.length);
-  const centroids = new Float32Array(lists * dimension);
+  const random = seededRandom(seed);
+  const placed = yield* nearestLists(sample, known, all(sample));
+  const parts = partsOf(placed, nLists, squaredErrors(sample, known.centroids, placed));
+  const dissolvable = yield* dissolvableLists(sample, known, parts);
+  const added = Math.max(0, nListsMax - nLists);
+  let dissolved = 0;
+  // Splits come by descending gain, dissolved lists by ascending cost.
+  const isWorthIt = (gain: number, splits: number) => {
+    if (splits < added) return true;
+    const next = dissolvable[splits - added];
+    if (next === undefined || gain < gainMin * next.cost) return false;
+    dissolved++;
+    return true;
+  };
+  const kept = new Set(dissolvable.map(({ list }) => list));
+  const candidates = parts.filter(({ list }) => !kept.has(list));
+  const split = yield* splitParts(sample, candidates, random, isWorthIt);
+
+  const gone = dissolvable.slice(0, dissolved).map(({ list }) => list);
+  const newParts = [...split.values()].reduce((sum, each) => sum + each.length - 1, 0);
+  const centroids = new Float32Array((nLists + newParts - dissolved) * dimension);
   centroids.set(known.centroids);
-  const free = [...dissolved, ...Array.from({ length: lists - nLists }, (_, i) => nLists + i)];
-  const byList = sortByList(before, nLists);
-  for (const [list, parts] of splits) {
-    const first = byList.findIndex((row) => before[row] === list);
-    const last = byList.findLastIndex((row) => before[row] === list);
-    const own = { ...sample, points: gather(points, dimension, byList.subarray(first, last + 1)) };
-    const found = yield* withRows(own, (rows) => kmeans(rows, parts, random));
-    const numbers = [list, ...free.splice(0, parts - 1)];
-    for (const [i, number] of numbers.entries()) {
-      const centroid = found.centroids.subarray(i * dimension, (i + 1) * dimension);
-      centroids.set(centroid, number * dimension);
-    }
+  const free = [...gone, ...Array.from({ length: newParts - dissolved }, (_, i) => nLists + i)];
+  for (const [list, own] of split) {
+    const numbers = [list, ...free.splice(0, own.length - 1)];
+    for (const [i, number] of numbers.entries()) centroids.set(own[i], number * dimension);
   }
-  const changed = new Set([...splits.keys(), ...dissolved]);
-  const nearest = yield* nearestLists(sample, { ...known, centroids });
+  const changed = new Set([...split.keys(), ...gone]);
   // As rows are stored: those whose list stays are in it still, whatever new centroid is nearer.
-  const placed = before.map((list, row) => (changed.has(list) ? nearest[row] : list));
+  const moved = Uint32Array.from(placed.keys()).filter((row) => changed.has(placed[row]));
+  const isNew = (list: number) => changed.has(list) || list >= nLists;
+  for (let round = 0; ; round++) {
+    const nearest = yield* nearestLists(sample, { ...known, centroids }, moved);
+    moved.forEach((row, i) => (placed[row] = nearest[i]));
+    if (round === moves) break;
+    moveToMeans(sample, moved, placed, centroids, isNew);
+  }
+  const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined };
   const model = yield* withRows(sample, (rows) =>
-    measureClusters(
-      sample,
-      rows,
-      { centroids, lists: placed },
-      { rotationSeed: known.rotationSeed, random, onCompared: () => undefined },
-    ),
+    measureClusters(sample, rows, { centroids, lists: placed }, measuring),
   );
   return { model, changed };
 }
 
+/** Moves the centroids of some lists to the means of those of `rows` that are in them. */
+function moveToMeans(
+  { points, dimension }: Sample,
+  rows: Uint32Array,
+  lists: Uint32Array,
+  centroids: Float32Array,
+  isMoved: (list: number) => boolean,
+): void {
+  const sums = new Float64Array(centroids.length);
+  const sizes = countRows(
+    rows.map((row) => lists[row]),
+    centroids.length / dimension,
+  );
+  for (const row of rows) {
+    const to = lists[row] * dimension;
+    for (let i = 0; i < dimension; i++) sums[to + i] += points[row * dimension + i];
+  }
+  sizes.forEach((size, list) => {
+    if (size === 0 || !isMoved(list)) return;
+    for (let i = list * dimension; i < (list + 1) * dimension; i++) centroids[i] = sums[i] / size;
+  });
+}
+
+/** The nearest list of each of these rows of the sample. */
 function* nearestLists(
   { points, dimension, metric }: Sample,
-  model: Pick<Model, "dimension" | "centroids" | "rotationSeed"> & Model,
+  model: Model,
+  rows: Uint32Array,
 ): Work<Uint32Array> {
   const quantizer = yield* CoarseQuantizer.open(model, metric);
   try {
-    return yield* quantizer.assignAll(points.length / dimension, (first, count) =>
-      points.subarray(first * dimension, (first + count) * dimension),
+    return yield* quantizer.assignAll(rows.length, (first, count) =>
+      gather(points, dimension, rows.subarray(first, first + count)),
     );
   } finally {
     quantizer.free();
   }
 }
 
-/** `sizes`: rows per list. There are at most `nListsMax` lists afterwards, or as many as before. */
-export function chooseLists(sizes: Uint32Array, nListsMax: number): Changes {
-  const added = Math.max(0, nListsMax - sizes.length);
-  const rows = sizes.reduce((sum, size) => sum + size, 0);
-  const mean = rows / (sizes.length + added);
-  const byLength = Array.from(sizes.keys()).sort((a, b) => sizes[b] - sizes[a] || a - b);
-  const short = byLength.filter((list) => sizes[list] <= shortLists * mean).reverse();
-  const splits = new Map<number, number>();
-  let left = added + short.length;
-  let parts = 0;
-  for (const list of byLength) {
-    const isLong = sizes[list] > longLists * mean;
-    if (left === 0 || (!isLong && parts >= added) || sizes[list] < 2) break;
-    const wanted = isLong ? Math.max(2, Math.round(sizes[list] / mean)) : 2;
-    const more = Math.min(left, wanted - 1, sizes[list] - 1);
-    splits.set(list, 1 + more);
-    left -= more;
-    parts += more;
-  }
-  return { splits, dissolved: short.slice(0, Math.max(0, parts - added)) };
+function all({ points, dimension }: Sample): Uint32Array {
+  return Uint32Array.from({ length: points.length / dimension }, (_, row) => row);
+}
+
+/** The rows of each list. */
+function partsOf(lists: Uint32Array, nLists: number, errors: Float64Array): Part[] {
+  const order = sortByList(lists, nLists);
+  let start = 0;
+  return Array.from({ length: nLists }, (_, list) => {
+    let end = start;
+    let error = 0;
+    while (end < order.length && lists[order[end]] === list) error += errors[order[end++]];
+    const rows = order.subarray(start, end);
+    start = end;
+    return { list, rows, error };
+  });
+}
+
+/** Lists of small squared errors, by ascending cost of dissolving them. */
+function* dissolvableLists(sample: Sample, known: Model, parts: readonly Part[]): Work<Dissolvable[]> {
+  const { dimension } = sample;
+  const byError = parts.toSorted((a, b) => a.error - b.error || a.list - b.list);
+  const some = byError.slice(0, Math.floor(dissolvableShare * parts.length));
+  if (some.length === 0) return [];
+  const others = byError.slice(some.length).map(({ list }) => list);
+  const centroids = gather(known.centroids, dimension, Uint32Array.from(others));
+  const rows = Uint32Array.from(some.flatMap((part) => Array.from(part.rows)));
+  const nearest = yield* nearestLists(sample, { ...known, centroids }, rows);
+  const moved = { ...sample, points: gather(sample.points, dimension, rows) };
+  const errors = squaredErrors(moved, centroids, nearest);
+  let at = 0;
+  const costs = some.map(({ list, rows: own, error }) => {
+    const after = errors.subarray(at, (at += own.length)).reduce((sum, each) => sum + each, 0);
+    return { list, cost: after - error };
+  });
+  return costs.sort((a, b) => a.cost - b.cost || a.list - b.list);
 }
