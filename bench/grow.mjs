@@ -35,17 +35,25 @@ const { values } = parseArgs({
     policy: { type: "string", multiple: true, default: ["at 4 times", "refined at 10 %", "trained at 10 %"] },
   },
 });
-const [first, dimension, times, batch] = [values.rows, values.dimension, values.times, values.batch].map(Number);
+const [first, dimension, times, batch] = [values.rows, values.dimension, values.times, values.batch].map(
+  Number,
+);
 const rows = first * times;
 const topK = 10;
 const queryCount = 500;
 const scannedShares = [0.01, 0.02, 0.05];
-const measuredAt = [1.9, 3.9, 6, 10].filter((growth) => growth <= times).map((growth) => Math.round(growth * first));
+const measuredAt = [1.9, 3.9, 6, 10]
+  .filter((growth) => growth <= times)
+  .map((growth) => Math.round(growth * first));
 const { base, clusterOf, draw } = data();
 
-console.log(`${first} to ${rows} rows x ${dimension}, new rows ${values.spread === "new" ? "half in new clusters" : "like the others"}\n`);
+console.log(
+  `${first} to ${rows} rows x ${dimension}, new rows ${values.spread === "new" ? "half in new clusters" : "like the others"}\n`,
+);
 const shares = scannedShares.map((share) => `recall at ${100 * share} % scanned`);
-console.log(`| lists | rows | in lists | automatic recall | scanned | ${shares.join(" | ")} | segments | s | MB |`);
+console.log(
+  `| lists | rows | in lists | automatic recall | scanned | ${shares.join(" | ")} | segments | s | MB |`,
+);
 console.log(`|---|---:|---:|---:|---:|${scannedShares.map(() => "---:|").join("")}---:|---:|---:|`);
 for (const policy of values.policy) await grow(policy);
 
@@ -62,7 +70,7 @@ async function grow(policy) {
     bytes += written() - from;
     return result;
   };
-  let kinds = { trained: 0, refined: 0 };
+  const kinds = { trained: 0, refined: 0 };
   const trainNow = async () => {
     await spend(() => train(inner, {}));
     kinds.trained++;
@@ -80,7 +88,8 @@ async function grow(policy) {
       else await trainNow();
       trainedAt = count;
     }
-    if (measuredAt.includes(count)) await report(`${policy} (${kinds.trained}+${kinds.refined})`, inner, index, count, seconds, bytes);
+    if (measuredAt.includes(count))
+      await report(`${policy} (${kinds.trained}+${kinds.refined})`, inner, index, count, seconds, bytes);
   }
   if (policy === "refined at 10 %") {
     await train(inner, {});
@@ -92,7 +101,9 @@ async function grow(policy) {
 async function report(name, inner, index, count, seconds, bytes) {
   const queries = queriesAt(count);
   const nearest = exactNeighbours(base.subarray(0, count * dimension), queries, dimension);
-  const queryVectors = Array.from({ length: queryCount }, (_, i) => queries.subarray(i * dimension, (i + 1) * dimension));
+  const queryVectors = Array.from({ length: queryCount }, (_, i) =>
+    queries.subarray(i * dimension, (i + 1) * dimension),
+  );
   const measure = async (nProbes) => {
     const found = await index.query({ queryVectors, topK, nProbes });
     let hits = 0;
@@ -100,11 +111,15 @@ async function report(name, inner, index, count, seconds, bytes) {
       const wanted = new Set(Array.from(nearest.subarray(topK * i, topK * (i + 1)), String));
       hits += matches.filter(({ id }) => wanted.has(id)).length;
     });
-    return { recall: hits / (topK * queryCount), scanned: (await scanned(inner, queryVectors, nProbes)) / queryCount };
+    return {
+      recall: hits / (topK * queryCount),
+      scanned: (await scanned(inner, queryVectors, nProbes)) / queryCount,
+    };
   };
   const automatic = await measure(0);
   const curve = [];
-  for (const nProbes of [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]) curve.push(await measure(nProbes));
+  for (const nProbes of [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256])
+    curve.push(await measure(nProbes));
   const at = scannedShares.map((share) => interpolate(curve, share * count).toFixed(3));
   const { segments, nLists } = await index.describe();
   console.log(
@@ -155,22 +170,27 @@ function data() {
     // Squared: some clusters are large, most are small.
     const cluster = Math.floor(from + random() ** 2 * (known - from));
     let norm = 0;
-    const values = Array.from({ length: dimension }, (_, i) => {
+    const components = Array.from({ length: dimension }, (_, i) => {
       const value = centres[cluster * dimension + i] + 0.9 * gauss();
       norm += value * value;
       return value;
     });
-    values.forEach((value, i) => (out[i] = value / Math.sqrt(norm)));
+    components.forEach((value, i) => (out[i] = value / Math.sqrt(norm)));
     return cluster;
   };
   const all = new Float32Array(rows * dimension);
   const of = new Uint32Array(rows);
   for (let row = 0; row < rows; row++) {
-    const known = values.spread === "new" ? Math.max(1, Math.round((clusters * Math.max(first, row)) / rows)) : clusters;
+    const known =
+      values.spread === "new" ? Math.max(1, Math.round((clusters * Math.max(first, row)) / rows)) : clusters;
     const from = values.spread === "new" && row >= first && random() < 0.5 ? Math.floor(0.9 * known) : 0;
     of[row] = drawn(known, from, all.subarray(row * dimension, (row + 1) * dimension));
   }
-  return { base: all, clusterOf: of, draw: (cluster, out, seed) => near(centres, cluster, out, seeded(seed)) };
+  return {
+    base: all,
+    clusterOf: of,
+    draw: (cluster, out, seed) => near(centres, cluster, out, seeded(seed)),
+  };
 }
 
 function near(centres, cluster, out, random) {
@@ -219,8 +239,20 @@ function open() {
   };
   const cache = new BlockCache(2e9);
   const background = new Background();
-  const resources = { cache, clock: systemClock, maxStalenessMs: 0, retentionMs: 0, oblivious: false, background };
-  const inner = openIndex("grows", { indexId, salt, wrapKeys, keys, definition }, { indexStore: store, configStore: store }, resources);
+  const resources = {
+    cache,
+    clock: systemClock,
+    maxStalenessMs: 0,
+    retentionMs: 0,
+    oblivious: false,
+    background,
+  };
+  const inner = openIndex(
+    "grows",
+    { indexId, salt, wrapKeys, keys, definition },
+    { indexStore: store, configStore: store },
+    resources,
+  );
   return {
     inner,
     index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, systemClock)),

@@ -1,45 +1,25 @@
 /**
- * Refines the model of an index that has grown a little since it was trained: splits and dissolves some lists (see engine/refine.ts), and writes only the
- * rows of these lists and what is newest.
- *
- * Rows that move take the place of the newest segments, together with those, and at their sequence. So they hide their copies in older segments,
- * and whatever was written since the snapshot hides them. The older segments stay, without the lists that they lost (`vacated`).
+ * Refines the model of an index that has grown a little since it was trained: splits some lists and dissolves others (see engine/refine.ts), and
+ * writes only the rows of these lists and what is newest.
  */
 
-import { type Manifest, rowsLeft, type SegmentRef } from "../commit/manifest.js";
-import { vacate, vacatedIn } from "../commit/vacated-lists.js";
+import type { Manifest } from "../commit/manifest.js";
 import { keepsCodesOnly } from "../engine/coded.js";
 import { listCount, type Model } from "../engine/model.js";
 import { refineModel } from "../engine/refine.js";
 import { SealdexError } from "../errors.js";
-import type { OpenSegment, Snapshot } from "../search/snapshot.js";
-import { addRow, noRows } from "../segment/row-bits.js";
+import type { Snapshot } from "../search/snapshot.js";
 import { run } from "../threads/run.js";
-import { wholeSegmentBytes } from "./compact.js";
+import { adoptRefined, rowsToWrite, writtenBy } from "./adopt-refined.js";
 import type { OpenIndex } from "./open-index.js";
-import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
 import { takeSample } from "./take-sample.js";
 import { type Attempt, takeTurns } from "./take-turns.js";
-import { olderModels, regroupLarge, sampleSize, seed } from "./train.js";
+import { regroupLarge, sampleSize, seed } from "./train.js";
 import { publishTraining } from "./training-channel.js";
 
 const attemptsMax = 5;
 /** The share of an index's rows from which on writing them anew is no cheaper than a training, which finds better lists. */
 const writtenShareMax = 1 / 2;
-
-/** What a refinement writes anew. */
-interface Written {
-  /** The newest segments, all or none of each sequence. */
-  readonly newest: readonly OpenSegment[];
-  /** Of older ones that are grouped by the model, and stay, the rows in lists that change. */
-  readonly older: readonly MovedRows[];
-}
-
-interface MovedRows {
-  readonly segment: OpenSegment;
-  readonly rows: Uint32Array;
-  readonly count: number;
-}
 
 /**
  * Whether the model of an index can be refined: not if rows are codes alone, which are relative to the centroids of their first lists, and not if
@@ -94,88 +74,11 @@ async function refineOn(
   const { config } = index;
   const of = { points: sample, metric: config.metric, spills: config.spilling !== false, ...size };
   const nListsMax = Math.min(size.lists, grown(known, size.rows / manifest.model.items));
-  const { model, changed } = await run(refineModel(of, known, nListsMax, seed), signal);
-  const written = writtenBy(snapshot, changed);
-  if (written === undefined) return "too much";
-
-  const modelRef = { ...(await index.writer.storeModel(model, signal)), items: size.rows };
-  const plan = {
-    snapshot,
-    segments: written.newest,
-    moved: new Map(written.older.map(({ segment, rows }) => [segment, rows])),
-    target: { model, name: modelRef.name },
-    order: "by segment",
-    segmentBytes: wholeSegmentBytes,
-  } as const;
-  const replacement = await rewrite(index, plan, { signal })
-    .finally(() => index.searcher.dropModel(model))
-    .catch(async (error: unknown) => {
-      await index.store.delete([modelRef.name]);
-      throw error;
-    });
-  const staying = new Map(
-    written.older.map(({ segment: { ref }, count }) => [ref.name, vacate(ref, changed, count)]),
-  );
-  const adopt: AlsoChange = (latest, replaced) => {
-    if (signal?.aborted || latest.model?.name !== manifest.model?.name) return null;
-    // If other processes replaced some of these, the rows would come below what took their place, and maybe below their older copies.
-    const live = new Set(latest.segments.map(({ name }) => name));
-    if (!written.newest.every(({ ref }) => live.has(ref.name))) return null;
-    const segments = replaced.segments.map((ref): SegmentRef => {
-      const lists = staying.get(ref.name);
-      return lists === undefined ? ref : { ...ref, model: modelRef.name, vacated: lists };
-    });
-    const { older, dropped } = olderModels(index, latest, segments);
-    const droppedObjects = [...replaced.droppedObjects, ...dropped.map(({ name }) => name)];
-    return { ...replaced, segments, droppedObjects, model: modelRef, olderModels: older };
-  };
-  if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return "refined";
-  signal?.throwIfAborted();
-  return null;
-}
-
-/**
- * Undefined if it would be too much. Of the newest segments so many that those that stay become fewer as they become larger, as in a
- * log-structured merge tree: each run that stays has more rows than what is written.
- */
-function writtenBy(snapshot: Snapshot, changed: ReadonlySet<number>): Written | undefined {
-  const { manifest, stored } = snapshot;
-  const staying = new Map(
-    stored
-      .filter(({ ref }) => ref.model === manifest.model?.name)
-      .map((segment) => [segment, rowsInLists(segment, changed)]),
-  );
-  const movedOf = (segment: OpenSegment) => staying.get(segment)?.count ?? 0;
-  let rows = stored.reduce((sum, segment) => sum + movedOf(segment), 0);
-  let first = stored.length;
-  while (first > 0) {
-    const start = stored.findIndex(({ ref }) => ref.sequence === stored[first - 1].ref.sequence);
-    const run = stored.slice(start, first);
-    const left = run.reduce((sum, segment) => sum + rowsLeft(segment.ref) - movedOf(segment), 0);
-    if (first < stored.length && left > rows) break;
-    rows += left;
-    first = start;
-  }
-  const all = stored.reduce((sum, { ref }) => sum + rowsLeft(ref), 0);
-  if (rows > writtenShareMax * all) return undefined;
-  return {
-    newest: stored.slice(first),
-    older: stored.slice(0, first).flatMap((segment) => staying.get(segment) ?? []),
-  };
-}
-
-/** The rows of a segment that are in one of these lists, and have not moved before. */
-function rowsInLists(segment: OpenSegment, lists: ReadonlySet<number>): MovedRows {
-  const { footer } = segment.reader;
-  const isVacated = vacatedIn(segment.ref);
-  const rows = noRows(footer.rows);
-  let count = 0;
-  for (const block of footer.codes) {
-    if (!lists.has(block.list) || isVacated(block.list)) continue;
-    for (let row = block.firstRow; row < block.firstRow + block.rows; row++) addRow(rows, row);
-    count += block.rows;
-  }
-  return { segment, rows, count };
+  const refined = await run(refineModel(of, known, nListsMax, seed), signal);
+  const written = writtenBy(snapshot, refined.changed);
+  if (rowsToWrite(written) > writtenShareMax * size.rows) return "too much";
+  const items = size.rows;
+  return (await adoptRefined(index, snapshot, { ...refined, items, written }, { signal, turn })) && "refined";
 }
 
 /** The number of lists of a model that has grown with the index. */

@@ -151,11 +151,11 @@ function* dissolvableLists(sample: Sample, known: Model, parts: readonly Part[])
   const centroids = gather(known.centroids, dimension, Uint32Array.from(others));
   const rows = Uint32Array.from(some.flatMap((part) => Array.from(part.rows)));
   const nearest = yield* nearestLists(sample, { ...known, centroids }, rows);
-  const moved = { ...sample, points: gather(sample.points, dimension, rows) };
-  const errors = squaredErrors(moved, centroids, nearest);
+  const own = { ...sample, points: gather(sample.points, dimension, rows) };
+  const errors = squaredErrors(own, centroids, nearest);
   let at = 0;
-  const costs = some.map(({ list, rows: own, error }) => {
-    const after = errors.subarray(at, (at += own.length)).reduce((sum, each) => sum + each, 0);
+  const costs = some.map(({ list, rows: left, error }) => {
+    const after = errors.subarray(at, (at += left.length)).reduce((sum, each) => sum + each, 0);
     return { list, cost: after - error };
   });
   return costs.sort((a, b) => a.cost - b.cost || a.list - b.list);
