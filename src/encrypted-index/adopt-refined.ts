@@ -63,9 +63,6 @@ export async function adoptRefined(
   );
   const adopt: AlsoChange = (latest, replaced) => {
     if (signal?.aborted || latest.model?.name !== manifest.model?.name) return null;
-    // If other processes replaced some of these, the rows would come below what took their place, and maybe below their older copies.
-    const live = new Set(latest.segments.map(({ name }) => name));
-    if (!written.newest.every(({ ref }) => live.has(ref.name))) return null;
     const segments = replaced.segments.map((ref): SegmentRef => {
       const lists = staying.get(ref.name);
       return lists === undefined ? ref : { ...ref, model: modelRef.name, vacated: lists };

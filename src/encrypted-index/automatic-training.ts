@@ -21,8 +21,8 @@ import { train } from "./train.js";
 export const itemsMin = 10_000;
 /** An index is trained again when it is so many times as large. */
 export const growth = 4;
-/** Its lists are refined when it is so many times as large. */
-export const refinedGrowth = 1.1;
+/** The share by which an index grows until its lists are refined. */
+export const refinedShare = 1 / 10;
 /** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
 export const pauseMs = 1000;
 export const pauseMsMax = 30_000;
@@ -125,7 +125,9 @@ export class AutomaticTraining {
   /** Without counting: rows that newer ones replaced are still counted in. */
   #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
     const rows = rowsAtMost(manifest);
-    return isDue(index, manifest, rows) && rows >= refinedGrowth * (this.#countedAt.get(index) ?? 0);
+    // Where a count found fewer, the next one is as far away as what it is for.
+    const step = manifest.model === undefined ? 2 : 1 + refinedShare;
+    return isDue(index, manifest, rows) && rows >= step * (this.#countedAt.get(index) ?? 0);
   }
 }
 
@@ -139,5 +141,7 @@ function trainedFrom({ model }: Manifest): number {
 }
 
 function refinedFrom({ model }: Manifest): number {
-  return model === undefined ? itemsMin : Math.max(itemsMin, Math.ceil(refinedGrowth * model.items));
+  return model === undefined
+    ? itemsMin
+    : Math.max(itemsMin, model.items + Math.ceil(refinedShare * model.items));
 }
