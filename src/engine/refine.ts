@@ -8,7 +8,7 @@ import { CoarseQuantizer } from "./coarse-quantizer.js";
 import { listCount, type Model } from "./model.js";
 import { seededRandom } from "./random.js";
 import { countRows, gather, sortByList } from "./rows.js";
-import { squaredErrors, splitParts, type Part } from "./split-parts.js";
+import { type Part, splitParts, squaredErrors, valuesTogether } from "./split-parts.js";
 import { measureClusters, type Sample, withRows } from "./train.js";
 import type { Work } from "./work.js";
 
@@ -41,13 +41,17 @@ export function* refineModel(sample: Sample, known: Model, nListsMax: number, se
   const { dimension } = sample;
   const nLists = listCount(known);
   const random = seededRandom(seed);
-  const placed = yield* nearestLists(sample, known, all(sample));
-  const parts = partsOf(placed, nLists, squaredErrors(sample, known.centroids, placed));
+  const rows = Uint32Array.from({ length: sample.points.length / dimension }, (_, row) => row);
+  const placed = yield* nearestLists(sample, known, rows);
+  const errors = yield* squaredErrors(sample, rows, known.centroids, placed);
+  const parts = partsOf(placed, nLists, errors);
   const dissolvable = yield* dissolvableLists(sample, known, parts);
   const added = Math.max(0, nListsMax - nLists);
   let dissolved = 0;
   // Splits come by descending gain, dissolved lists by ascending cost.
   const isWorthIt = (gain: number, splits: number) => {
+    // Nor a number, of rows beyond float32.
+    if (!(gain > 0)) return false;
     if (splits < added) return true;
     const next = dissolvable[splits - added];
     if (next === undefined || gain < gainMin * next.cost) return false;
@@ -75,31 +79,33 @@ export function* refineModel(sample: Sample, known: Model, nListsMax: number, se
     const nearest = yield* nearestLists(sample, { ...known, centroids }, moved);
     moved.forEach((row, i) => (placed[row] = nearest[i]));
     if (round === moves) break;
-    moveToMeans(sample, moved, placed, centroids, isNew);
+    yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
   const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined };
-  const model = yield* withRows(sample, (rows) =>
-    measureClusters(sample, rows, { centroids, lists: placed }, measuring),
+  const model = yield* withRows(sample, (held) =>
+    measureClusters(sample, held, { centroids, lists: placed }, measuring),
   );
   return { model, changed };
 }
 
 /** Moves the centroids of some lists to the means of those of `rows` that are in them. */
-function moveToMeans(
+function* moveToMeans(
   { points, dimension }: Sample,
   rows: Uint32Array,
   lists: Uint32Array,
   centroids: Float32Array,
   isMoved: (list: number) => boolean,
-): void {
+): Work<void> {
   const sums = new Float64Array(centroids.length);
   const sizes = countRows(
     rows.map((row) => lists[row]),
     centroids.length / dimension,
   );
-  for (const row of rows) {
+  const piece = Math.ceil(valuesTogether / dimension);
+  for (const [at, row] of rows.entries()) {
     const to = lists[row] * dimension;
     for (let i = 0; i < dimension; i++) sums[to + i] += points[row * dimension + i];
+    if (at % piece === piece - 1) yield;
   }
   sizes.forEach((size, list) => {
     if (size === 0 || !isMoved(list)) return;
@@ -121,10 +127,6 @@ function* nearestLists(
   } finally {
     quantizer.free();
   }
-}
-
-function all({ points, dimension }: Sample): Uint32Array {
-  return Uint32Array.from({ length: points.length / dimension }, (_, row) => row);
 }
 
 /** The rows of each list. */
@@ -151,8 +153,7 @@ function* dissolvableLists(sample: Sample, known: Model, parts: readonly Part[])
   const centroids = gather(known.centroids, dimension, Uint32Array.from(others));
   const rows = Uint32Array.from(some.flatMap((part) => Array.from(part.rows)));
   const nearest = yield* nearestLists(sample, { ...known, centroids }, rows);
-  const own = { ...sample, points: gather(sample.points, dimension, rows) };
-  const errors = squaredErrors(own, centroids, nearest);
+  const errors = yield* squaredErrors(sample, rows, centroids, nearest);
   let at = 0;
   const costs = some.map(({ list, rows: left, error }) => {
     const after = errors.subarray(at, (at += left.length)).reduce((sum, each) => sum + each, 0);

@@ -26,6 +26,8 @@ interface Divided {
   readonly gain: number;
 }
 
+/** Numbers between two pauses. */
+export const valuesTogether = 2 ** 20;
 /** The share of the mean error below which splitting a part is not tried. */
 const triedFrom = 1;
 
@@ -68,11 +70,11 @@ export function* splitParts(
 
 /** Adds to `open` what a part could be split into, if it can be. */
 function* divide(sample: Sample, part: Part | Half, random: () => number, open: Divided[]): Work<void> {
+  if (part.rows.length < 2) return;
   const { dimension } = sample;
   const own = { ...sample, points: gather(sample.points, dimension, part.rows) };
-  if (part.rows.length < 2) return;
   const { centroids, lists } = yield* withRows(own, (rows) => kmeans(rows, 2, random));
-  const errors = squaredErrors(own, centroids, lists);
+  const errors = yield* squaredErrors(sample, part.rows, centroids, lists);
   const halves = [0, 1].map((half): Half => {
     const rows = part.rows.filter((_, i) => lists[i] === half);
     const error = errors.reduce((sum, each, i) => (lists[i] === half ? sum + each : sum), 0);
@@ -83,16 +85,21 @@ function* divide(sample: Sample, part: Part | Half, random: () => number, open: 
   open.push({ part, halves, gain: part.error - halves[0].error - halves[1].error });
 }
 
-/** The squared distance of each row of a sample from the centroid of its list. */
-export function squaredErrors(
+/** The squared distances of these rows of a sample from the centroids of their lists. */
+export function* squaredErrors(
   { points, dimension }: Sample,
+  rows: Uint32Array,
   centroids: Float32Array,
   lists: Uint32Array,
-): Float64Array {
-  return Float64Array.from(lists, (list, row) => {
+): Work<Float64Array> {
+  const errors = new Float64Array(rows.length);
+  const piece = Math.ceil(valuesTogether / dimension);
+  for (const [i, row] of rows.entries()) {
     let sum = 0;
-    for (let i = 0; i < dimension; i++)
-      sum += (points[row * dimension + i] - centroids[list * dimension + i]) ** 2;
-    return sum;
-  });
+    const [point, centroid] = [row * dimension, lists[i] * dimension];
+    for (let j = 0; j < dimension; j++) sum += (points[point + j] - centroids[centroid + j]) ** 2;
+    errors[i] = sum;
+    if (i % piece === piece - 1) yield;
+  }
+  return errors;
 }
