@@ -47,7 +47,7 @@ export async function adoptRefined(
   const plan = {
     snapshot,
     segments: written.newest,
-    moved: new Map(written.older.map(({ segment, rows }) => [segment, rows])),
+    fromOlder: new Map(written.older.map(({ segment, rows }) => [segment, rows])),
     target: { model, name: modelRef.name },
     order: "by segment",
     segmentBytes: wholeSegmentBytes,

@@ -44,7 +44,7 @@ export interface RewritePlan {
   /** Default: all live rows, as they are. */
   readonly change?: RowChange;
   /** Rows of older segments, which stay, that are stored with them and so hide what these hold. Default: none. */
-  readonly moved?: RowSets;
+  readonly fromOlder?: RowSets;
 }
 
 export interface RowBatch {
@@ -56,7 +56,7 @@ export interface RowBatch {
 /** The first batch holds the fingerprints that are `deleted`. */
 export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, target, order, segmentBytes, change, moved }: RewritePlan,
+  { snapshot, segments, target, order, segmentBytes, change, fromOlder }: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
 ): AsyncGenerator<RowBatch> {
@@ -78,8 +78,8 @@ export async function* liveRowBatches(
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  const older = moved === undefined ? [] : [...moved.keys()];
-  const only = moved === undefined ? change?.rows : new Map([...moved, ...wholeSegments(segments)]);
+  const older = fromOlder === undefined ? [] : [...fromOlder.keys()];
+  const only = fromOlder === undefined ? change?.rows : new Map([...fromOlder, ...wholeSegments(segments)]);
   for await (const found of liveBlocks(snapshot, [...older, ...segments], order, only)) {
     const { segment, block } = found;
     const { reader } = segment;

@@ -86,7 +86,7 @@ async function rewriteNamespace(
     const isOldest = segments.every((segment, i) => segment === inNamespace[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
     // What has expired of segments that stay is deleted, as if its list had moved, too.
-    for (const segment of plan.moved?.keys() ?? [])
+    for (const segment of plan.fromOlder?.keys() ?? [])
       deleted.push(...(snapshot.expired.items.get(segment) ?? []));
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
