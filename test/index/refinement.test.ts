@@ -4,12 +4,15 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { refine } from "../../src/encrypted-index/refine.js";
 import { seededRandom } from "../../src/engine/random.js";
+import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { defineText } from "../../src/text/define-text.js";
 import { clustered, gaussian } from "../engine/data.js";
 import { rowsOf, squaredL2 } from "../engine/oracle.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 import { checkVacated, refineAtRandom } from "../protocol/refined.js";
+import { StandingClock } from "../protocol/standing-clock.js";
 
 const d = 8;
 const record = fixedRecord();
@@ -136,3 +139,131 @@ test.each([1, 2, 3, 4, 5, 6])(
     for (const client of clients) await client.close();
   },
 );
+
+test("queries that find rows in second lists find them after a refinement, and each once", async () => {
+  const { one } = await begin();
+  const { index, inner } = one;
+  const random = seededRandom(3);
+  const dimension = 16;
+  const vectors = Array.from({ length: 13_500 }, () => Float32Array.from({ length: dimension }, random));
+  const items = vectors.map((vector, i) => ({ id: `${i}`, vector }));
+  await index.upsert(items.slice(0, 12_000));
+  await index.train({ nLists: 300 });
+  await index.upsert(items.slice(12_000));
+  const all = new Map(items.map(({ id, vector }) => [id, vector]));
+  const queries = vectors.filter((_, i) => i % 135 === 0);
+  const recall = async () => {
+    let found = 0;
+    for (let round = 0; round < 2; round++) {
+      found = 0;
+      for (const queryVector of queries) {
+        const ids = (await index.query({ queryVector, topK: 10, nProbes: 0 })).map(({ id }) => id);
+        expect(new Set(ids).size).toBe(10);
+        found += nearest(all, queryVector, 10).filter((id) => ids.includes(id)).length;
+      }
+      await index.prefetch();
+    }
+    return found / (10 * queries.length);
+  };
+  const spilled = async () => {
+    const { stored } = await inner.snapshots.newest();
+    return stored.map(({ ref, reader }) => reader.footer.spilled.length > 0 && ref.vacated === undefined);
+  };
+  expect(await spilled()).toContain(true);
+  expect(await refine(inner)).toBe(true);
+  expect(await checkVacated(inner)).toBeGreaterThan(0);
+  expect(await recall()).toBeGreaterThan(0.93);
+  await index.compact();
+  expect(await spilled()).toEqual([true]);
+  expect(await recall()).toBeGreaterThan(0.93);
+  await one.close();
+});
+
+test("items with texts that expire are as without a refinement, also for a process whose clock is late", async () => {
+  const store = createMemoryStore();
+  const withTexts = fixedRecord(defineText({}));
+  const clock = new StandingClock();
+  const late = new StandingClock();
+  const [one, other] = [openIndex(withTexts, store, clock), openIndex(withTexts, store, late)];
+  await one.inner.log.begin();
+  const live = new Set<string>();
+  for (let from = 0; from < 300; from += 100) {
+    const items = Array.from({ length: 100 }, (_, i) => ({
+      id: `${from + i}`,
+      vector: [from, i % 7, (from + i) % 11],
+      contents: `heron ${from + i}`,
+      ...(i % 4 === 0 && { expiresAt: clock.wall() + 1000 }),
+    }));
+    await one.index.upsert(items);
+    for (const { id, expiresAt } of items) if (expiresAt === undefined) live.add(id);
+    if (from === 0) await one.index.train({ nLists: 5 });
+  }
+  clock.advance(2000);
+  const random = seededRandom(2);
+  for (let round = 0; round < 4; round++) {
+    expect(await refineAtRandom(one.inner, random)).toBe(true);
+    await checkVacated(one.inner);
+    const ids = (found: readonly { readonly id: string }[]) => found.map(({ id }) => id).sort();
+    const wanted = [...live].sort();
+    expect(ids(await one.index.query({ queryVector: [0, 0, 0], topK: 1000, greedy: true }))).toEqual(wanted);
+    expect(ids(await one.index.query({ queryText: "heron", topK: 1000 }))).toEqual(wanted);
+    expect(await one.index.listIds()).toEqual(wanted);
+    const [some] = [...live];
+    expect(ids(await one.index.query({ queryText: some, topK: 10 }))).toEqual([some]);
+    const seen = ids(await other.index.query({ queryVector: [0, 0, 0], topK: 1000, greedy: true }));
+    expect(await other.index.listIds()).toEqual(seen);
+    await one.index.upsert([{ id: `new ${round}`, vector: [round, 1, 2], contents: "heron" }]);
+    live.add(`new ${round}`);
+  }
+  await Promise.all([one.close(), other.close()]);
+});
+
+test.each(["/segment/", "/model/", "/manifest/"])(
+  "a refinement that is aborted before it stores %s leaves nothing behind",
+  async (kind) => {
+    const memory = allocatedBytes();
+    const store = createMemoryStore();
+    const abort = new AbortController();
+    let isArmed = false;
+    const aborting: BlobStore = {
+      ...store,
+      create(key, bytes, options) {
+        if (isArmed && key.includes(kind)) abort.abort(new Error("enough"));
+        return store.create(key, bytes, options);
+      },
+    };
+    const one = openIndex(record, aborting, systemClock);
+    await one.inner.log.begin();
+    await one.index.upsert(itemsOf(clustered(2000, d, 20, 1)));
+    await one.index.train({ nLists: 20 });
+    await one.index.upsert(itemsOf(clustered(300, d, 2, 2), 2000));
+    const stored = await store.list("");
+    isArmed = true;
+    const refining = refine(one.inner, abort.signal);
+    if (kind === "/manifest/") {
+      // Too late: the commit is under way.
+      expect(await refining).toBe(true);
+    } else {
+      await expect(refining).rejects.toThrow("enough");
+      expect(await store.list("")).toEqual(stored);
+    }
+    expect(await one.index.count()).toBe(2300);
+    await checkVacated(one.inner);
+    await one.close();
+    expect(allocatedBytes()).toBe(memory);
+  },
+);
+
+test("processes that refine at once leave one model, and every item once", async () => {
+  const { store, one } = await begin();
+  await one.index.upsert(itemsOf(clustered(2000, d, 20, 1)));
+  await one.index.train({ nLists: 20 });
+  await one.index.upsert(itemsOf(clustered(300, d, 2, 2), 2000));
+  const clients = [one, openIndex(record, store, systemClock), openIndex(record, store, systemClock)];
+  await Promise.all(clients.map(({ inner }) => refine(inner)));
+  expect(await checkVacated(one.inner)).toBeGreaterThan(0);
+  const { segments, model } = await one.inner.log.newest();
+  expect(segments.map((segment) => segment.model)).toEqual(segments.map(() => model?.name));
+  for (const { index } of clients) expect(await index.count()).toBe(2300);
+  for (const client of clients) await client.close();
+});
