@@ -70,11 +70,15 @@ async function refineOn(
   index.rewriting.reserve(manifest.segments);
   const size = await sampleSize(index, snapshot, undefined);
   if (size === undefined) return "too much";
-  const sample = await takeSample(index, snapshot, size, { seed, signal, onRows: () => undefined });
+  const { points, storedIn } = await takeSample(index, snapshot, size, {
+    seed,
+    signal,
+    onRows: () => undefined,
+  });
   const { config } = index;
-  const of = { points: sample, metric: config.metric, spills: config.spilling !== false, ...size };
+  const of = { points, metric: config.metric, spills: config.spilling !== false, ...size };
   const nListsMax = Math.min(size.lists, grown(known, size.rows / manifest.model.items));
-  const refined = await run(refineModel(of, known, nListsMax, seed), signal);
+  const refined = await run(refineModel(of, storedIn, known, { nListsMax, seed }), signal);
   const written = writtenBy(snapshot, refined.changed);
   if (rowsToWrite(written) > writtenShareMax * size.rows) return "too much";
   const items = size.rows;

@@ -69,7 +69,7 @@ async function trainOn(
   if (size === undefined) return true;
   const { rows } = size;
   const stored = await snapshot.count();
-  const sample = await takeSample(index, snapshot, size, {
+  const { points: sample } = await takeSample(index, snapshot, size, {
     seed,
     signal,
     onRows: (done) => report("sample")(done, rows),

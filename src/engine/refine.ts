@@ -8,6 +8,7 @@ import { CoarseQuantizer } from "./coarse-quantizer.js";
 import { listCount, type Model } from "./model.js";
 import { seededRandom } from "./random.js";
 import { countRows, gather, sortByList } from "./rows.js";
+import { noList } from "./second-lists.js";
 import { type Part, splitParts, squaredErrors, valuesTogether } from "./split-parts.js";
 import { measureClusters, type Sample, withRows } from "./train.js";
 import type { Work } from "./work.js";
@@ -33,16 +34,29 @@ interface Dissolvable {
   readonly cost: number;
 }
 
+export interface RefineOptions {
+  readonly nListsMax: number;
+  readonly seed: number;
+}
+
 /**
- * Refines a model by a sample of the index's rows, to at most `nListsMax` lists unless it has more already. Deterministic in its
- * arguments.
+ * Refines a model by a sample of the index's rows, to at most `nListsMax` lists unless it has more already. `storedIn`: the list of each row,
+ * `noList` if it is in none. Deterministic in its arguments.
  */
-export function* refineModel(sample: Sample, known: Model, nListsMax: number, seed: number): Work<Refined> {
+export function* refineModel(
+  sample: Sample,
+  storedIn: Uint32Array,
+  known: Model,
+  { nListsMax, seed }: RefineOptions,
+): Work<Refined> {
   const { dimension } = sample;
   const nLists = listCount(known);
   const random = seededRandom(seed);
-  const rows = Uint32Array.from({ length: sample.points.length / dimension }, (_, row) => row);
-  const placed = yield* nearestLists(sample, known, rows);
+  const rows = Uint32Array.from(storedIn.keys());
+  const placed = storedIn.slice();
+  const place = (some: Uint32Array, lists: Uint32Array) => some.forEach((row, i) => (placed[row] = lists[i]));
+  const unplaced = rows.filter((row) => placed[row] === noList);
+  place(unplaced, yield* nearestLists(sample, known, unplaced));
   const errors = yield* squaredErrors(sample, rows, known.centroids, placed);
   const parts = partsOf(placed, nLists, errors);
   const dissolvable = yield* dissolvableLists(sample, known, parts);
@@ -73,11 +87,10 @@ export function* refineModel(sample: Sample, known: Model, nListsMax: number, se
   }
   const changed = new Set([...split.keys(), ...gone]);
   // As rows are stored: those whose list stays are in it still, whatever new centroid is nearer.
-  const moved = Uint32Array.from(placed.keys()).filter((row) => changed.has(placed[row]));
+  const moved = rows.filter((row) => changed.has(placed[row]));
   const isNew = (list: number) => changed.has(list) || list >= nLists;
   for (let round = 0; ; round++) {
-    const nearest = yield* nearestLists(sample, { ...known, centroids }, moved);
-    moved.forEach((row, i) => (placed[row] = nearest[i]));
+    place(moved, yield* nearestLists(sample, { ...known, centroids }, moved));
     if (round === moves) break;
     yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
