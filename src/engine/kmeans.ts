@@ -12,6 +12,7 @@
  * as in faiss.
  */
 
+import { assignedByCodesFrom, assignOnce } from "./coded-centroids.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
 import { countRows, directionsOf, sortByList } from "./rows.js";
@@ -166,28 +167,32 @@ function* lloyd(
         kernel: "halfSquares",
         args: [compared + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       }));
-      yield groups.flatMap((group) =>
-        inSlices(group.rows, group.lists * dimension, (first, count) => {
-          const row = group.firstRow + first;
-          const list = group.firstList;
-          const vectors = at + 4 * row * dimension;
-          const candidates = compared + 4 * list * dimension;
-          const halves = halfNorms + 4 * list;
-          return {
-            kernel: "assignNearest",
-            args: [
-              vectors,
-              count,
-              dimension,
-              candidates,
-              group.lists,
-              halves,
-              lists + 4 * row,
-              distances + 4 * row,
-            ],
-          };
-        }),
-      );
+      const byCodes = groups.length === 1 && k >= assignedByCodesFrom;
+      const toCompare = { at: compared, n: k, dimension };
+      if (!byCodes || !(yield* assignOnce(toCompare, halfNorms, at, n, lists))) {
+        yield groups.flatMap((group) =>
+          inSlices(group.rows, group.lists * dimension, (first, count) => {
+            const row = group.firstRow + first;
+            const list = group.firstList;
+            const vectors = at + 4 * row * dimension;
+            const candidates = compared + 4 * list * dimension;
+            const halves = halfNorms + 4 * list;
+            return {
+              kernel: "assignNearest",
+              args: [
+                vectors,
+                count,
+                dimension,
+                candidates,
+                group.lists,
+                halves,
+                lists + 4 * row,
+                distances + 4 * row,
+              ],
+            };
+          }),
+        );
+      }
       const assigned = wordsAt(lists, n);
       for (const { firstRow, rows, firstList, lists: candidates } of groups) {
         for (let row = firstRow; row < firstRow + rows; row++) assigned[row] += firstList;
