@@ -47,15 +47,11 @@ export function* encodeCentroids(
   try {
     wordsAt(sums, 2 * dimension + n).fill(0);
     wordsAt(size, 1)[0] = n;
-    yield [
-      { kernel: "addRows", args: [at, n, dimension, lists, 0, dimension, sums], cost: n * dimension },
-    ];
+    yield [{ kernel: "addRows", args: [at, n, dimension, lists, 0, dimension, sums], cost: n * dimension }];
     yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, mean], cost: dimension }];
     rotation.apply(floatsAt(mean, dimension).slice(), rotatedMean);
     const codes = codesAfter(factors, n);
-    yield [
-      { kernel: "encodeRabitq", args: [rotated, n, d, rotatedMean, codes, factors], cost: 4 * n * d },
-    ];
+    yield [{ kernel: "encodeRabitq", args: [rotated, n, d, rotatedMean, codes, factors], cost: 4 * n * d }];
   } finally {
     free(sums);
   }
