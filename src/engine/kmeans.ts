@@ -2,8 +2,8 @@
  * Seeded k-means (Lloyd, 1982) on a sample, for the coarse quantizer.
  *
  * Many lists are found on two levels: the rows form about sqrt(k) coarse clusters, each of which is divided into its share of the
- * k lists, and a last round over all rows and all lists corrects the borders of the coarse clusters. Rounds that compare every
- * row with every list dominate the cost.
+ * k lists. Rounds over all rows and all lists follow, which correct the borders of the coarse clusters; they compare by codes
+ * (coded-centroids.ts).
  *
  * Rows of length 1 belong to the centroid at the smallest angle (spherical k-means, Dhillon and Modha, 2001): the mean of a wide cluster is
  * shorter, and by distance it would attract rows, and queries, of other directions.
@@ -21,8 +21,8 @@ import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
-/** Rounds on one level; on each of two levels; and over all rows after two levels. */
-const rounds = { alone: 10, level: 6, after: 1 };
+/** At most so many rounds on one level; on each of two levels; and over all rows after two levels. */
+const rounds = { alone: 10, level: 6, after: 8 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
 const columnsTogether = 64;
