@@ -212,8 +212,8 @@ export class CoarseQuantizer {
     };
   }
 
-  /** The nearest list of each of n vectors; `pointsOf` returns `count` of them, layout (count, dimension), in list space. */
-  *assignAll(n: number, pointsOf: (first: number, count: number) => Float32Array): Work<Uint32Array> {
+  /** The nearest list of each of n vectors; `vectorsAt` returns `count` of them, layout (count, dimension), in list space or not. */
+  *assignAll(n: number, vectorsAt: (first: number, count: number) => Float32Array): Work<Uint32Array> {
     const lists = new Uint32Array(n);
     const rowBytes = 4 * this.#dimension;
     const rowsHeld = Math.min(n, Math.max(1, Math.floor(heldBytes / rowBytes)));
@@ -223,9 +223,10 @@ export class CoarseQuantizer {
       for (let first = 0; first < n; first += rowsHeld) {
         const count = Math.min(rowsHeld, n - first);
         for (const [row, rows] of piecesOf(count, rowBytes)) {
-          floatsAt(at + row * rowBytes, rows * this.#dimension).set(pointsOf(first + row, rows));
+          floatsAt(at + row * rowBytes, rows * this.#dimension).set(vectorsAt(first + row, rows));
           yield;
         }
+        if (this.#lengths > 0) yield directionsOf(at, count, this.#dimension, at);
         if (this.#assignsByCodes) yield* assignByCodes(this.#codes, at, count, listsAt);
         else {
           yield inSlices(count, this.nLists * this.#dimension, (row, rows) => ({
@@ -250,7 +251,7 @@ export class CoarseQuantizer {
     }
   }
 
-  /** The largest distance of these rows of one list from its centroid, rounded up. */
+  /** The largest distance of these rows of one list from its centroid, in list space, rounded up. */
   *radius(vectors: Float32Array, list: number): Work<number> {
     const n = vectors.length / this.#dimension;
     const at = allocate(4 * vectors.length + 4 * this.#dimension + 8 * n + 8);
@@ -261,6 +262,7 @@ export class CoarseQuantizer {
       floatsAt(centroid, this.#dimension).set(
         this.#model.centroids.subarray(list * this.#dimension, (list + 1) * this.#dimension),
       );
+      if (this.#lengths > 0) yield directionsOf(at, n, this.#dimension, at);
       yield [
         {
           kernel: "squaredL2BlockFloat64",
