@@ -34,7 +34,6 @@ globalThis.gc?.();
 
 const delays = monitorEventLoopDelay({ resolution: 1 });
 const phases = [];
-const started = now();
 const before = process.memoryUsage.rss();
 const watching = setInterval(look, 20);
 delays.enable();
