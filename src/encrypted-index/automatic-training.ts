@@ -8,7 +8,6 @@
  */
 
 import { SealdexError } from "../errors.js";
-import type { Clock } from "../commit/clock.js";
 import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { isRefinable, refine } from "./refine.js";
@@ -23,45 +22,29 @@ export const itemsMin = 10_000;
 export const growth = 4;
 /** The share by which an index grows until its lists are refined. */
 export const refinedShare = 1 / 10;
-/** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
-export const pauseMs = 1000;
-export const pauseMsMax = 30_000;
-
-interface Waiting {
-  readonly since: number;
-  readonly cancel: () => void;
-}
 
 export class AutomaticTraining {
   readonly #enabled: boolean;
-  readonly #clock: Clock;
   readonly #abort = new AbortController();
-  readonly #waiting = new Map<OpenIndex, Waiting>();
-  /** Writes that are running. */
-  readonly #writes = new WeakMap<OpenIndex, number>();
+  readonly #waiting = new Set<OpenIndex>();
   readonly #failures = new WeakMap<OpenIndex, string>();
   /** How many rows there seemed to be when a count found that there were fewer. */
   readonly #countedAt = new WeakMap<OpenIndex, number>();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(enabled: boolean, clock: Clock) {
+  constructor(enabled: boolean) {
     this.#enabled = enabled;
-    this.#clock = clock;
   }
 
-  /** Runs a write, which returns the manifest that it committed. While it runs, writes have not paused. */
+  /** Runs a write, which returns the manifest that it committed. */
   async duringWrite(index: OpenIndex, write: () => Promise<Manifest | null>): Promise<void> {
-    this.#countWrite(index, 1);
-    let committed: Manifest | null = null;
-    try {
-      committed = await write();
-    } finally {
+    await index.pauses.during(async () => {
+      const committed = await write();
       const isDueNow = committed !== null && this.#seemsDue(index, committed);
-      if (this.#enabled && !this.#abort.signal.aborted && isDueNow && !this.#waiting.has(index)) {
-        this.#waiting.set(index, { since: this.#clock.steady(), cancel: () => undefined });
-      }
-      this.#countWrite(index, -1);
-    }
+      if (!this.#enabled || this.#abort.signal.aborted || !isDueNow) return;
+      this.#waiting.add(index);
+      index.pauses.next(this, () => this.#start(index));
+    });
   }
 
   /** Why the last automatic training of this index failed, if it did. */
@@ -77,22 +60,9 @@ export class AutomaticTraining {
   /** Gives up what waits and what runs. */
   async close(): Promise<void> {
     this.#abort.abort(new SealdexError("internal", "automatic training: the client was closed"));
-    for (const { cancel } of this.#waiting.values()) cancel();
+    for (const { pauses } of this.#waiting) pauses.cancel(this);
     this.#waiting.clear();
     await this.#running;
-  }
-
-  /** Counts a write that begins or ends, and sets the time at which a training that waits is to start. */
-  #countWrite(index: OpenIndex, change: 1 | -1): void {
-    const running = (this.#writes.get(index) ?? 0) + change;
-    this.#writes.set(index, running);
-    const waiting = this.#waiting.get(index);
-    if (waiting === undefined) return;
-    const { since, cancel } = waiting;
-    cancel();
-    const left = Math.max(0, since + pauseMsMax - this.#clock.steady());
-    const delay = running > 0 ? left : Math.min(pauseMs, left);
-    this.#waiting.set(index, { since, cancel: this.#clock.after(delay, () => this.#start(index)) });
   }
 
   #start(index: OpenIndex): void {

@@ -97,9 +97,10 @@ export async function* liveRowBatches(
     const revised = change === undefined ? records : await revisedRecords(records, change);
     const isLeft = (_: unknown, i: number) => revised[i] !== null;
     if (keepsTexts) origins.push({ reader, first: rows.length, rows: places.filter(isLeft) });
-    found.fingerprints.forEach((fingerprint, i) => {
+    found.kept.forEach((row, i) => {
       const record = revised[i];
       if (record === null) return;
+      const fingerprint = new Uint8Array(found.fingerprints.buffer, 16 * row, 16);
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });

@@ -69,22 +69,7 @@ async function trainOn(
   if (size === undefined) return true;
   const { rows } = size;
   const stored = await snapshot.count();
-  const { points: sample } = await takeSample(index, snapshot, size, {
-    seed,
-    signal,
-    onRows: (done) => report("sample")(done, rows),
-  });
-  const { config } = index;
-  const spills = !keepsCodesOnly(config) && config.spilling !== false;
-  const learning = trainModel(
-    { points: sample, metric: config.metric, spills, ...size },
-    size.lists,
-    seed,
-    report("cluster"),
-  );
-  const learned = await run(learning, signal);
-  const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
-
+  const model = await learnModel(index, snapshot, size, report, signal);
   const modelRef = { ...(await index.writer.storeModel(model, signal)), items: rows };
   const target = { model, name: modelRef.name };
   const plan = {
@@ -113,6 +98,33 @@ async function trainOn(
   if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return true;
   signal?.throwIfAborted();
   return null;
+}
+
+/** By itself, so that the sample is not in memory any more when rows are rewritten. */
+async function learnModel(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  size: SampleSize,
+  report: (phase: TrainingProgress["phase"]) => (done: number, total: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<Model> {
+  const { config } = index;
+  const { rows } = size;
+  const seen = report("sample");
+  const { points: sample } = await takeSample(index, snapshot, size, {
+    seed,
+    signal,
+    onRows: (done) => seen(done, rows),
+  });
+  const spills = !keepsCodesOnly(config) && config.spilling !== false;
+  const learning = trainModel(
+    { points: sample, metric: config.metric, spills, ...size },
+    size.lists,
+    seed,
+    report("cluster"),
+  );
+  const learned = await run(learning, signal);
+  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */
