@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createClient, generateKey } from "sealdex/core";
 import { cached } from "./search/cache.mjs";
@@ -39,7 +39,7 @@ const watching = setInterval(look, 20);
 delays.enable();
 
 begin("upsert");
-for (let first = 0; first < count; first += together) await index.upsert(items(first));
+for (let first = 0; first < count; first += together) await index.upsert(await items(first));
 if (options.automatic) await trainedByItself();
 else {
   begin("prepare training");
@@ -122,13 +122,17 @@ async function trainedByItself() {
   }
 }
 
-function items(first) {
-  return Array.from({ length: Math.min(together, count - first) }, (_, i) => {
-    const vector = base.subarray((first + i) * dimension, (first + i + 1) * dimension);
-    return {
-      id: `${first + i}`,
+/** A batch, made a few items at a time: what holds the event loop is to be the index. */
+async function items(first) {
+  const batch = [];
+  for (let row = first; row < Math.min(first + together, count); row++) {
+    const vector = base.subarray(row * dimension, (row + 1) * dimension);
+    batch.push({
+      id: `${row}`,
       vector: options.arrays ? Array.from(vector) : vector,
-      metadata: { number: first + i },
-    };
-  });
+      metadata: { number: row },
+    });
+    if (batch.length % 500 === 0) await turn();
+  }
+  return batch;
 }

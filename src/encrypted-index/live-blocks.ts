@@ -44,7 +44,7 @@ export async function* liveBlocks(
   // While a block is worked on, the next one is read.
   const read = (i: number) => {
     const reading = blocks[i]?.segment.reader.readCodes(blocks[i].block);
-    // It is awaited later, or never; until then its rejection must not count as unhandled.
+    // It is awaited later; until then its rejection must not count as unhandled.
     reading?.catch(() => undefined);
     return reading;
   };

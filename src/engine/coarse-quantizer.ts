@@ -9,6 +9,7 @@ import {
   assignedByCodesFrom,
   type CentroidCodes,
   encodeCentroids,
+  type ListCentroids,
 } from "./coded-centroids.js";
 import type { Metric } from "./config.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
@@ -29,7 +30,6 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { directionsOf, lengthsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
-import type { ListCentroids } from "./second-lists.js";
 import { readHeap, TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 

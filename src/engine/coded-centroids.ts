@@ -9,7 +9,6 @@ import { allocate, floatsAt, free, wordsAt, writeWords } from "./kernels/memory.
 import { rabitqBytes } from "./rabitq.js";
 import { Rotation } from "./rotation.js";
 import { lengthsOf } from "./rows.js";
-import type { ListCentroids } from "./second-lists.js";
 import { inSlices, rowsOfPiece, rowsOfSlice, type Work } from "./work.js";
 
 /** From this number of centroids on, vectors are assigned by codes. */
@@ -20,6 +19,13 @@ const costByCode = 1 / 4;
 const callsTogether = 32;
 /** Of the rotation of centroids that are used once. */
 const rotationSeed = 0xc0de;
+
+/** What vectors are compared with, one per list: layout (n, dimension) at `at`. */
+export interface ListCentroids {
+  readonly at: number;
+  readonly n: number;
+  readonly dimension: number;
+}
 
 /** Addresses in kernel memory, but for the rotation. */
 export interface CentroidCodes {

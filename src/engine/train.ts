@@ -100,7 +100,9 @@ export function* measureClusters(
   const { first } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
+  yield;
   const curves = learnRecallCurves(depths, first, weight);
+  yield;
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
@@ -108,7 +110,9 @@ export function* measureClusters(
   const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
     const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
+    yield;
     spilledCurves = learnRecallCurves(depths, either, weight);
+    yield;
   }
   return {
     dimension,

@@ -33,7 +33,7 @@ export interface RowSource {
   /** Memory that the rows hold, in bytes. */
   readonly bytes: number;
   /** The list of each row. */
-  listsOf(quantizer: CoarseQuantizer, encoding: Encoding): Work<Uint32Array>;
+  listsOf(quantizer: CoarseQuantizer): Work<Uint32Array>;
   /** A block of the rows at these positions, all of `list`. */
   encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
   /** The vectors of the rows at these positions, layout (positions, dimension); undefined if they are codes. */

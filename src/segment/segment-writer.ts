@@ -277,7 +277,7 @@ export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<
     const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = yield* source.listsOf(encoding.quantizer, encoding);
+  const lists = yield* source.listsOf(encoding.quantizer);
   const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {
