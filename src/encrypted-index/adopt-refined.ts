@@ -35,7 +35,10 @@ export interface RefinedIndex extends Refined {
   readonly written: Written;
 }
 
-/** Returns null if other processes replaced the newest segments or the model first: nothing was changed then. */
+/**
+ * Of an index that `isRefinable`. Returns null if other processes replaced the oldest of the newest segments or the model first: nothing was changed
+ * then.
+ */
 export async function adoptRefined(
   index: OpenIndex,
   snapshot: Snapshot,
