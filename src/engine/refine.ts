@@ -24,7 +24,7 @@ const moves = 2;
 export interface Refined {
   /** With the rotation of the one before. */
   readonly model: Model;
-  /** Lists of the model before that have other centroids now. */
+  /** Lists of the model before that were split or dissolved. All others have the centroids that they had. */
   readonly changed: ReadonlySet<number>;
 }
 

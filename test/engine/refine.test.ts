@@ -37,9 +37,10 @@ describe.each(metrics)("%s", (metric) => {
       const centroid = ({ centroids }: Model, list: number) => centroids.subarray(list * d, (list + 1) * d);
       for (let list = 0; list < 40; list++) {
         const before = centroid(known, list);
-        const isEqual = centroid(model, list).every((value, i) => value === before[i]);
-        expect(isEqual).toBe(!changed.has(list));
+        // One that was split may keep its centroid, if what came later leaves it.
+        if (!changed.has(list)) expect(centroid(model, list)).toEqual(before);
       }
+      expect([...changed].some((list) => centroid(model, list)[0] !== centroid(known, list)[0])).toBe(true);
     },
   );
 
