@@ -41,8 +41,7 @@ export interface SegmentRef extends ObjectRef {
 }
 
 /**
- * Lists of a segment that have no live row any more, since they have other centroids in its model than in the one that the segment was
- * written for.
+ * Lists of a segment that have no live row any more, since they were split or dissolved after the segment was written.
  */
 export interface VacatedLists {
   /** Bits, base64: see vacated-lists.ts. */
