@@ -25,8 +25,10 @@ const decidingRecall = 0.95;
 const spilledFrom = 10;
 /** The share of the lists beyond which these say too little about where neighbours are, as of rows that are far from the origin and near one another. */
 const spilledShareMax = 1 / 2;
-/** The share of rows that a query must save to make up for the room of second codes. */
+/** The share of its work that a query must save to make up for the room of second codes. */
 const savedMin = 0.05;
+/** What a list takes besides its rows, as a number of rows: fewer lists are less work even if they have as many rows. */
+const listRows = 16;
 
 /** What to train on. */
 export interface Sample {
@@ -120,8 +122,13 @@ export function* measureClusters(
     rotationSeed,
     spreads,
     curves,
-    // Each list has twice the rows then.
-    ...(spilledCurves && 2 * listsFor(spilledCurves) < (1 - savedMin) * lists && { spilledCurves }),
+    ...(spilledCurves &&
+      worthSpilling(lists, listsFor(spilledCurves), rowsInIndex / nLists) && { spilledCurves }),
     probeLimits: learnProbeLimits(first[limitsAt], nLists),
   };
+}
+
+/** Whether scanning `spilled` lists with twice the rows is less work than scanning `lists`, which have `rowsEach` on average. */
+function worthSpilling(lists: number, spilled: number, rowsEach: number): boolean {
+  return spilled * (2 * rowsEach + listRows) < (1 - savedMin) * lists * (rowsEach + listRows);
 }

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/commit/clock.js";
 import { refine } from "../../src/encrypted-index/refine.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import { spilledSegments } from "../../src/search/spilled-segments.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { defineText } from "../../src/text/define-text.js";
@@ -166,12 +167,20 @@ test("queries that find rows in second lists find them after a refinement, and e
     return found / (10 * queries.length);
   };
   const spilled = async () => {
-    const { stored } = await inner.snapshots.newest();
-    return stored.map(({ ref, reader }) => reader.footer.spilled.length > 0 && ref.vacated === undefined);
+    const snapshot = await inner.snapshots.newest();
+    const { segments } = spilledSegments(snapshot);
+    return snapshot.stored.map((segment) => segments.includes(segment));
   };
   expect(await spilled()).toContain(true);
   expect(await refine(inner)).toBe(true);
   expect(await checkVacated(inner)).toBeGreaterThan(0);
+  // Codes of rows in second lists that have other centroids now say nothing.
+  const { stored } = await inner.snapshots.newest();
+  const outdated = stored.map(
+    ({ ref, reader }) => reader.footer.spilled.length > 0 && ref.vacated !== undefined,
+  );
+  expect(outdated).toContain(true);
+  for (const [i, isSpilled] of (await spilled()).entries()) expect(isSpilled && outdated[i]).toBe(false);
   expect(await recall()).toBeGreaterThan(0.93);
   await index.compact();
   expect(await spilled()).toEqual([true]);
