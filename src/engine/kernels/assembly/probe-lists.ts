@@ -164,3 +164,11 @@ function distanceRatio(probes: Heap, rank: u32): f64 {
 function rankRoot(rank: u32): f64 {
   return sqrt<f64>(sqrt<f64>(<f64>(rank + 1)));
 }
+
+/** The same as the function of ../../metric.ts. */
+@inline
+export function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f64 {
+  if (!quantizer.lengths) return square;
+  const length = load<f64>(quantizer.lengths + (<usize>list << 3));
+  return (1 - length) * (1 - length) + length * square;
+}
