@@ -51,8 +51,7 @@ export function scanNearest(
       const listBlock = listBlockAt(table, number);
       if (!isWanted(listBlock, unspilled)) continue;
       setJob(job, number, listBlock, base, now);
-      // Rows in 16 or 8 bits do not wait for one another.
-      if (!isPruned(query, job) || job.block.precision) {
+      if (!isPruned(query, job)) {
         // The scan of a block uses the same scratch.
         if (m) scoreBounded(query, heap, job, table, lowerBounds, estimates, m, blocks, nBlocks);
         m = 0;

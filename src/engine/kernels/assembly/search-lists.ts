@@ -118,7 +118,7 @@ function scanList(
     const listBlock = listBlockAt(table, number);
     if (!isWanted(listBlock, unspilled)) continue;
     setJob(job, number, listBlock, base, now);
-    if (heap.size == heap.capacity && isPruned(query, job) && !job.block.precision) scanLater(query, heap, job, table);
+    if (heap.size == heap.capacity && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
 }
