@@ -67,6 +67,7 @@ export class ListBlockTable {
       nMissing: 0,
       nWaiting: 0,
       waiting: place(new Uint32Array(waitingWords)),
+      matching: 0,
     });
     spilled.forEach(({ firstRows, numbers }, i) =>
       writeWords(this.#spilled + spilledSegmentLayout.bytes * i, spilledSegmentLayout, {
@@ -90,6 +91,11 @@ export class ListBlockTable {
   /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory. */
   set epoch(epoch: number) {
     allWords()[(this.address + listBlockTableLayout.epoch) >>> 2] = epoch;
+  }
+
+  /** The address of the match table of the next searches (see match-table.ts); 0: they have no filter. */
+  set matching(address: number) {
+    allWords()[(this.address + listBlockTableLayout.matching) >>> 2] = address;
   }
 
   /** Sets the struct of a block, which must not move until the epoch ends. */

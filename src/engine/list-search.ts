@@ -73,6 +73,7 @@ export function searchLists(
     initHeap(nearest, topK);
     query.useScratch(nearest + nearestBytes);
     query.newerIdTables = tables;
+    table.matching = 0;
     const lists = kernels().searchLists(
       query.address,
       query.listAddress,

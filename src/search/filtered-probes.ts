@@ -14,10 +14,10 @@ import type { ScanLimits } from "../engine/recall-curves.js";
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
 const spareShare = 1.25;
 /** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
-const amongShare = 0.7;
+export const amongShare = 0.7;
 
 /** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
-const unlikeRows = 4;
+export const unlikeRows = 4;
 
 /** How many rows a list has, and how many of them match. */
 type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };

@@ -2,14 +2,16 @@
 
 import type { CompiledFilter } from "../filter.js";
 import type { ListSet } from "../engine/coarse-quantizer.js";
-import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
+import type { MatchTable } from "../engine/match-table.js";
+import { type CachedValue, type CacheKey, type KeyOf, namedKey } from "../segment/cache-group.js";
 import { addRow, noRows } from "../segment/row-bits.js";
 import { filterDigest } from "./filter-digest.js";
 import { isSelective } from "./prefiltered-rows.js";
 import { type MatchingRows, pinMatching, unpinMatching } from "./row-filter.js";
 import type { ListBlock, OpenSegment, Snapshot } from "./snapshot.js";
 
-export interface Matches {
+/** The key of their table in the snapshot's cache. */
+export interface Matches extends KeyOf<MatchTable> {
   /** Per segment, for all segments. */
   readonly rows: ReadonlyMap<OpenSegment, MatchingRows>;
   /** Rows that match, including those that newer segments shadow. */

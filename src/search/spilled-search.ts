@@ -34,6 +34,14 @@ export class SpilledSearch {
     this.#memory = memory;
   }
 
+  /** The most rows of one segment that have the same second list, of those that are in memory. */
+  get rowsMax(): number {
+    return this.#residency.spilled.segments.reduce(
+      (most, { reader }) => Math.max(most, reader.openedSpilled()?.rowsMax ?? 0),
+      0,
+    );
+  }
+
   /** What a search scans, valid until the next await; undefined if first lists have to do. */
   probes(
     { growth }: Snapshot,

@@ -4,6 +4,7 @@
  */
 
 import { searchLists } from "../engine/list-search.js";
+import { searchFiltered } from "./filtered-search.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
 import { type Probing, scanLimits } from "./scan-limits.js";
@@ -11,7 +12,7 @@ import type { SearchScope } from "./search-scope.js";
 
 /**
  * Undefined if something has to be read first, or if the search takes more than one pass over the nearest lists: with a
- * filter, without a model, or among all lists.
+ * filter and an explicit number of lists, without a model, or among all lists.
  */
 export function searchWarm(
   { searcher, snapshot, trained, matches }: SearchScope,
@@ -19,7 +20,7 @@ export function searchWarm(
   probing: Probing,
 ): Found | undefined {
   const { topK, nProbes, greedy } = probing;
-  if (trained === undefined || matches !== undefined || greedy) return undefined;
+  if (trained === undefined || greedy || (matches !== undefined && nProbes > 0)) return undefined;
   const { model, quantizer } = trained;
   if (nProbes >= quantizer.nLists) return undefined;
   const { config, residency } = searcher;
@@ -30,6 +31,11 @@ export function searchWarm(
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
   const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
+  const { all } = snapshot.listBlocks;
+  if (matches !== undefined) {
+    const found = searchFiltered({ searcher, snapshot, model, matches }, among, vector, probing);
+    return found && foundIn(all, found.candidates);
+  }
   const { growth } = snapshot;
   const spilled = searcher.spilled.probes(snapshot, model, table, probing);
   if (spilled !== undefined) {
@@ -41,7 +47,7 @@ export function searchWarm(
     };
     const found = searchLists(among, { vector, ...reach, topK, spilled });
     if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
-    else if (found.candidates.length === topK) return foundIn(snapshot.listBlocks.all, found.candidates);
+    else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
   const { probes, ratio } = scanLimits(model, probing, growth);
   const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK, spilled: undefined });
@@ -49,5 +55,5 @@ export function searchWarm(
   const { candidates, lists } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.
   if (candidates.length < topK && (nProbes === 0 || lists < probes)) return undefined;
-  return foundIn(snapshot.listBlocks.all, candidates);
+  return foundIn(all, candidates);
 }

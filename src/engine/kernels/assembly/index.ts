@@ -28,4 +28,5 @@ export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
 export { searchLists } from "./search-lists";
+export { searchOutlying, shareAround } from "./search-matching";
 export { chooseSecond } from "./spill";

@@ -1,5 +1,6 @@
 /** The blocks of all lists, in memory or not. */
 
+import { acceptMatches, hasMatch } from "./match-table";
 import { Block, Job } from "./search";
 
 /** A block of a list. */
@@ -33,6 +34,8 @@ export class ListBlockTable {
   /** Rows that wait to be scored, and room for four: see waiting-rows.ts. None between searches. */
   nWaiting: u32;
   waiting: usize;
+  /** The `MatchTable` of the search's filter; 0: there is no filter. */
+  matching: usize;
 }
 
 /** Blocks missed that are noted per search. */
@@ -60,18 +63,20 @@ export function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
   return changetype<ListBlock>(table.blocks + <usize>number * offsetof<ListBlock>());
 }
 
-/** Whether a block is scanned: all are, or if only those of rows without second lists are `unspilled`, these. */
+/** Whether a block is scanned: if it has a match, and if only `unspilled` ones are, no second lists. */
 @inline
-export function isWanted(listBlock: ListBlock, unspilled: bool): bool {
-  return !unspilled || !listBlock.isSpilled;
+export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): bool {
+  return (!unspilled || !listBlockAt(table, number).isSpilled) && hasMatch(table.matching, number);
 }
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(job: Job, number: u32, listBlock: ListBlock, base: f64, now: u32): void {
+export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
+  const listBlock = listBlockAt(table, number);
   listBlock.block.lastUse = now;
   job.number = number;
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
+  acceptMatches(table.matching, number, job);
 }

@@ -48,15 +48,14 @@ export function scanNearest(
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
     const end = firstOf(table, list + 1);
     for (let number = firstOf(table, list); number < end; number++) {
-      const listBlock = listBlockAt(table, number);
-      if (!isWanted(listBlock, unspilled)) continue;
-      setJob(job, number, listBlock, base, now);
+      if (!isWanted(table, number, unspilled)) continue;
+      setJob(table, job, number, base, now);
       if (!isPruned(query, job)) {
         // The scan of a block uses the same scratch.
         if (m) scoreBounded(query, heap, job, table, lowerBounds, estimates, m, blocks, nBlocks);
         m = 0;
         nBlocks = 0;
-        setJob(job, number, listBlock, base, now);
+        setJob(table, job, number, base, now);
         scanJob(query, heap, job);
         continue;
       }
@@ -85,8 +84,7 @@ function rowsIn(table: ListBlockTable, list: u32, unspilled: bool): u32 {
   let rows: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const listBlock = listBlockAt(table, number);
-    if (isWanted(listBlock, unspilled)) rows += roundedUp(listBlock.block.n);
+    if (isWanted(table, number, unspilled)) rows += roundedUp(listBlockAt(table, number).block.n);
   }
   return rows;
 }

@@ -5,6 +5,7 @@
 
 import { Heap } from "./heap";
 import { isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
+import { isMatch, spilledMatches } from "./match-table";
 import { touchPages } from "./read-ahead";
 import { codesWithin } from "./scan-flat";
 import { Job, Query } from "./search";
@@ -30,7 +31,7 @@ class SpilledGroup {
 
 /**
  * Scans the spilled rows of a list into `heap`. `base` is |q - c|^2 in list space. Blocks of lists that are scanned are marked with
- * `now`. Rows whose vectors are not in memory are left out: their blocks are noted as missing.
+ * `now`. Rows that the table's filter rejects are left out, and so are rows whose vectors are not in memory: their blocks are noted as missing.
  */
 export function scanSpilled(
   query: Query,
@@ -44,9 +45,10 @@ export function scanSpilled(
   for (let i: u32 = 0; i < table.nSpilled; i++) {
     const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
     let group = <usize>load<u32>(segment.groups + (<usize>list << 2));
-    if (!group) continue;
+    const accepted = table.matching ? spilledMatches(table.matching, i) : 0;
+    if (!group || (table.matching && !accepted)) continue;
     for (; changetype<SpilledGroup>(group).list == list; group = nextGroup(query, group)) {
-      scanGroup(query, heap, job, table, segment, group, base, now);
+      scanGroup(query, heap, job, table, segment, accepted, group, base, now);
     }
   }
 }
@@ -63,6 +65,7 @@ function scanGroup(
   job: Job,
   table: ListBlockTable,
   segment: SpilledSegment,
+  accepted: usize,
   group: usize,
   base: f64,
   now: u32,
@@ -75,7 +78,8 @@ function scanGroup(
   const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>m, base, within);
   for (let i: u32 = 0; i < count; i++) {
     const position = load<u32>(within + (<usize>i << 2));
-    addRow(query, heap, job, table, segment, load<u32>(rows + (<usize>position << 2)), now);
+    const row = load<u32>(rows + (<usize>position << 2));
+    if (!accepted || isMatch(accepted, row)) addRow(query, heap, job, table, segment, row, now);
   }
 }
 

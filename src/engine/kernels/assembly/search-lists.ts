@@ -5,17 +5,20 @@
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
+import { MatchTable } from "./match-table";
 import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { touchPages } from "./read-ahead";
 import { scanNearest } from "./scan-nearest";
 import { codesWithin, isPruned, scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
-import { Job, Query } from "./search";
+import { isAccepted, Job, Query } from "./search";
 import { addWaiting, scoreWaiting } from "./waiting-rows";
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
  * (see ../../probe-limits.ts) are pruned.
+ *
+ * With a filter, `table.matching`, lists and blocks without a match are left out.
  *
  * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
  * after them only the blocks whose rows are not spilled.
@@ -41,7 +44,7 @@ export function searchLists(
   table.nMissing = 0;
   // Spilled rows have nothing else to be found by than codes.
   if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
-  const likely = probeLists(point, quantizer, codedMax, limit, 0, probes, job);
+  const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);
   const whole = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : likely;
   if (!areOpen(table, table.nLists, false)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!areOpen(table, rowAt(probes, i), i >= whole)) return 0;
@@ -69,12 +72,17 @@ export function searchLists(
   return likely;
 }
 
-/** Whether the blocks of a list are in memory, or those whose rows are not spilled. */
-function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
+/** Bits of the lists that have a match; 0: all. */
+@inline
+function listsWithMatches(table: ListBlockTable): usize {
+  return table.matching ? changetype<MatchTable>(table.matching).among : 0;
+}
+
+/** Whether the blocks of a list are in memory, or those whose rows are not spilled, as far as they have a match. */
+export function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const listBlock = listBlockAt(table, number);
-    if (isWanted(listBlock, unspilled) && !isOpen(table, listBlock)) return false;
+    if (isWanted(table, number, unspilled) && !isOpen(table, listBlockAt(table, number))) return false;
   }
   return true;
 }
@@ -88,13 +96,12 @@ function markScanned(table: ListBlockTable, list: u32, now: u32): void {
  * Reads one byte of each page of codes that a scan will read, and returns the sum. The waits for memory overlap across all lists;
  * in the scan they would come one after the other.
  */
-function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
+export function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const listBlock = listBlockAt(table, number);
-    if (!isWanted(listBlock, unspilled)) continue;
-    const block = listBlock.block;
+    if (!isWanted(table, number, unspilled)) continue;
+    const block = listBlockAt(table, number).block;
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
     const last = block.codes + <usize>((block.n + 31) >>> 5) * (<usize>query.groups << 4) - 1;
@@ -103,7 +110,8 @@ function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled
   return sum;
 }
 
-function scanList(
+/** Scans the blocks of a list, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. */
+export function scanList(
   query: Query,
   heap: Heap,
   job: Job,
@@ -115,9 +123,8 @@ function scanList(
 ): void {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    const listBlock = listBlockAt(table, number);
-    if (!isWanted(listBlock, unspilled)) continue;
-    setJob(job, number, listBlock, base, now);
+    if (!isWanted(table, number, unspilled)) continue;
+    setJob(table, job, number, base, now);
     if (heap.size == heap.capacity && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
@@ -129,5 +136,8 @@ function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): v
   const number = job.number;
   const rows = query.scratch;
   const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
-  for (let i: u32 = 0; i < within; i++) addWaiting(query, heap, job, table, number, load<u32>(rows + (<usize>i << 2)));
+  for (let i: u32 = 0; i < within; i++) {
+    const row = load<u32>(rows + (<usize>i << 2));
+    if (isAccepted(job, row)) addWaiting(query, heap, job, table, number, row);
+  }
 }

@@ -1,0 +1,83 @@
+/** What a search with a filter does besides `searchLists`: it looks at how the matches lie around the query, or far from it. */
+
+import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
+import { ListBlockTable } from "./list-block-table";
+import { listMatchesAt, MatchTable } from "./match-table";
+import { CoarseQuantizer, probeLists, squareToCentroid } from "./probe-lists";
+import { areOpen, readListAhead, scanList } from "./search-lists";
+import { Job, Query } from "./search";
+import { scoreWaiting } from "./waiting-rows";
+
+/**
+ * The share of matches among the rows of the nearest lists within the limit, as `probeLists` finds them; 0 if the query is more than `unlike`
+ * times farther from the nearest list, squared, than rows of that list are.
+ */
+export function shareAround(
+  point: Query,
+  quantizer: CoarseQuantizer,
+  codedMax: u32,
+  probes: Heap,
+  limit: f64,
+  unlike: f64,
+  matching: MatchTable,
+  job: Job,
+): f64 {
+  const likely = probeLists(point, quantizer, codedMax, limit, 0, probes, job);
+  let rows: u32 = 0;
+  let matches: u32 = 0;
+  for (let i: u32 = 0; i < likely; i++) {
+    const list = listMatchesAt(changetype<usize>(matching), rowAt(probes, i));
+    if (i == 0) {
+      const square = squareToCentroid(quantizer, rowAt(probes, 0), scoreAt(probes, 0));
+      if (square > unlike * <f64>list.spread) return 0;
+    }
+    rows += list.rows;
+    matches += list.matches;
+  }
+  return rows == 0 ? 0 : <f64>matches / <f64>rows;
+}
+
+/**
+ * Scans the lists that have a match, nearest first: as many as it takes to see as many matches as the heap holds, then those whose rows may be
+ * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). `probes` has
+ * room for all lists with a match. Returns the number of these lists; 0, with nothing that counts, if a block is not in memory.
+ */
+export function searchOutlying(
+  query: Query,
+  point: Query,
+  quantizer: CoarseQuantizer,
+  probes: Heap,
+  cosine: f64,
+  table: ListBlockTable,
+  heap: Heap,
+  job: Job,
+  now: u32,
+): u32 {
+  const among = changetype<MatchTable>(table.matching).among;
+  const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
+  if (!areOpen(table, table.nLists, false)) return 0;
+  scanList(query, heap, job, table, table.nLists, -1, false, now);
+  let seen: u32 = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    const list = rowAt(probes, i);
+    const matches = listMatchesAt(table.matching, list);
+    const square = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    if (seen >= heap.capacity && cosineNeeded(query, heap, square, <f64>matches.spread) > cosine) continue;
+    if (!areOpen(table, list, false)) return 0;
+    job.readAhead = readListAhead(query, table, list, false);
+    scanList(query, heap, job, table, list, square, false, now);
+    seen += matches.matches;
+  }
+  scoreWaiting(query, heap, job, table);
+  sortHeap(heap);
+  return count;
+}
+
+/** As the function of ../../recall-curves.ts, for rows to be nearer than the farthest one that the heap keeps. */
+@inline
+function cosineNeeded(query: Query, heap: Heap, square: f64, spread: f64): f64 {
+  const reach = query.cosine ? 2 * heap.threshold : heap.threshold;
+  const excess = square + spread - reach;
+  // Not a number beyond float32: nothing is known then, and no comparison holds.
+  return excess > 0 ? excess / (2 * sqrt<f64>(square * spread)) : -1;
+}

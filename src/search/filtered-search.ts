@@ -1,0 +1,110 @@
+/** The warm case of a query with a filter, by the rule of filtered-probes.ts: two kernel calls, no object per block, and nothing that is awaited. */
+
+import type { ListSearch, ListsSearched } from "../engine/list-search.js";
+import { type MatchesOf, MatchTable } from "../engine/match-table.js";
+import { MatchingSearch } from "../engine/matching-search.js";
+import type { Model } from "../engine/model.js";
+import { amongShare, unlikeRows } from "./filtered-probes.js";
+import { distributionOf, listMatches, type Matches } from "./matches.js";
+import { limitsSince, type Probing, scanLimits } from "./scan-limits.js";
+import type { Searcher } from "./searcher.js";
+import type { OpenSegment, Snapshot } from "./snapshot.js";
+
+/** What is searched with a filter: the scope of a query, its model and its matches. */
+export interface FilteredScope {
+  readonly searcher: Searcher;
+  readonly snapshot: Snapshot;
+  readonly model: Model;
+  readonly matches: Matches;
+}
+
+/** The nearest matches by automatic probing. Undefined if something has to be read first, or if more lists have to be looked at. */
+export function searchFiltered(
+  scope: FilteredScope,
+  among: ListSearch,
+  vector: Float32Array,
+  probing: Probing,
+): ListsSearched | undefined {
+  const { snapshot, model, matches } = scope;
+  const { topK, recall } = probing;
+  const { growth } = snapshot;
+  const { concentration } = distributionOf(snapshot, matches);
+  const matching = matchTable(scope);
+  if (matching === undefined) return undefined;
+  const search = new MatchingSearch(among, matching, vector, topK, scope.searcher.spilled.rowsMax);
+  try {
+    const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
+    if (around < amongShare * concentration) {
+      return search.outlying(limitsSince(model.curves, topK / concentration, recall, growth).cosine);
+    }
+    const depth = topK / Math.min(around, concentration);
+    const found = searchWithin(scope, among, search, { ...probing, topK: depth }, topK);
+    // What the index chose, lists or their number, must not cost rows that were asked for.
+    const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
+    return isShort ? undefined : found;
+  } finally {
+    search.free();
+  }
+}
+
+/** The matches within the limits for a depth, with rows in second lists if they are at hand. */
+function searchWithin(
+  { searcher, snapshot, model }: FilteredScope,
+  { table }: ListSearch,
+  search: MatchingSearch,
+  deep: Probing,
+  topK: number,
+): ListsSearched | undefined {
+  const limits = scanLimits(model, deep, snapshot.growth);
+  const spilled = searcher.spilled.probes(snapshot, model, table, deep);
+  if (spilled !== undefined) {
+    // The rows that are in one list need as many lists as ever.
+    const own = searcher.residency.spilled.areAll ? spilled : limits;
+    const found = search.within({
+      probes: Math.max(own.probes, spilled.probes),
+      ratio: Math.max(own.ratio, spilled.ratio),
+      spilled,
+    });
+    if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
+    else if (found.candidates.length === topK) return found;
+  }
+  return search.within({ ...limits, spilled: undefined });
+}
+
+/** The table of a filter, valid until the next await. Evicts nothing for it: undefined if there is no room. */
+function matchTable({ searcher, snapshot, model, matches }: FilteredScope): MatchTable | undefined {
+  const known = snapshot.cache.peek(matches);
+  if (known !== undefined) return known;
+  const table = new MatchTable(matchesOf(snapshot, model, matches, searcher.residency.spilled.segments));
+  const { cacheBytes, cacheBytesMax } = searcher.memory();
+  if (cacheBytes + table.bytes > cacheBytesMax) {
+    table.free();
+    return undefined;
+  }
+  snapshot.cache.put(matches, table);
+  return snapshot.cache.peek(matches);
+}
+
+function matchesOf(
+  snapshot: Snapshot,
+  model: Model,
+  matches: Matches,
+  spilled: readonly OpenSegment[],
+): MatchesOf {
+  const bitsOf = (segment: OpenSegment) => {
+    const found = matches.rows.get(segment);
+    return found !== undefined && found.count > 0 ? found.bits : undefined;
+  };
+  return {
+    lists: Array.from(model.spreads, (spread, list) => {
+      const { rows, matches: own } = listMatches(snapshot, matches, list);
+      return { rows, matches: own, spread };
+    }),
+    blocks: snapshot.listBlocks.all.map(({ segment, block }) => ({
+      accepted: matches.rows.get(segment)?.blocks.has(block) ? bitsOf(segment) : undefined,
+      firstBit: block.firstRow,
+    })),
+    among: distributionOf(snapshot, matches).matching,
+    spilled: spilled.map(bitsOf),
+  };
+}
