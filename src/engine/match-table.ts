@@ -33,6 +33,8 @@ export class MatchTable {
   readonly bytes: number;
   /** How many lists have a match. */
   readonly count: number;
+  /** How many searches there were with it, how many of them by `MatchingSearch.outlying`, and how many rows the lists had that these scanned. */
+  readonly work = { searches: 0, outlying: 0, outlyingRows: 0 };
 
   constructor({ lists, blocks, among, spilled }: MatchesOf) {
     const distinct = new Set([...blocks.map(({ accepted }) => accepted), ...spilled]);

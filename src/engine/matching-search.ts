@@ -1,5 +1,6 @@
 /** The search of one query among the rows that a filter accepts, if all blocks that it looks at are in kernel memory. */
 
+import type { GatheredCodes } from "./gathered-codes.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
@@ -28,17 +29,11 @@ export class MatchingSearch {
   readonly #nearest: number;
   readonly #probes: number;
 
-  /** `spilledRowsMax`: see `SpilledProbes`; 0 if first lists alone are searched. */
-  constructor(
-    among: ListSearch,
-    matching: MatchTable,
-    vector: Float32Array,
-    topK: number,
-    spilledRowsMax: number,
-  ) {
+  /** `rowsMax`: the most rows that are compared at once, besides those of a block and the lists. */
+  constructor(among: ListSearch, matching: MatchTable, vector: Float32Array, topK: number, rowsMax: number) {
     const { metric, quantizer, table, newer } = among;
     const { nLists } = quantizer;
-    const scratch = scratchBytes(Math.max(nLists, table.rowsMax, spilledRowsMax));
+    const scratch = scratchBytes(Math.max(nLists, table.rowsMax, rowsMax));
     const [probesBytes, nearestBytes] = [heapBytes(nLists), heapBytes(topK)];
     const roomBytes = jobLayout.bytes + nearestBytes + probesBytes + scratch;
     this.#among = among;
@@ -93,15 +88,16 @@ export class MatchingSearch {
       this.#job,
       now,
     );
-    return this.#found(lists);
+    return lists === 0 ? undefined : this.#found(lists);
   }
 
   /** The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). Undefined if one of the blocks is not in memory. */
   outlying(cosine: number): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
-    initHeap(this.#probes, this.#matching.count);
+    const { count, work } = this.#matching;
+    initHeap(this.#probes, count);
     initHeap(this.#nearest, this.#topK);
-    const lists = kernels().searchOutlying(
+    const rows = kernels().searchOutlying(
       this.#query.address,
       this.#query.listAddress,
       quantizer.address,
@@ -112,11 +108,31 @@ export class MatchingSearch {
       this.#job,
       now,
     );
-    return this.#found(lists);
+    if (rows === 0) return undefined;
+    work.outlying++;
+    work.outlyingRows += rows;
+    return this.#found(count);
   }
 
-  #found(lists: number): ListsSearched | undefined {
-    return lists === 0 ? undefined : { candidates: readHeap(this.#nearest), lists };
+  /** The nearest of all matches. Undefined if a block is not in memory that may have one of them. */
+  amongGathered(gathered: GatheredCodes): ListsSearched | undefined {
+    const { quantizer, table, now } = this.#among;
+    initHeap(this.#nearest, this.#topK);
+    const isDone = kernels().searchGathered(
+      this.#query.address,
+      this.#query.listAddress,
+      quantizer.address,
+      gathered.address,
+      table.address,
+      this.#nearest,
+      this.#job,
+      now,
+    );
+    return isDone === 0 ? undefined : this.#found(this.#matching.count);
+  }
+
+  #found(lists: number): ListsSearched {
+    return { candidates: readHeap(this.#nearest), lists };
   }
 
   free(): void {

@@ -1,10 +1,12 @@
 /** The warm case of a query with a filter, by the rule of filtered-probes.ts: two kernel calls, no object per block, and nothing that is awaited. */
 
+import type { GatheredCodes } from "../engine/gathered-codes.js";
 import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
 import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
 import { amongShare, unlikeRows } from "./filtered-probes.js";
+import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, listMatches, type Matches } from "./matches.js";
 import { limitsSince, type Probing, scanLimits } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
@@ -25,20 +27,15 @@ export function searchFiltered(
   vector: Float32Array,
   probing: Probing,
 ): ListsSearched | undefined {
-  const { snapshot, model, matches } = scope;
-  const { topK, recall } = probing;
-  const { growth } = snapshot;
-  const { concentration } = distributionOf(snapshot, matches);
+  const { searcher, snapshot, matches } = scope;
+  const { topK } = probing;
   const matching = matchTable(scope);
   if (matching === undefined) return undefined;
-  const search = new MatchingSearch(among, matching, vector, topK, scope.searcher.spilled.rowsMax);
+  const gathered = gatheredCodes(searcher, snapshot, matches, matching, among);
+  const rowsMax = Math.max(searcher.spilled.rowsMax, gathered?.n ?? 0);
+  const search = new MatchingSearch(among, matching, vector, topK, rowsMax);
   try {
-    const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
-    if (around < amongShare * concentration) {
-      return search.outlying(limitsSince(model.curves, topK / concentration, recall, growth).cosine);
-    }
-    const depth = topK / Math.min(around, concentration);
-    const found = searchWithin(scope, among, search, { ...probing, topK: depth }, topK);
+    const found = searchNear(scope, among, search, gathered, probing);
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
@@ -47,25 +44,39 @@ export function searchFiltered(
   }
 }
 
-/** The matches within the limits for a depth, with rows in second lists if they are at hand. */
-function searchWithin(
-  { searcher, snapshot, model }: FilteredScope,
-  { table }: ListSearch,
+/** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */
+function searchNear(
+  scope: FilteredScope,
+  among: ListSearch,
   search: MatchingSearch,
-  deep: Probing,
-  topK: number,
+  gathered: GatheredCodes | undefined,
+  probing: Probing,
 ): ListsSearched | undefined {
-  const limits = scanLimits(model, deep, snapshot.growth);
-  const spilled = searcher.spilled.probes(snapshot, model, table, deep);
+  const { snapshot, model, matches } = scope;
+  const { topK, recall } = probing;
+  const { growth } = snapshot;
+  if (gathered !== undefined && areAlwaysCompared(gathered, among.quantizer.rotation)) {
+    return search.amongGathered(gathered);
+  }
+  const { concentration } = distributionOf(snapshot, matches);
+  const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
+  if (around < amongShare * concentration) {
+    if (gathered !== undefined) return search.amongGathered(gathered);
+    return search.outlying(limitsSince(model.curves, topK / concentration, recall, growth).cosine);
+  }
+  const deep = { ...probing, topK: topK / Math.min(around, concentration) };
+  const limits = scanLimits(model, deep, growth);
+  const { residency, spilled: secondLists } = scope.searcher;
+  const spilled = secondLists.probes(snapshot, model, among.table, deep);
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
-    const own = searcher.residency.spilled.areAll ? spilled : limits;
+    const own = residency.spilled.areAll ? spilled : limits;
     const found = search.within({
       probes: Math.max(own.probes, spilled.probes),
       ratio: Math.max(own.ratio, spilled.ratio),
       spilled,
     });
-    if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
+    if (found === undefined) secondLists.noteMissing(snapshot, among.table.missing());
     else if (found.candidates.length === topK) return found;
   }
   return search.within({ ...limits, spilled: undefined });

@@ -18,6 +18,7 @@ export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
 export { estimateNibbles, estimateProducts } from "./estimate";
 export { fastScan, fastScanSmall } from "./fast-scan";
 export { fitsFloat32 } from "./float32-range";
+export { gatherCodes, searchGathered } from "./gathered";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
 export { offerEstimates } from "./offer-estimates";

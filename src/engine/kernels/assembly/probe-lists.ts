@@ -114,7 +114,8 @@ function valuesUpTo(values: usize, m: u32, limit: f32, to: usize): u32 {
   return <u32>((end - to) >> 2);
 }
 
-function countUpTo(values: usize, m: u32, limit: f32): u32 {
+/** How many of the values are not above `limit`. m is a multiple of 4. */
+export function countUpTo(values: usize, m: u32, limit: f32): u32 {
   let counts = i32x4.splat(0);
   for (let i: u32 = 0; i < m; i += 4) {
     counts = i32x4.sub(counts, f32x4.le(v128.load(values + (<usize>i << 2)), f32x4.splat(limit)));

@@ -40,7 +40,7 @@ export function shareAround(
 /**
  * Scans the lists that have a match, nearest first: as many as it takes to see as many matches as the heap holds, then those whose rows may be
  * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). `probes` has
- * room for all lists with a match. Returns the number of these lists; 0, with nothing that counts, if a block is not in memory.
+ * room for all lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
  */
 export function searchOutlying(
   query: Query,
@@ -58,6 +58,7 @@ export function searchOutlying(
   if (!areOpen(table, table.nLists, false)) return 0;
   scanList(query, heap, job, table, table.nLists, -1, false, now);
   let seen: u32 = 0;
+  let rows: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
     const list = rowAt(probes, i);
     const matches = listMatchesAt(table.matching, list);
@@ -67,10 +68,11 @@ export function searchOutlying(
     job.readAhead = readListAhead(query, table, list, false);
     scanList(query, heap, job, table, list, square, false, now);
     seen += matches.matches;
+    rows += matches.rows;
   }
   scoreWaiting(query, heap, job, table);
   sortHeap(heap);
-  return count;
+  return rows;
 }
 
 /** As the function of ../../recall-curves.ts, for rows to be nearer than the farthest one that the heap keeps. */
