@@ -21,8 +21,6 @@ const decidedEvery = 8;
 const comparedMax = 2 ** 20;
 /** The same for searches outside of what the filter accepts: a few milliseconds of copying, and about a megabyte. */
 const comparedOutsideMax = 2 ** 23;
-/** If lists that such searches scan have so many rows per match. */
-const rowsPerMatchMin = 1.5;
 /** The share of the blocks that may be read for it. */
 const readShareMax = 1 / 4;
 /** How much of the cache may be full with them. */
@@ -35,7 +33,8 @@ export function areAlwaysCompared({ n }: GatheredCodes, { rotated }: Rotation): 
 
 function isWorth({ count }: Matches, { work }: MatchTable, { rotated }: Rotation): boolean {
   if (count * rotated <= comparedMax) return true;
-  const areThin = work.outlyingRows >= rowsPerMatchMin * count * work.outlying;
+  // Otherwise the lists that these searches scan have fewer rows.
+  const areThin = work.outlyingRows >= count * work.outlying;
   return count * rotated <= comparedOutsideMax && work.outlying >= decidedEvery && areThin;
 }
 

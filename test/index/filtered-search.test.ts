@@ -1,0 +1,271 @@
+/** Queries with a filter of which everything is in memory, while the filter is new and once the codes of its matches are gathered. */
+
+import { afterEach, describe, expect, test } from "vitest";
+import { type Client, createClient, generateKey, type Metric, type VectorIndex } from "../../src/core.js";
+import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf, squaredL2 } from "../engine/oracle.js";
+import { kernelCalls } from "../operations/count-kernels.js";
+import { StandingClock } from "../protocol/standing-clock.js";
+
+const n = 5000;
+const access = { indexName: "filtered", indexKey: generateKey() };
+/** Searches after which the codes of a filter are gathered. */
+const inUse = 8;
+
+interface Data {
+  readonly rows: readonly Float32Array[];
+  readonly queries: readonly Float32Array[];
+  readonly metadata: readonly { readonly i: number; readonly even: number; readonly side: number }[];
+}
+
+/** Rows in clusters; `even` is spread evenly, and rows of the same `side` up to some number are in the same clusters. */
+function dataOf(d: number): Data {
+  const all = rowsOf(clustered(n + 40, d, 25, 3), d);
+  const rows = all.slice(0, n);
+  const sides = rows.map((row, i) => ({ i, x: row[0] })).sort((a, b) => a.x - b.x);
+  const place = new Map(sides.map(({ i }, at) => [i, at]));
+  const metadata = rows.map((_, i) => ({
+    i,
+    even: (Math.imul(i, 0x9e3779b1) >>> 16) & 7,
+    side: place.get(i) ?? 0,
+  }));
+  return { rows, queries: all.slice(n), metadata };
+}
+
+/** So few components that searches compare all matches once their codes are gathered, and so many that they probe lists. */
+const few = dataOf(40);
+const many = dataOf(520);
+
+const clients: Client[] = [];
+
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+
+function open(store: BlobStore, cacheBytesMax?: number): Client {
+  const client = createClient({
+    indexLocation: store,
+    automaticTraining: false,
+    ...(cacheBytesMax && { cacheBytesMax }),
+  });
+  clients.push(client);
+  return client;
+}
+
+async function trained({ rows, metadata }: Data, metric: Metric = "euclidean") {
+  const store = createMemoryStore();
+  const index = await open(store).createIndex({ ...access, metric });
+  await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector, metadata: metadata[i] })));
+  await index.train({ nLists: 60 });
+  return { store, index };
+}
+
+/** Reads every block, so that nothing is read afterwards. */
+async function warmUp(index: VectorIndex, { queries }: Data): Promise<void> {
+  await index.query({ queryVector: queries[0], topK: n, greedy: true });
+}
+
+/** The rows that match, nearest first. */
+function nearestRows({ rows }: Data, query: Float32Array, matches: (row: number) => boolean): number[] {
+  const squares = rows.map((row) => squaredL2(row, query));
+  return [...rows.keys()].filter(matches).sort((a, b) => squares[a] - squares[b]);
+}
+
+const evenly = { name: "spread evenly", filters: { even: { $lt: 4 } }, key: "even", below: 4 } as const;
+const bound = {
+  name: "bound to clusters",
+  filters: { side: { $lt: 2400 } },
+  key: "side",
+  below: 2400,
+} as const;
+
+describe.each([
+  ["few components", few],
+  ["many components", many],
+])("matches of %s", (_, data) => {
+  test.each([evenly, bound])(
+    "$name are found by two kernel calls, or by one",
+    async ({ filters, key, below }) => {
+      const { index } = await trained(data);
+      await warmUp(index, data);
+      await index.query({ queryVector: data.queries[0], nProbes: 0, filters });
+      for (const topK of [1, 10, 100]) {
+        let found = 0;
+        const calls = await kernelCalls(async () => {
+          for (const queryVector of data.queries) {
+            const expected = nearestRows(data, queryVector, (row) => data.metadata[row][key] < below);
+            const best = new Set(expected.slice(0, topK));
+            const ids = (await index.query({ queryVector, topK, nProbes: 0, filters })).map(({ id }) =>
+              Number(id),
+            );
+            expect(new Set(ids).size).toBe(topK);
+            for (const id of ids) expect(data.metadata[id][key]).toBeLessThan(below);
+            found += ids.filter((id) => best.has(id)).length;
+          }
+        });
+        expect(found).toBeGreaterThanOrEqual(0.95 * topK * data.queries.length);
+        const { searchLists = 0, searchOutlying = 0, searchGathered = 0, scanFlat = 0 } = calls;
+        // Few matches per list, and many neighbours: some queries go on until there are enough.
+        if (topK === 100) continue;
+        expect(searchLists + searchOutlying + searchGathered).toBe(data.queries.length);
+        expect(scanFlat).toBe(0);
+      }
+    },
+  );
+
+  test("are all found if more are asked for than match, or as many", async () => {
+    const { index } = await trained(data);
+    await warmUp(index, data);
+    const { filters, below } = bound;
+    for (let round = 0; round < inUse + 2; round++) {
+      const queryVector = data.queries[round];
+      const expected = nearestRows(data, queryVector, (row) => data.metadata[row].side < below);
+      for (const topK of [below, n]) {
+        const ids = (await index.query({ queryVector, topK, nProbes: 0, filters })).map(({ id }) =>
+          Number(id),
+        );
+        expect(ids).toEqual(expected);
+      }
+    }
+  });
+});
+
+test("searches compare all matches once their codes are gathered, and find the nearest", async () => {
+  for (const metric of ["euclidean", "cosine"] as const) {
+    const { index } = await trained(few, metric);
+    await warmUp(index, few);
+    const ask = async (queryVector: Float32Array) =>
+      index.query({ queryVector, topK: 10, nProbes: 0, filters: bound.filters });
+    for (const queryVector of few.queries.slice(0, inUse + 1)) await ask(queryVector);
+    expect(await kernelCalls(() => ask(few.queries[0]))).toMatchObject({ searchGathered: 1 });
+    let found = 0;
+    for (const queryVector of few.queries) {
+      const exact = await index.query({ queryVector, topK: 10, filters: bound.filters, greedy: true });
+      const ids = new Set(exact.map(({ id }) => id));
+      found += (await ask(queryVector)).filter(({ id }) => ids.has(id)).length;
+    }
+    // Codes lose a row now and then, lists none.
+    expect(found).toBeGreaterThanOrEqual(0.98 * 10 * few.queries.length);
+  }
+});
+
+test("a filter that accepts everything finds what no filter does, and one that accepts nothing finds nothing", async () => {
+  const { index } = await trained(few);
+  await warmUp(index, few);
+  let found = 0;
+  for (const queryVector of few.queries) {
+    const options = { queryVector, topK: 10, nProbes: 0 };
+    const nearest = new Set(nearestRows(few, queryVector, () => true).slice(0, 10));
+    const all = await index.query({ ...options, filters: { i: { $gte: 0 } } });
+    expect(all.length).toBe(10);
+    found += all.filter(({ id }) => nearest.has(Number(id))).length;
+    expect(await index.query({ ...options, filters: { i: { $lt: 0 } } })).toEqual([]);
+  }
+  expect(found).toBeGreaterThanOrEqual(0.95 * 10 * few.queries.length);
+});
+
+test("what is replaced, deleted or added between two uses of a filter counts at once", async () => {
+  for (const data of [few, many]) {
+    const { store, index } = await trained(data);
+    await warmUp(index, data);
+    const other = await open(store).loadIndex(access);
+    const { filters } = bound;
+    for (const [i, queryVector] of data.queries.slice(0, 12).entries()) {
+      const ask = async () =>
+        (await index.query({ queryVector, topK: 3, nProbes: 0, filters })).map(({ id }) => id);
+      for (let use = 0; use < inUse + 1; use++) await ask();
+      const [first] = await ask();
+      if (i % 4 === 0) await other.delete({ ids: [first] });
+      else if (i % 4 === 1)
+        await other.upsert([{ id: first, vector: queryVector.map((x) => -x), metadata: { side: 0 } }]);
+      else if (i % 4 === 2) await other.upsert([{ id: first, vector: queryVector, metadata: { side: n } }]);
+      else await other.upsert([{ id: `new ${i}`, vector: queryVector, metadata: { side: 0 } }]);
+      for (let use = 0; use < inUse + 1; use++) {
+        const found = await ask();
+        if (i % 4 === 3) expect(found[0]).toBe(`new ${i}`);
+        else expect(found).not.toContain(first);
+        expect(found.length).toBe(3);
+      }
+    }
+  }
+});
+
+test("an item that expires between two uses of a filter is not found", async () => {
+  const clock = new StandingClock();
+  const client = new EmbeddedClient({ indexLocation: createMemoryStore(), automaticTraining: false }, clock);
+  clients.push(client);
+  const index = await client.createIndex(access);
+  const [queryVector] = few.queries;
+  const [first] = nearestRows(few, queryVector, (row) => few.metadata[row].side < bound.below);
+  const expiresAt = clock.wall() + 1000;
+  await index.upsert(
+    few.rows.map((vector, i) => ({
+      id: `${i}`,
+      vector,
+      metadata: few.metadata[i],
+      ...(i === first && { expiresAt }),
+    })),
+  );
+  await index.train({ nLists: 60 });
+  await warmUp(index, few);
+  const ask = async () =>
+    (await index.query({ queryVector, topK: 5, nProbes: 0, filters: bound.filters })).map(({ id }) => id);
+  for (let use = 0; use < inUse + 1; use++) expect((await ask())[0]).toBe(`${first}`);
+  clock.ms += 2000;
+  for (let use = 0; use < inUse + 1; use++) expect(await ask()).not.toContain(`${first}`);
+});
+
+test("in a cache with little room the same are found", async () => {
+  const { store, index } = await trained(few);
+  await warmUp(index, few);
+  const limit = 400_000;
+  const tight = await open(store, limit).loadIndex(access);
+  for (const { filters, key, below } of [evenly, bound]) {
+    let found = 0;
+    for (const queryVector of few.queries) {
+      const nearest = nearestRows(few, queryVector, (row) => few.metadata[row][key] < below).slice(0, 10);
+      for (let use = 0; use < 2; use++) {
+        const ids = (await tight.query({ queryVector, topK: 10, nProbes: 0, filters })).map(({ id }) =>
+          Number(id),
+        );
+        found += ids.filter((id) => nearest.includes(id)).length;
+        await tight.query({ queryVector, topK: 10, nProbes: 0 });
+      }
+    }
+    expect(found).toBeGreaterThanOrEqual(0.95 * 20 * few.queries.length);
+  }
+  const { memory } = await tight.describe();
+  expect(memory.cacheBytes).toBeLessThanOrEqual(limit);
+});
+
+test("items of other namespaces are never found", async () => {
+  const index = await open(createMemoryStore()).createIndex(access);
+  const names = ["left", "right"];
+  for (const [at, namespace] of names.entries()) {
+    await index.upsert(
+      few.rows.map((vector, i) => ({
+        id: `${namespace} ${i}`,
+        vector: vector.map((x) => x + at / 100),
+        metadata: few.metadata[i],
+      })),
+      { namespace },
+    );
+  }
+  await index.train({ nLists: 60 });
+  for (const namespace of names) {
+    for (const queryVector of few.queries) {
+      const found = await index.query({
+        queryVector,
+        topK: 10,
+        nProbes: 0,
+        filters: evenly.filters,
+        namespace,
+      });
+      expect(found.length).toBe(10);
+      for (const { id } of found) expect(id).toMatch(new RegExp(`^${namespace} `));
+    }
+  }
+});
