@@ -25,6 +25,12 @@ export interface MatchesOf {
   readonly spilled: readonly (Uint32Array | undefined)[];
 }
 
+/** How many searches there were, and how many rows the lists had that they scanned, in all. */
+export interface ScannedLists {
+  searches: number;
+  rows: number;
+}
+
 /** Holds kernel memory: call `free` when done. */
 export class MatchTable {
   /** The address of the struct that kernels take. */
@@ -33,8 +39,13 @@ export class MatchTable {
   readonly bytes: number;
   /** How many lists have a match. */
   readonly count: number;
-  /** How many searches there were with it, how many of them by `MatchingSearch.outlying`, and how many rows the lists had that these scanned. */
-  readonly work = { searches: 0, outlying: 0, outlyingRows: 0 };
+  /** Searches with it. */
+  searches = 0;
+  /** What searches scanned whose matches were in their nearest lists, and what those did that lay outside of what the filter accepts. */
+  readonly within: ScannedLists = { searches: 0, rows: 0 };
+  readonly outlying: ScannedLists = { searches: 0, rows: 0 };
+  /** Rows of a list, on average. */
+  readonly rowsPerList: number;
 
   constructor({ lists, blocks, among, spilled }: MatchesOf) {
     const distinct = new Set([...blocks.map(({ accepted }) => accepted), ...spilled]);
@@ -43,6 +54,7 @@ export class MatchTable {
     const words = bits.reduce((sum, { length }) => sum + length, among.bits.length + spilled.length);
     const structs = listMatchesLayout.bytes * lists.length + blockMatchesLayout.bytes * blocks.length;
     this.count = among.count;
+    this.rowsPerList = lists.reduce((sum, { rows }) => sum + rows, 0) / lists.length;
     this.bytes = matchTableLayout.bytes + structs + 4 * words;
     this.address = allocate(this.bytes);
     const listsAt = this.address + matchTableLayout.bytes;

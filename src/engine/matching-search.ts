@@ -71,7 +71,7 @@ export class MatchingSearch {
   /** The nearest matches in the lists within these limits. Undefined if one of the blocks is not in memory. */
   within({ probes, ratio, spilled }: MatchingReach): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
-    const { count } = this.#matching;
+    const { count, rowsPerList, within } = this.#matching;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
     const lists = kernels().searchLists(
@@ -88,13 +88,17 @@ export class MatchingSearch {
       this.#job,
       now,
     );
-    return lists === 0 ? undefined : this.#found(lists);
+    if (lists === 0) return undefined;
+    within.searches++;
+    // A list has about as many rows of other lists as of its own.
+    within.rows += (spilled === undefined ? 1 : 2) * lists * rowsPerList;
+    return this.#found(lists);
   }
 
   /** The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). Undefined if one of the blocks is not in memory. */
   outlying(cosine: number): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
-    const { count, work } = this.#matching;
+    const { count, outlying } = this.#matching;
     initHeap(this.#probes, count);
     initHeap(this.#nearest, this.#topK);
     const rows = kernels().searchOutlying(
@@ -109,8 +113,8 @@ export class MatchingSearch {
       now,
     );
     if (rows === 0) return undefined;
-    work.outlying++;
-    work.outlyingRows += rows;
+    outlying.searches++;
+    outlying.rows += rows;
     return this.#found(count);
   }
 

@@ -35,7 +35,7 @@ export function searchFiltered(
   const rowsMax = Math.max(searcher.spilled.rowsMax, gathered?.n ?? 0);
   const search = new MatchingSearch(among, matching, vector, topK, rowsMax);
   try {
-    const found = searchNear(scope, among, search, gathered, probing);
+    const found = searchNear(scope, among, search, { matching, gathered, probing });
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
@@ -44,18 +44,23 @@ export function searchFiltered(
   }
 }
 
+interface FilteredQuery {
+  readonly matching: MatchTable;
+  readonly gathered: GatheredCodes | undefined;
+  readonly probing: Probing;
+}
+
 /** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */
 function searchNear(
   scope: FilteredScope,
   among: ListSearch,
   search: MatchingSearch,
-  gathered: GatheredCodes | undefined,
-  probing: Probing,
+  { matching, gathered, probing }: FilteredQuery,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
   const { topK, recall } = probing;
   const { growth } = snapshot;
-  if (gathered !== undefined && areAlwaysCompared(gathered, among.quantizer.rotation)) {
+  if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
     return search.amongGathered(gathered);
   }
   const { concentration } = distributionOf(snapshot, matches);

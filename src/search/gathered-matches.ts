@@ -5,7 +5,7 @@
 
 import { GatheredCodes, gatheredBytes, type RowsByList } from "../engine/gathered-codes.js";
 import type { ListSearch } from "../engine/list-search.js";
-import type { MatchTable } from "../engine/match-table.js";
+import type { MatchTable, ScannedLists } from "../engine/match-table.js";
 import type { Rotation } from "../engine/rotation.js";
 import type { CacheKey } from "../segment/cache-group.js";
 import { rowsIn } from "../segment/row-bits.js";
@@ -17,7 +17,7 @@ import type { Snapshot } from "./snapshot.js";
 
 /** Searches with a filter after which it is decided whether its codes are gathered, and searches from one time to the next. */
 const decidedEvery = 8;
-/** Components of the matches up to which a search compares all of them, wherever it is: that takes as long as looking around. */
+/** Components of the matches up to which every search compares all of them: that takes as long as looking around for lists. */
 const comparedMax = 2 ** 20;
 /** The same for searches outside of what the filter accepts: a few milliseconds of copying, and about a megabyte. */
 const comparedOutsideMax = 2 ** 23;
@@ -26,16 +26,23 @@ const readShareMax = 1 / 4;
 /** How much of the cache may be full with them. */
 const filledShare = 0.9;
 
-/** Whether every search of a filter with so many matches compares all of them, once they are gathered. */
-export function areAlwaysCompared({ n }: GatheredCodes, { rotated }: Rotation): boolean {
-  return n * rotated <= comparedMax;
+/** Whether every search compares all of so many matches, once their codes are gathered. */
+export function areAlwaysCompared(
+  count: number,
+  { within, outlying }: MatchTable,
+  { rotated }: Rotation,
+): boolean {
+  const scanned = { searches: within.searches + outlying.searches, rows: within.rows + outlying.rows };
+  return count * rotated <= comparedMax && areThin(count, scanned);
 }
 
-function isWorth({ count }: Matches, { work }: MatchTable, { rotated }: Rotation): boolean {
-  if (count * rotated <= comparedMax) return true;
-  // Otherwise the lists that these searches scan have fewer rows.
-  const areThin = work.outlyingRows >= count * work.outlying;
-  return count * rotated <= comparedOutsideMax && work.outlying >= decidedEvery && areThin;
+function areComparedOutside(count: number, { outlying }: MatchTable, { rotated }: Rotation): boolean {
+  return count * rotated <= comparedOutsideMax && areThin(count, outlying);
+}
+
+/** Whether searches scanned lists with more rows than there are matches. */
+function areThin(count: number, { searches, rows }: ScannedLists): boolean {
+  return searches > 0 && rows >= count * searches;
 }
 
 /** The gathered codes of a filter, valid until the next await. Gathering them evicts nothing: undefined if there are none. */
@@ -48,10 +55,12 @@ export function gatheredCodes(
 ): GatheredCodes | undefined {
   const key: CacheKey<GatheredCodes> = matching;
   const known = snapshot.cache.peek(key);
-  if (known !== undefined || ++matching.work.searches % decidedEvery > 0) return known;
+  if (known !== undefined || ++matching.searches % decidedEvery > 0) return known;
   const { nLists, rotation } = quantizer;
-  if (!isWorth(matches, matching, rotation)) return undefined;
-  const bytes = gatheredBytes(matches.count, nLists, rotation.rotated);
+  const { count } = matches;
+  if (!areAlwaysCompared(count, matching, rotation) && !areComparedOutside(count, matching, rotation))
+    return undefined;
+  const bytes = gatheredBytes(count, nLists, rotation.rotated);
   const { cacheBytes, cacheBytesMax } = searcher.memory();
   if (cacheBytes + bytes > filledShare * cacheBytesMax) return undefined;
   if (!areOpened(searcher, snapshot, matches)) return undefined;
