@@ -27,9 +27,9 @@ const queryCount = 100;
 const rounds = 5;
 const k = Number(values.k);
 
-const name = values["data-set"];
+const dataSet = values["data-set"];
 const { data, metadata, cases } =
-  name === "synthetic" ? syntheticCases() : casesOf(loadRecallDataset(name, queryCount));
+  dataSet === "synthetic" ? syntheticCases() : casesOf(loadRecallDataset(dataSet, queryCount));
 const { base, queries, dimension, metric } = data;
 const n = base.length / dimension;
 
@@ -64,10 +64,10 @@ function syntheticCases() {
 }
 
 /** The filters of bench:recall. */
-function casesOf(data) {
-  const filters = filtersOf(data);
+function casesOf(vectors) {
+  const filters = filtersOf(vectors);
   return {
-    data,
+    data: vectors,
     metadata: (row) => Object.fromEntries(filters.map(({ rows }, i) => [`f${i}`, rows[row]])),
     cases: filters.map(({ name, rows }, i) => ({
       name,

@@ -247,7 +247,7 @@ test("in a cache with little room the same are found", async () => {
     let found = 0;
     for (const queryVector of few.queries) {
       const nearest = nearestRows(few, queryVector, (row) => few.metadata[row][key] < below).slice(0, 10);
-      for (let use = 0; use < 2; use++) {
+      for (let again = 0; again < 2; again++) {
         const ids = (await tight.query({ queryVector, topK: 10, nProbes: 0, filters })).map(({ id }) =>
           Number(id),
         );
