@@ -40,7 +40,7 @@ export interface SpilledProbes {
 }
 
 /** How many rows of the nearest lists are compared by their codes before the first one is scored. */
-const nearestRows = 1024;
+export const nearestRows = 1024;
 
 const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 

@@ -110,7 +110,7 @@ export function searchGathered(
   return 1;
 }
 
-/** Lower bounds, in place of the sums of table entries, and estimates of all rows. `squares` are those of all centroids from the query. */
+/** Lower bounds, in place of the sums of table entries, and estimates of all rows, Infinity up to a multiple of 4. `squares` are those of all centroids from the query. */
 function boundLists(
   query: Query,
   quantizer: CoarseQuantizer,
@@ -128,6 +128,7 @@ function boundLists(
     for (; at < end; at += 4) store<f32>(at, base);
   }
   estimateEach(gathered.factors, gathered.n, query.step, query.shift, query.rounding, query.epsilon, sums, estimates);
+  for (let row = gathered.n; row & 3; row++) store<f32>(estimates + (<usize>row << 2), Infinity);
 }
 
 /**
