@@ -5,6 +5,7 @@ import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
 import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
+import { entryBytes } from "../segment/cache-group.js";
 import { amongShare, unlikeRows } from "./filtered-probes.js";
 import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, listMatches, type Matches } from "./matches.js";
@@ -61,12 +62,12 @@ function searchNear(
   const { topK, recall } = probing;
   const { growth } = snapshot;
   if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
-    return search.amongGathered(gathered);
+    return searchGathered(scope, among, search, gathered);
   }
   const { concentration } = distributionOf(snapshot, matches);
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
-    if (gathered !== undefined) return search.amongGathered(gathered);
+    if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
     return search.outlying(limitsSince(model.curves, topK / concentration, recall, growth).cosine);
   }
   const deep = { ...probing, topK: topK / Math.min(around, concentration) };
@@ -87,18 +88,33 @@ function searchNear(
   return search.within({ ...limits, spilled: undefined });
 }
 
+function searchGathered(
+  { searcher, snapshot }: FilteredScope,
+  { table }: ListSearch,
+  search: MatchingSearch,
+  gathered: GatheredCodes,
+): ListsSearched | undefined {
+  const found = search.amongGathered(gathered);
+  if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
+  return found;
+}
+
 /** The table of a filter, valid until the next await. Evicts nothing for it: undefined if there is no room. */
 function matchTable({ searcher, snapshot, model, matches }: FilteredScope): MatchTable | undefined {
   const known = snapshot.cache.peek(matches);
   if (known !== undefined) return known;
-  const table = new MatchTable(matchesOf(snapshot, model, matches, searcher.residency.spilled.segments));
   const { cacheBytes, cacheBytesMax } = searcher.memory();
-  if (cacheBytes + table.bytes > cacheBytesMax) {
-    table.free();
-    return undefined;
-  }
+  if (cacheBytes + tableBytesMax(snapshot) > cacheBytesMax) return undefined;
+  const table = new MatchTable(matchesOf(snapshot, model, matches, searcher.residency.spilled.segments));
   snapshot.cache.put(matches, table);
   return snapshot.cache.peek(matches);
+}
+
+/** At least what a table takes in the cache. */
+function tableBytesMax({ segments, listBlocks }: Snapshot): number {
+  const { all, firsts } = listBlocks;
+  const bits = segments.reduce((sum, { reader }) => sum + reader.footer.rows / 8 + 8, 0);
+  return entryBytes + bits + 16 * (all.length + firsts.length + 1);
 }
 
 function matchesOf(

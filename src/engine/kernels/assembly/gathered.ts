@@ -91,9 +91,9 @@ export function searchGathered(
 ): u32 {
   const n = gathered.n;
   const lists = quantizer.block;
+  table.nMissing = 0;
   if (!query.table || !query.fitsFloat32 || !point.fitsFloat32 || !lists.fitsFloat32) return 0;
   if (!areOpen(table, table.nLists, false)) return 0;
-  table.nMissing = 0;
   scanList(query, heap, job, table, table.nLists, -1, false, now);
   const room = (max<usize>(<usize>n, <usize>lists.n) + 31) & ~31;
   const lowerBounds = query.scratch;
