@@ -1,12 +1,18 @@
 /** The addresses of the blocks of all inverted lists, for searches in one kernel call. */
 
-import { listBlockLayout, listBlockTableLayout, spilledSegmentLayout } from "./kernels/kernels.wasm.js";
+import {
+  listBlockLayout,
+  listBlockTableLayout,
+  spilledSegmentLayout,
+  waitingRowLayout,
+  waitingRowsLayout,
+} from "./kernels/kernels.wasm.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.js";
 
 /** Blocks missed that kernels note. */
 const missingMax = 64;
-/** Rows that kernels score together, two words each. */
-const waitingWords = 2 * 4;
+/** Rows that kernels score together. */
+const waitingRows = 4;
 
 /** Which blocks there are. */
 export interface ListBlocksOf {
@@ -43,6 +49,7 @@ export class ListBlockTable {
   constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
     this.rowsMax = rowsMax;
     const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
+    const waitingWords = (waitingRowsLayout.bytes + waitingRows * waitingRowLayout.bytes) / 4;
     const words = firsts.length + missingMax + waitingWords + places;
     const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
     this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
@@ -65,7 +72,6 @@ export class ListBlockTable {
       nSpilled: spilled.length,
       missing: place(new Uint32Array(missingMax)),
       nMissing: 0,
-      nWaiting: 0,
       waiting: place(new Uint32Array(waitingWords)),
       matching: 0,
     });

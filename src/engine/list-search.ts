@@ -39,9 +39,6 @@ export interface SpilledProbes {
   readonly rowsMax: number;
 }
 
-/** How many rows of the nearest lists are compared by their codes before the first one is scored. */
-export const nearestRows = 1024;
-
 const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 
 /** The rows found, nearest first; their `block` is a number in the list block table. */
@@ -59,7 +56,7 @@ export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
 ): ListsSearched | undefined {
-  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax, nearestRows);
+  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
   // In one piece: allocating and freeing each of them takes longer than scanning a list.
   const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
   const roomBytes = jobLayout.bytes + probesBytes + nearestBytes + scratchBytes(rowsMax);
@@ -86,7 +83,6 @@ export function searchLists(
       table.address,
       nearest,
       job,
-      nearestRows,
       now,
     );
     return lists === 0 ? undefined : { candidates: readHeap(nearest), lists };

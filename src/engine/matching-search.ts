@@ -4,7 +4,7 @@ import type { GatheredCodes } from "./gathered-codes.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
-import { type ListSearch, type ListsSearched, nearestRows, type SpilledProbes } from "./list-search.js";
+import { type ListSearch, type ListsSearched, type SpilledProbes } from "./list-search.js";
 import type { MatchTable } from "./match-table.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { ScanLimits } from "./recall-curves.js";
@@ -33,7 +33,7 @@ export class MatchingSearch {
   constructor(among: ListSearch, matching: MatchTable, vector: Float32Array, topK: number, rowsMax: number) {
     const { metric, quantizer, table, newer } = among;
     const { nLists } = quantizer;
-    const scratch = scratchBytes(Math.max(nLists, table.rowsMax, rowsMax, nearestRows));
+    const scratch = scratchBytes(Math.max(nLists, table.rowsMax, rowsMax));
     const [probesBytes, nearestBytes] = [heapBytes(nLists), heapBytes(topK)];
     const roomBytes = jobLayout.bytes + nearestBytes + probesBytes + scratch;
     this.#among = among;
@@ -86,7 +86,6 @@ export class MatchingSearch {
       table.address,
       this.#nearest,
       this.#job,
-      nearestRows,
       now,
     );
     if (lists === 0) return undefined;

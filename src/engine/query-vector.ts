@@ -68,7 +68,7 @@ export class QueryVector {
   reserve(rows: number): void {
     if (rows <= this.#scratchRows) return;
     if (this.#scratch > 0) freeScratch(this.#scratch);
-    this.#scratchRows = Math.max(256, rows);
+    this.#scratchRows = rows;
     this.#scratch = allocate(scratchBytes(this.#scratchRows));
     this.useScratch(this.#scratch);
   }
@@ -93,7 +93,7 @@ export class QueryVector {
 
 /** Bytes of scratch that scanning blocks of up to `rows` rows takes. */
 export function scratchBytes(rows: number): number {
-  return 12 * Math.ceil(rows / 32) * 32;
+  return 12 * Math.ceil(Math.max(rows, kernels().scratchRowsMin()) / 32) * 32;
 }
 
 function nextMultipleOf16(offset: number): number {

@@ -110,7 +110,7 @@ function matchTable({ searcher, snapshot, model, matches }: FilteredScope): Matc
   return snapshot.cache.peek(matches);
 }
 
-/** At least what a table takes in the cache. */
+/** At most what a table takes in the cache. */
 function tableBytesMax({ segments, listBlocks }: Snapshot): number {
   const { all, firsts } = listBlocks;
   const bits = segments.reduce((sum, { reader }) => sum + reader.footer.rows / 8 + 8, 0);

@@ -6,14 +6,14 @@
 import { squaredL2Block } from "./distance";
 import { fastScanSmall } from "./fast-scan";
 import { Heap, sortHeap } from "./heap";
-import { isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
+import { addRow, isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
 import { firstBits } from "./positions";
 import { CoarseQuantizer, countUpTo, squareToCentroid } from "./probe-lists";
 import { estimateEach } from "./rabitq";
 import { codeLimit, smallestAt } from "./scan-flat";
 import { areOpen, scanList } from "./search-lists";
 import { Job, Query } from "./search";
-import { addWaiting, scoreWaiting } from "./waiting-rows";
+import { scoreWaiting } from "./waiting-rows";
 
 @unmanaged
 export class GatheredCodes {
@@ -94,7 +94,7 @@ export function searchGathered(
   table.nMissing = 0;
   if (!query.table || !query.fitsFloat32 || !point.fitsFloat32 || !lists.fitsFloat32) return 0;
   if (!areOpen(table, table.nLists, false)) return 0;
-  scanList(query, heap, job, table, table.nLists, -1, false, now);
+  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
   const room = (max<usize>(<usize>n, <usize>lists.n) + 31) & ~31;
   const lowerBounds = query.scratch;
   const estimates = lowerBounds + (room << 2);
@@ -102,9 +102,9 @@ export function searchGathered(
   squaredL2Block(point.vector, lists.vectors, lists.n, point.dimension, rest);
   fastScanSmall(gathered.codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
   boundLists(query, quantizer, gathered, rest, lowerBounds, estimates);
-  const near = scanPromising(query, heap, job, table, gathered, estimates, rest, now);
-  scanOthers(query, heap, job, table, gathered, lowerBounds, estimates, near, now);
-  scoreWaiting(query, heap, job, table);
+  const near = scanPromising(query, heap, table, gathered, estimates, rest, now);
+  scanOthers(query, heap, table, gathered, lowerBounds, estimates, near, now);
+  scoreWaiting(query, heap, table.waiting);
   if (table.nMissing) return 0;
   sortHeap(heap);
   return 1;
@@ -138,7 +138,6 @@ function boundLists(
 function scanPromising(
   query: Query,
   heap: Heap,
-  job: Job,
   table: ListBlockTable,
   gathered: GatheredCodes,
   estimates: usize,
@@ -153,10 +152,10 @@ function scanPromising(
   for (let i: u32 = 0; i < n; i += 4) {
     const isNear = f32x4.le(v128.load(estimates + (<usize>i << 2)), nears);
     for (let mask = i32x4.bitmask(isNear) & firstBits(i, n); mask; mask &= mask - 1) {
-      addGathered(query, heap, job, table, rowOf(gathered, i + <u32>ctz(mask)), now);
+      addGathered(query, heap, table, rowOf(gathered, i + <u32>ctz(mask)), now);
     }
   }
-  scoreWaiting(query, heap, job, table);
+  scoreWaiting(query, heap, table.waiting);
   return near;
 }
 
@@ -182,7 +181,6 @@ function nearEstimate(estimates: usize, n: u32, count: u32, kept: usize): f32 {
 function scanOthers(
   query: Query,
   heap: Heap,
-  job: Job,
   table: ListBlockTable,
   gathered: GatheredCodes,
   lowerBounds: usize,
@@ -200,7 +198,7 @@ function scanOthers(
     let mask = ~i32x4.bitmask(isOut) & firstBits(i, n);
     if (!mask) continue;
     for (; mask; mask &= mask - 1) {
-      addGathered(query, heap, job, table, rowOf(gathered, i + <u32>ctz(mask)), now);
+      addGathered(query, heap, table, rowOf(gathered, i + <u32>ctz(mask)), now);
     }
     limit = f32x4.splat(codeLimit(query, heap));
   }
@@ -213,12 +211,12 @@ function rowOf(gathered: GatheredCodes, i: u32): GatheredRow {
 
 /** Lets a row wait for its score; if its block is not in memory, that is noted. */
 @inline
-function addGathered(query: Query, heap: Heap, job: Job, table: ListBlockTable, gathered: GatheredRow, now: u32): void {
+function addGathered(query: Query, heap: Heap, table: ListBlockTable, gathered: GatheredRow, now: u32): void {
   const listBlock = listBlockAt(table, gathered.number);
   if (!isOpen(table, listBlock)) {
     noteMissing(table, gathered.number);
     return;
   }
   listBlock.block.lastUse = now;
-  addWaiting(query, heap, job, table, gathered.number, gathered.row);
+  addRow(query, heap, table, gathered.number, gathered.row);
 }

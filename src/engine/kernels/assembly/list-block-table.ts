@@ -1,7 +1,9 @@
 /** The blocks of all lists, in memory or not. */
 
+import { Heap } from "./heap";
 import { acceptMatches, hasMatch } from "./match-table";
-import { Block, Job } from "./search";
+import { Block, Job, Query } from "./search";
+import { addWaiting, WaitingRows } from "./waiting-rows";
 
 /** A block of a list. */
 @unmanaged
@@ -31,9 +33,8 @@ export class ListBlockTable {
   /** Room for `missingMax` uint32: numbers of blocks that the latest search missed, a few of them several times. */
   missing: usize;
   nMissing: u32;
-  /** Rows that wait to be scored, and room for four: see waiting-rows.ts. None between searches. */
-  nWaiting: u32;
-  waiting: usize;
+  /** Rows that wait to be scored; none between searches. */
+  waiting: WaitingRows;
   /** The `MatchTable` of the search's filter; 0: there is no filter. */
   matching: usize;
 }
@@ -79,4 +80,11 @@ export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, 
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
   acceptMatches(table.matching, number, job);
+}
+
+/** Lets a row of a block in memory wait for its score. */
+@inline
+export function addRow(query: Query, heap: Heap, table: ListBlockTable, number: u32, row: u32): void {
+  const listBlock = listBlockAt(table, number);
+  addWaiting(query, heap, table.waiting, number, listBlock.block, listBlock.newerSegments, row);
 }

@@ -12,6 +12,7 @@ import { Heap } from "./heap";
 import { firstBits, writePositions } from "./positions";
 import { estimateRabitq, rabitqWithin } from "./rabitq";
 import { scoreScalarRows } from "./scan-scalar";
+import { scanFirst } from "./scan-together";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
 /** If more rows than this are wanted, choosing the most promising ones costs more than it saves. */
@@ -22,9 +23,7 @@ const smallestFloat32: f64 = 1.401298464324817e-45;
 
 /** Compares a query with `count` `Job` structs of flat codes, and offers the rows to a heap. */
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
-  for (let i: u32 = 0; i < count; i++) {
-    scanJob(query, heap, jobAt(jobs, i));
-  }
+  for (let i = scanFirst(query, heap, jobs, count); i < count; i++) scanJob(query, heap, jobAt(jobs, i));
 }
 
 /** Whether codes of the rows can rule them out. */

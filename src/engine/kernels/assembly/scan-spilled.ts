@@ -4,12 +4,11 @@
  */
 
 import { Heap } from "./heap";
-import { isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
+import { addRow, isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
 import { isMatch, spilledMatches } from "./match-table";
 import { touchPages } from "./read-ahead";
 import { codesWithin } from "./scan-flat";
-import { Job, Query } from "./search";
-import { addWaiting } from "./waiting-rows";
+import { Query } from "./search";
 
 /** A segment with spilled codes. */
 @unmanaged
@@ -36,7 +35,6 @@ class SpilledGroup {
 export function scanSpilled(
   query: Query,
   heap: Heap,
-  job: Job,
   table: ListBlockTable,
   list: u32,
   base: f64,
@@ -48,7 +46,7 @@ export function scanSpilled(
     const accepted = table.matching ? spilledMatches(table.matching, i) : 0;
     if (!group || (table.matching && !accepted)) continue;
     for (; changetype<SpilledGroup>(group).list == list; group = nextGroup(query, group)) {
-      scanGroup(query, heap, job, table, segment, accepted, group, base, now);
+      scanGroup(query, heap, table, segment, accepted, group, base, now);
     }
   }
 }
@@ -62,7 +60,6 @@ function nextGroup(query: Query, group: usize): usize {
 function scanGroup(
   query: Query,
   heap: Heap,
-  job: Job,
   table: ListBlockTable,
   segment: SpilledSegment,
   accepted: usize,
@@ -79,13 +76,13 @@ function scanGroup(
   for (let i: u32 = 0; i < count; i++) {
     const position = load<u32>(within + (<usize>i << 2));
     const row = load<u32>(rows + (<usize>position << 2));
-    if (!accepted || isMatch(accepted, row)) addRow(query, heap, job, table, segment, row, now);
+    if (!accepted || isMatch(accepted, row)) addSpilled(query, heap, table, segment, row, now);
   }
 }
 
 /** Lets a row of a segment wait for its score, unless its list is scanned; if its block is not in memory, that is noted. */
 @inline
-function addRow(query: Query, heap: Heap, job: Job, table: ListBlockTable, segment: SpilledSegment, row: u32, now: u32): void {
+function addSpilled(query: Query, heap: Heap, table: ListBlockTable, segment: SpilledSegment, row: u32, now: u32): void {
   const ordinal = blockOf(segment, row);
   const number = load<u32>(segment.numbers + (<usize>ordinal << 2));
   const listBlock = listBlockAt(table, number);
@@ -95,7 +92,7 @@ function addRow(query: Query, heap: Heap, job: Job, table: ListBlockTable, segme
     return;
   }
   listBlock.block.lastUse = now;
-  addWaiting(query, heap, job, table, number, row - load<u32>(segment.firstRows + (<usize>ordinal << 2)));
+  addRow(query, heap, table, number, row - load<u32>(segment.firstRows + (<usize>ordinal << 2)));
 }
 
 /** As `readListAhead` of search-lists.ts, for the spilled rows of a list. */

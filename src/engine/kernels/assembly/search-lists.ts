@@ -4,15 +4,15 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
+import { addRow, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
 import { MatchTable } from "./match-table";
 import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { touchPages } from "./read-ahead";
-import { scanNearest } from "./scan-nearest";
 import { codesWithin, isPruned, scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
-import { isAccepted, Job, Query } from "./search";
-import { addWaiting, scoreWaiting } from "./waiting-rows";
+import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
+import { isAccepted, Job, jobAt, Query } from "./search";
+import { scoreWaiting } from "./waiting-rows";
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
@@ -23,7 +23,7 @@ import { addWaiting, scoreWaiting } from "./waiting-rows";
  * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
  * after them only the blocks whose rows are not spilled.
  *
- * `nearestRows`: see `scanNearest`. Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
+ * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
  * nothing that counts, if a block is not in memory.
  */
 export function searchLists(
@@ -38,7 +38,6 @@ export function searchLists(
   table: ListBlockTable,
   heap: Heap,
   job: Job,
-  nearestRows: u32,
   now: u32,
 ): u32 {
   table.nMissing = 0;
@@ -52,21 +51,22 @@ export function searchLists(
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
   if (spilledProbes) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
-  scanList(query, heap, job, table, table.nLists, -1, false, now);
-  const done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, nearestRows, now);
-  for (let i = done; i < likely; i++) {
+  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
+  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
+  for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
-    scanList(query, heap, job, table, list, squareToCentroid(quantizer, list, scoreAt(probes, i)), i >= whole, now);
+    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
   }
   if (spilledProbes) {
     // After all vectors that are at hand, so that few others are looked at.
     for (let i: u32 = 0; i < whole; i++) {
       const list = rowAt(probes, i);
       const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-      scanSpilled(query, heap, job, table, list, base, now);
+      scanSpilled(query, heap, table, list, base, now);
     }
   }
-  scoreWaiting(query, heap, job, table);
+  scoreWaiting(query, heap, table.waiting);
   if (table.nMissing) return 0;
   sortHeap(heap);
   return likely;
@@ -76,6 +76,42 @@ export function searchLists(
 @inline
 function listsWithMatches(table: ListBlockTable): usize {
   return table.matching ? changetype<MatchTable>(table.matching).among : 0;
+}
+
+/** Scans the first blocks of the lists as `scanFirst` does, and returns how many. */
+function scanNearest(
+  query: Query,
+  heap: Heap,
+  job: Job,
+  table: ListBlockTable,
+  quantizer: CoarseQuantizer,
+  probes: Heap,
+  likely: u32,
+  whole: u32,
+  now: u32,
+): u32 {
+  const jobs = roomForJobs(query);
+  let count: u32 = 0;
+  let scanned: u32 = 0;
+  for (let i: u32 = 0; i < likely; i++) {
+    const list = rowAt(probes, i);
+    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    const end = firstOf(table, list + 1);
+    for (let number = firstOf(table, list); number < end; number++) {
+      if (!isWanted(table, number, i >= whole)) continue;
+      if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
+      setJob(table, job, number, base, now);
+      if (count == 0 && !isPruned(query, job)) {
+        scanJob(query, heap, job);
+        scanned++;
+        continue;
+      }
+      const together = jobAt(jobs, count++);
+      together.accepted = 0;
+      setJob(table, together, number, base, now);
+    }
+  }
+  return scanned + scanTogether(query, heap, jobs, count, table.waiting);
 }
 
 /** Whether the blocks of a list are in memory, or those whose rows are not spilled, as far as they have a match. */
@@ -110,7 +146,10 @@ export function readListAhead(query: Query, table: ListBlockTable, list: u32, un
   return sum;
 }
 
-/** Scans the blocks of a list, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. */
+/**
+ * Scans the blocks of a list, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. The first `done`
+ * blocks are scanned already; returns how many of those after this list are.
+ */
 export function scanList(
   query: Query,
   heap: Heap,
@@ -120,14 +159,21 @@ export function scanList(
   base: f64,
   unspilled: bool,
   now: u32,
-): void {
+  done: u32,
+): u32 {
+  let left = done;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
     if (!isWanted(table, number, unspilled)) continue;
+    if (left) {
+      left--;
+      continue;
+    }
     setJob(table, job, number, base, now);
     if (heap.size == heap.capacity && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
+  return left;
 }
 
 /** As `scanJob`, with a heap that is full; the rows found wait for their scores. */
@@ -138,6 +184,6 @@ function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): v
   const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
   for (let i: u32 = 0; i < within; i++) {
     const row = load<u32>(rows + (<usize>i << 2));
-    if (isAccepted(job, row)) addWaiting(query, heap, job, table, number, row);
+    if (isAccepted(job, row)) addRow(query, heap, table, number, row);
   }
 }

@@ -56,7 +56,7 @@ export function searchOutlying(
   const among = changetype<MatchTable>(table.matching).among;
   const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
   if (!areOpen(table, table.nLists, false)) return 0;
-  scanList(query, heap, job, table, table.nLists, -1, false, now);
+  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
   let seen: u32 = 0;
   let rows: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
@@ -66,11 +66,11 @@ export function searchOutlying(
     if (seen >= heap.capacity && cosineNeeded(query, heap, square, <f64>matches.spread) > cosine) continue;
     if (!areOpen(table, list, false)) return 0;
     job.readAhead = readListAhead(query, table, list, false);
-    scanList(query, heap, job, table, list, square, false, now);
+    scanList(query, heap, job, table, list, square, false, now, 0);
     seen += matches.matches;
     rows += matches.rows;
   }
-  scoreWaiting(query, heap, job, table);
+  scoreWaiting(query, heap, table.waiting);
   sortHeap(heap);
   return rows;
 }

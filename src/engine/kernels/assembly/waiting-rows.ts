@@ -4,7 +4,6 @@
  */
 
 import { Heap } from "./heap";
-import { listBlockAt, ListBlockTable } from "./list-block-table";
 import { scalarBytes } from "./scalar";
 import { offerSum, scoreRows, sumsOfFour } from "./scan-flat";
 import { offerIfNear, scalarProducts } from "./scan-scalar";
@@ -12,98 +11,91 @@ import { Block, Job, Query } from "./search";
 
 const together: u32 = 4;
 
+/** The rows that wait. Room for four `WaitingRow` structs follows. */
 @unmanaged
-class WaitingRow {
-  /** The number of the block in the table. */
-  number: u32;
+export class WaitingRows {
+  count: u32;
+}
+
+/** A row, and the job of its block as far as a score needs it. */
+@unmanaged
+class WaitingRow extends Job {
   row: u32;
 }
 
-/** Adds a row of a block in memory, and scores those that wait if there are four. */
+/** What the rows that wait take. */
+export const waitingBytes = offsetof<WaitingRows>() + <usize>together * offsetof<WaitingRow>();
+
+/** Adds a row of a block in memory, see `Job`, and scores those that wait if there are four. */
 @inline
-export function addWaiting(query: Query, heap: Heap, job: Job, table: ListBlockTable, number: u32, row: u32): void {
-  const waiting = waitingAt(table, table.nWaiting);
-  waiting.number = number;
-  waiting.row = row;
-  if (++table.nWaiting == together) scoreWaiting(query, heap, job, table);
+export function addWaiting(
+  query: Query,
+  heap: Heap,
+  waiting: WaitingRows,
+  number: u32,
+  block: Block,
+  newerSegments: u32,
+  row: u32,
+): void {
+  const added = waitingAt(waiting, waiting.count);
+  added.number = number;
+  added.block = block;
+  added.newerSegments = newerSegments;
+  added.row = row;
+  if (++waiting.count == together) scoreWaiting(query, heap, waiting);
 }
 
-/** Scores and offers the rows that wait. `job` is scratch for one struct. */
-export function scoreWaiting(query: Query, heap: Heap, job: Job, table: ListBlockTable): void {
-  const count = table.nWaiting;
+/** Scores and offers the rows that wait. */
+export function scoreWaiting(query: Query, heap: Heap, waiting: WaitingRows): void {
+  const count = waiting.count;
   if (!count) return;
-  table.nWaiting = 0;
-  const precision = blockOf(table, waitingAt(table, 0)).precision;
-  if (!areScoredTogether(table, count, precision)) {
+  waiting.count = 0;
+  const row0 = waitingAt(waiting, 0);
+  const precision = row0.block.precision;
+  if (!areScoredTogether(waiting, count, precision)) {
     for (let i: u32 = 0; i < count; i++) {
-      const waiting = waitingAt(table, i);
-      scoreRows(query, jobOf(job, table, waiting), heap, changetype<usize>(waiting) + offsetof<WaitingRow>("row"), 1);
+      const one = waitingAt(waiting, i);
+      scoreRows(query, one, heap, changetype<usize>(one) + offsetof<WaitingRow>("row"), 1);
     }
     return;
   }
   const rowBytes = precision ? scalarBytes(query.dimension, precision) : <usize>query.dimension << 2;
   const last = count - 1;
-  const row0 = waitingAt(table, 0);
-  const row1 = waitingAt(table, min<u32>(1, last));
-  const row2 = waitingAt(table, min<u32>(2, last));
-  const row3 = waitingAt(table, last);
-  const at0 = vectorAt(table, row0, rowBytes);
-  const at1 = vectorAt(table, row1, rowBytes);
-  const at2 = vectorAt(table, row2, rowBytes);
-  const at3 = vectorAt(table, row3, rowBytes);
+  const row1 = waitingAt(waiting, min<u32>(1, last));
+  const row2 = waitingAt(waiting, min<u32>(2, last));
+  const row3 = waitingAt(waiting, last);
+  const at0 = vectorOf(row0, rowBytes);
+  const at1 = vectorOf(row1, rowBytes);
+  const at2 = vectorOf(row2, rowBytes);
+  const at3 = vectorOf(row3, rowBytes);
   const sums = precision ? scalarProducts(query, at0, at1, at2, at3, precision) : sumsOfFour(query, at0, at1, at2, at3);
-  offerOne(query, heap, job, table, row0, precision, f32x4.extract_lane(sums, 0));
-  if (last >= 1) offerOne(query, heap, job, table, row1, precision, f32x4.extract_lane(sums, 1));
-  if (last >= 2) offerOne(query, heap, job, table, row2, precision, f32x4.extract_lane(sums, 2));
-  if (last >= 3) offerOne(query, heap, job, table, row3, precision, f32x4.extract_lane(sums, 3));
+  offerOne(query, heap, row0, precision, f32x4.extract_lane(sums, 0));
+  if (last >= 1) offerOne(query, heap, row1, precision, f32x4.extract_lane(sums, 1));
+  if (last >= 2) offerOne(query, heap, row2, precision, f32x4.extract_lane(sums, 2));
+  if (last >= 3) offerOne(query, heap, row3, precision, f32x4.extract_lane(sums, 3));
 }
 
 @inline
-function offerOne(
-  query: Query,
-  heap: Heap,
-  job: Job,
-  table: ListBlockTable,
-  waiting: WaitingRow,
-  precision: u32,
-  sum: f32,
-): void {
-  jobOf(job, table, waiting);
-  if (precision) offerIfNear(query, job, heap, waiting.row, sum);
-  else offerSum(query, job, heap, waiting.row, sum);
+function offerOne(query: Query, heap: Heap, waiting: WaitingRow, precision: u32, sum: f32): void {
+  if (precision) offerIfNear(query, waiting, heap, waiting.row, sum);
+  else offerSum(query, waiting, heap, waiting.row, sum);
 }
 
 @inline
-function waitingAt(table: ListBlockTable, i: u32): WaitingRow {
-  return changetype<WaitingRow>(table.waiting + <usize>i * offsetof<WaitingRow>());
-}
-
-@inline
-function blockOf(table: ListBlockTable, waiting: WaitingRow): Block {
-  return listBlockAt(table, waiting.number).block;
+function waitingAt(waiting: WaitingRows, i: u32): WaitingRow {
+  return changetype<WaitingRow>(changetype<usize>(waiting) + offsetof<WaitingRows>() + <usize>i * offsetof<WaitingRow>());
 }
 
 /** Whether the first `count` rows are of one precision, and if that is float32, numbers that float32 arithmetic suffices for. */
-function areScoredTogether(table: ListBlockTable, count: u32, precision: u32): bool {
+function areScoredTogether(waiting: WaitingRows, count: u32, precision: u32): bool {
   for (let i: u32 = 0; i < count; i++) {
-    const block = blockOf(table, waitingAt(table, i));
+    const block = waitingAt(waiting, i).block;
     if (block.precision != precision || (!precision && !block.fitsFloat32)) return false;
   }
   return true;
 }
 
 @inline
-function vectorAt(table: ListBlockTable, waiting: WaitingRow, rowBytes: usize): usize {
-  return blockOf(table, waiting).vectors + <usize>waiting.row * rowBytes;
-}
-
-/** `job`, as one of the block of a row. */
-@inline
-function jobOf(job: Job, table: ListBlockTable, waiting: WaitingRow): Job {
-  const number = waiting.number;
-  const listBlock = listBlockAt(table, number);
-  job.number = number;
-  job.block = listBlock.block;
-  job.newerSegments = listBlock.newerSegments;
-  return job;
+function vectorOf(waiting: WaitingRow, rowBytes: usize): usize {
+  return waiting.block.vectors + <usize>waiting.row * rowBytes;
 }
