@@ -45,6 +45,9 @@ export interface SealedSegment {
 const codeBlockBytes = 512 * 1024;
 /** Rows that codecs scan together: a block has a multiple of it, unless it has fewer. */
 const rowsTogether = 32;
+/** Of records and contents: a query reads a page for each of its results, or nearly. */
+const rowPageBytes = 16 * 1024;
+/** Of sorted ids and columns, of which many rows are read. */
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 /** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
@@ -52,7 +55,7 @@ const entryBytes = 80;
 /** Vectors whose blocks are encoded in parallel, in bytes. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
 /** Pages and parts per piece of work of a few milliseconds. */
-const pagesTogether = 4;
+const pagesTogether = 16;
 const partsTogether = 16;
 
 /** Seals a segment. Yields between pieces of work of a few milliseconds. `words`: if the index holds them. */
@@ -103,11 +106,13 @@ export function* writeSegment(
   yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
+    rowPageBytes,
     parts,
   );
   yield;
   const contents = yield* sealPages(
     rows.map((row) => row.contents),
+    rowPageBytes,
     parts,
   );
 
@@ -118,6 +123,7 @@ export function* writeSegment(
   const idsInOrder = yield* sortedIdsOf(rows);
   const idPages = yield* sealPages(
     idsInOrder.map(({ entry }) => entry),
+    pageBytes,
     parts,
   );
   const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));
@@ -195,10 +201,11 @@ function leading<B extends { readonly rows: number }>(
 
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
+  bytesMax: number,
   sealing: SealedParts,
 ): Work<FooterDraft["records"][number][]> {
   const sealed: FooterDraft["records"][number][] = [];
-  const cut = pages(sections);
+  const cut = pages(sections, bytesMax);
   yield;
   for (const { firstRow, parts } of cut) {
     sealed.push({ length: sealing.seal(encodePage(parts)), firstRow, rows: parts.length });
@@ -288,15 +295,16 @@ export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<
   return { order, runs };
 }
 
-/** Cuts rows into pages of at most `pageBytes`, at least one row each. */
+/** Cuts rows into pages of at most `bytesMax`, at least one row each. */
 function pages(
   sections: readonly (Uint8Array | null)[],
+  bytesMax: number,
 ): { firstRow: number; parts: (Uint8Array | null)[] }[] {
   const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
   let bytes = Infinity;
   sections.forEach((section, row) => {
     bytes += 4 + (section?.length ?? 0);
-    if (bytes > pageBytes) {
+    if (bytes > bytesMax) {
       cut.push({ firstRow: row, parts: [] });
       bytes = 4 + (section?.length ?? 0);
     }
