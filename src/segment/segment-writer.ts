@@ -3,9 +3,11 @@
  */
 
 import type { ObjectContext, ParentKeys } from "../crypto/sealed-object.js";
+import { rowsTogether } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
+import { codeBlockBytesMax } from "./code-table.js";
 import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
@@ -42,9 +44,8 @@ export interface SealedSegment {
   readonly footerLength: number;
 }
 
-const codeBlockBytes = 512 * 1024;
-/** Rows that codecs scan together: a block has a multiple of it, unless it has fewer. */
-const rowsTogether = 32;
+/** A query with a filter reads the sealed blocks in which rows match. */
+const sealedCodesBytes = 128 * 1024;
 /** Of records and contents: a query reads a page for each of its results, or nearly. */
 const rowPageBytes = 16 * 1024;
 /** Of sorted ids and columns, of which many rows are read. */
@@ -273,9 +274,12 @@ function* sealColumns(
   return sealed;
 }
 
+/** At least as many as make it possible to open it as a part of a larger block, see `CodeTable`. */
 function rowsOfCodeBlock(codec: Codec): number {
-  const rows = Math.floor(codeBlockBytes / (16 + codec.codeBytes(rowsTogether) / rowsTogether));
-  return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
+  const rowBytes = 16 + codec.codeBytes(rowsTogether) / rowsTogether;
+  const rows = Math.max(rowsTogether, Math.floor(sealedCodesBytes / rowBytes));
+  if (rows * rowBytes > codeBlockBytesMax) return Math.max(1, Math.floor(codeBlockBytesMax / rowBytes));
+  return rows - (rows % rowsTogether);
 }
 
 /** All rows of a batch, grouped by the lists of the encoding. */
