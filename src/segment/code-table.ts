@@ -20,7 +20,7 @@ export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
 }
 
 /** Of a block, as stored. */
-export const codeBlockBytesMax = 512 * 1024;
+export const codeBlockBytesMax = 640 * 1024;
 /** Of any sealed block in the footer: its length, first row, rows, list, radius. */
 const words = { count: rowWords + 2, length: 0, rows: 2, list: 3, radius: 4 };
 
