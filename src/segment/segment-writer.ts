@@ -44,8 +44,9 @@ export interface SealedSegment {
   readonly footerLength: number;
 }
 
-/** A query with a filter reads the sealed blocks in which rows match. */
-const sealedCodesBytes = 128 * 1024;
+/** A query with a filter reads the sealed blocks in which rows match. Before training it reads most of them, and training all. */
+const sealedListBytes = 128 * 1024;
+const sealedRowsBytes = 512 * 1024;
 /** Of records and contents: a query reads a page for each of its results, or nearly. */
 const rowPageBytes = 16 * 1024;
 /** Of sorted ids and columns, of which many rows are read. */
@@ -72,7 +73,7 @@ export function* writeSegment(
   yield;
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: FooterDraft["codes"][number][] = [];
-  const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
+  const rowsPerBlock = rowsOfCodeBlock(encoding);
   const blocks = runs.flatMap(({ list, start, end }) =>
     Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
       const firstRow = start + i * rowsPerBlock;
@@ -275,9 +276,10 @@ function* sealColumns(
 }
 
 /** At least as many as make it possible to open it as a part of a larger block, see `CodeTable`. */
-function rowsOfCodeBlock(codec: Codec): number {
+function rowsOfCodeBlock({ codec, quantizer }: Encoding): number {
   const rowBytes = 16 + codec.codeBytes(rowsTogether) / rowsTogether;
-  const rows = Math.max(rowsTogether, Math.floor(sealedCodesBytes / rowBytes));
+  const bytes = quantizer === undefined ? sealedRowsBytes : sealedListBytes;
+  const rows = Math.max(rowsTogether, Math.floor(bytes / rowBytes));
   if (rows * rowBytes > codeBlockBytesMax) return Math.max(1, Math.floor(codeBlockBytesMax / rowBytes));
   return rows - (rows % rowsTogether);
 }
