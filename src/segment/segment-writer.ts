@@ -47,9 +47,9 @@ export interface SealedSegment {
 /** A query with a filter reads the sealed blocks in which rows match. Before training it reads most of them, and training all. */
 const sealedListBytes = 128 * 1024;
 const sealedRowsBytes = 512 * 1024;
-/** Of records and contents: a query reads a page for each of its results, or nearly. */
-const rowPageBytes = 16 * 1024;
-/** Of sorted ids and columns, of which many rows are read. */
+/** Of records: a query reads a page for each of its results, or nearly. */
+const recordPageBytes = 16 * 1024;
+/** Of others. Contents are most of the bytes of texts, and each page takes time to seal. */
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 /** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
@@ -57,7 +57,7 @@ const entryBytes = 80;
 /** Vectors whose blocks are encoded in parallel, in bytes. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
 /** Pages and parts per piece of work of a few milliseconds. */
-const pagesTogether = 16;
+const pagesTogether = 4;
 const partsTogether = 16;
 
 /** Seals a segment. Yields between pieces of work of a few milliseconds. `words`: if the index holds them. */
@@ -108,13 +108,13 @@ export function* writeSegment(
   yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
-    rowPageBytes,
+    recordPageBytes,
     parts,
   );
   yield;
   const contents = yield* sealPages(
     rows.map((row) => row.contents),
-    rowPageBytes,
+    pageBytes,
     parts,
   );
 
