@@ -1,7 +1,7 @@
 /** Passes over all live rows of some segments, a code block at a time. */
 
 import { gather } from "../engine/rows.js";
-import type { CodeBlock } from "../segment/footer.js";
+import type { CodeBlock } from "../segment/code-table.js";
 import { countRows, hasRow, noRows } from "../segment/row-bits.js";
 import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";

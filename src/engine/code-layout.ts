@@ -24,10 +24,16 @@ export function rowCodeBytes({ bitBytes }: CodeLayout): number {
   return 4 * codeWords + bitBytes;
 }
 
-/** Bytes of a block of n rows. */
-export function blockBytes({ nibbles, bitBytes }: CodeLayout, n: number): number {
+/** Bytes of a block of n rows: of each kind of words, and of their bits. */
+export function blockSections({ nibbles, bitBytes }: CodeLayout, n: number): readonly number[] {
   const rest = n % 32;
-  return 4 * codeWords * n + (nibbles > 0 ? nibbles * ((n - rest) / 2 + Math.ceil(rest / 2)) : bitBytes * n);
+  const bits = nibbles > 0 ? nibbles * ((n - rest) / 2 + Math.ceil(rest / 2)) : bitBytes * n;
+  return [...Array.from({ length: codeWords }, () => 4 * n), bits];
+}
+
+/** Bytes of a block of n rows. */
+export function blockBytes(layout: CodeLayout, n: number): number {
+  return blockSections(layout, n).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** A block of row codes, layout (n, row code). */

@@ -4,8 +4,17 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
+import { consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedRowCodes, RowCodec } from "./codec.js";
-import { blockBytes, noCentroid, packBlock, rowCodeBytes, unpackBlock, unpackRows } from "./code-layout.js";
+import {
+  blockBytes,
+  blockSections,
+  noCentroid,
+  packBlock,
+  rowCodeBytes,
+  unpackBlock,
+  unpackRows,
+} from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
@@ -29,6 +38,7 @@ export function codedCodec(
 ): RowCodec {
   const layout = layoutOf(config, model.dimension);
   const rowBytes = rowCodeBytes(layout);
+  const sections: Sections = (n) => blockSections(layout, n);
   const directions = config.metric === "cosine";
   const encodeRows = (vectors: Float32Array, lists: Uint32Array) => {
     if (quantizer === undefined) throw new TypeError("this codec was created to read");
@@ -45,19 +55,21 @@ export function codedCodec(
     model,
     rowBytes,
     rowCost: quantizer?.rowCost ?? 0,
+    sections,
     codeBytes: (n) => blockBytes(layout, n),
     unpack: (codes, n) => unpackBlock(layout, codes, n),
     pack: (rows) => packBlock(layout, rows),
     encodeRows,
     decodeRows,
     decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
-    load(codes, n, fingerprints) {
+    load(pieces, fingerprints) {
+      const n = rowsIn(pieces);
       const length = blockBytes(layout, n);
       const bytes = blockLayout.bytes + length + slackBytes;
       const address = allocate(bytes);
       writeBlockStruct(address, { n, fingerprints });
       const at = address + blockLayout.bytes;
-      bytesAt(at, length).set(codes.subarray(0, length));
+      copyPieces(pieces, sections, consecutive(at, sections(n)));
       const references = readReferences(at, n);
       return {
         kind: "codes",

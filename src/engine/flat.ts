@@ -6,17 +6,22 @@
  * float64, so they do not depend on how rows are distributed over blocks.
  */
 
+import { type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "./config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
 import { kernels } from "./kernels/kernels.js";
-import { bytesAt } from "./kernels/memory.js";
-import { encodeList, rabitqBytes } from "./rabitq.js";
+import { encodeList, rabitqBytes, rabitqSections } from "./rabitq.js";
 
 export function flatCodec(metric: Metric, dimension: number, pruning: PruningCodes): VectorCodec {
   const rowBytes = 4 * dimension;
+  const sections: Sections = (n) => [
+    n * rowBytes,
+    ...(pruning === "none" ? [] : rabitqSections(n, dimension)),
+  ];
   return {
     kind: "vectors",
+    sections,
     codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
@@ -29,15 +34,21 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
-    load: (codes, n, fingerprints) => loadFlat(codes, n, dimension, fingerprints),
+    load: (pieces, fingerprints) => loadFlat(pieces, sections, dimension, fingerprints),
   };
 }
 
-function loadFlat(codes: Uint8Array, n: number, dimension: number, fingerprints: number): LoadedVectors {
-  const exactBytes = 4 * dimension * n;
-  const memory = allocateFlat(n, dimension, codes.byteLength - exactBytes);
-  bytesAt(memory.vectors, exactBytes).set(codes.subarray(0, exactBytes));
-  bytesAt(memory.factors, codes.byteLength - exactBytes).set(codes.subarray(exactBytes));
+function loadFlat(
+  pieces: readonly CodePiece[],
+  sections: Sections,
+  dimension: number,
+  fingerprints: number,
+): LoadedVectors {
+  const n = rowsIn(pieces);
+  const [, ...rabitq] = sections(n);
+  const rabitqLength = rabitq.length === 0 ? 0 : rabitqBytes(n, dimension);
+  const memory = allocateFlat(n, dimension, rabitqLength);
+  copyPieces(pieces, sections, [memory.vectors, ...consecutive(memory.factors, rabitq)]);
   kernels().normsFloat64(memory.vectors, n, dimension, memory.norms);
   return loadedVectors(memory, fingerprints);
 }

@@ -5,15 +5,21 @@
  */
 
 import type { Metric } from "./config.js";
+import { rowsTogether } from "./code-pieces.js";
 import { allocate, bytesAt, free } from "./kernels/memory.js";
 import { directionsOf } from "./rows.js";
 import { type Rotation, rotatedDimension } from "./rotation.js";
 import type { Work } from "./work.js";
 
+/** Bytes of the factors of n rows, of each of the three, and of their codes. */
+export function rabitqSections(n: number, dimension: number): readonly number[] {
+  const rows = Math.ceil(n / rowsTogether) * rowsTogether;
+  return [4 * rows, 4 * rows, 4 * rows, (rows * rotatedDimension(dimension)) / 8];
+}
+
 /** Bytes of the codes of n rows. */
 export function rabitqBytes(n: number, dimension: number): number {
-  const rows = Math.ceil(n / 32) * 32;
-  return rows * (12 + rotatedDimension(dimension) / 8);
+  return rabitqSections(n, dimension).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** The centroids that codes are relative to. */

@@ -7,12 +7,13 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
+import { type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
 import type { Metric, ScalarPrecision } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
-import { encodeList, rabitqBytes } from "./rabitq.js";
+import { encodeList, rabitqBytes, rabitqSections } from "./rabitq.js";
 
 /** As the kernels number them. */
 const kernelPrecision = { float16: 1, int8: 2 } as const;
@@ -28,8 +29,14 @@ interface Shape {
 export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning: PruningCodes): ScalarCodec {
   const { metric, dimension } = shape;
   const rowBytes = rowBytesOf(shape);
+  const sections: Sections = (n) => [
+    4 * n,
+    n * (rowBytes - 4),
+    ...(pruning === "none" ? [] : rabitqSections(n, dimension)),
+  ];
   return {
     kind: "scalar",
+    sections,
     codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
     *encode(vectors, list) {
       const codes = encode(vectors, shape);
@@ -37,7 +44,7 @@ export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning:
       return [codes, yield* encodeList(vectors, metric, pruning, list)];
     },
     decode: (codes, n) => decode(codes, n, shape),
-    load: (codes, n, fingerprints) => load(codes, n, shape, fingerprints),
+    load: (pieces, fingerprints) => load(pieces, sections, shape, fingerprints),
   };
 }
 
@@ -84,11 +91,17 @@ function decodeAt(codes: number, scales: number, n: number, { precision, dimensi
   return vectors;
 }
 
-function load(codes: Uint8Array, n: number, shape: Shape, fingerprints: number): LoadedScalarCodes {
+function load(
+  pieces: readonly CodePiece[],
+  sections: Sections,
+  shape: Shape,
+  fingerprints: number,
+): LoadedScalarCodes {
   const { precision, dimension } = shape;
+  const n = rowsIn(pieces);
   const rowBytes = componentBytes[precision] * dimension;
-  const exactBytes = n * (4 + rowBytes);
-  const rabitqLength = codes.byteLength - exactBytes;
+  const [, , ...rabitq] = sections(n);
+  const rabitqLength = rabitq.length === 0 ? 0 : rabitqBytes(n, dimension);
   const vectorBytes = Math.ceil((n * rowBytes + slackBytes) / 8) * 8;
   const bytes = vectorBytes + 8 * n + blockLayout.bytes + rabitqLength + 4 * n;
   const vectors = allocate(bytes);
@@ -96,9 +109,7 @@ function load(codes: Uint8Array, n: number, shape: Shape, fingerprints: number):
   const block = norms + 8 * n;
   const factors = block + blockLayout.bytes;
   const scales = factors + rabitqLength;
-  bytesAt(scales, 4 * n).set(codes.subarray(0, 4 * n));
-  bytesAt(vectors, n * rowBytes).set(codes.subarray(4 * n, exactBytes));
-  bytesAt(factors, rabitqLength).set(codes.subarray(exactBytes));
+  copyPieces(pieces, sections, [scales, vectors, ...consecutive(factors, rabitq)]);
   const decoded = allocate(4 * n * dimension);
   kernels().decodeScalar(vectors, scales, n, dimension, kernelPrecision[precision], decoded);
   kernels().normsFloat64(decoded, n, dimension, norms);

@@ -1,7 +1,7 @@
 /** List blocks with what it takes to scan them: codes, the id tables that shadow rows, the rows that a filter accepts. */
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
-import type { CodeBlock } from "../segment/footer.js";
+import type { CodeBlock } from "../segment/code-table.js";
 import type { OpenCodes, OpenIdTable } from "../segment/opened-blocks.js";
 import { pinIdTables } from "./pinned-id-tables.js";
 import type { MatchingRows } from "./row-filter.js";

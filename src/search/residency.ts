@@ -54,7 +54,11 @@ export class Residency {
   recordAddresses(snapshot: Snapshot, blocks: readonly ListBlock[], codes: readonly OpenCodes[]): void {
     const table = this.#group.peek(tableKey);
     if (table === undefined || !this.#isOf(snapshot)) return;
-    blocks.forEach(({ number }, i) => table.put(number, codes[i].codes.address, this.#cache.epoch));
+    blocks.forEach(({ number, block }, i) => {
+      // A part of a block is not what kernels look for.
+      if (block !== snapshot.listBlocks.all[number].block) return;
+      table.put(number, codes[i].codes.address, this.#cache.epoch);
+    });
   }
 
   /** Whether the table is that of a snapshot. */

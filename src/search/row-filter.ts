@@ -7,7 +7,7 @@ import type { CompiledFilter, FilterNode } from "../filter.js";
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { rowsPerColumnGroup } from "../segment/column.js";
 import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
-import type { CodeBlock } from "../segment/footer.js";
+import type { CodeBlock } from "../segment/code-table.js";
 import { addRow, countRows, noRows, removeRows, rowsIn } from "../segment/row-bits.js";
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";

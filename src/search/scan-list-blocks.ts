@@ -2,7 +2,9 @@
 
 import type { Search } from "../engine/search.js";
 import { TimeSlice, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { countRows } from "../segment/row-bits.js";
 import { type Found, foundIn } from "./found.js";
+import type { Matches } from "./matches.js";
 import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
@@ -52,7 +54,14 @@ export class ListBlockScan {
       this.#signal?.throwIfAborted();
       this.#next ??= this.#pieces.next().value;
       if (this.#next === undefined) return true;
-      if (this.#slice.isOver || !this.#scanOpened(this.#next)) return false;
+      if (this.#slice.isOver) return false;
+      if (!this.#scanOpened(this.#next)) {
+        const narrowed = this.#narrow(this.#next);
+        if (narrowed === this.#next || !this.#scanOpened(narrowed)) {
+          this.#next = narrowed;
+          return false;
+        }
+      }
       this.#next = undefined;
     }
   }
@@ -90,6 +99,12 @@ export class ListBlockScan {
     return opened !== undefined;
   }
 
+  /** The same phase with what a filter needs of blocks that are not open. */
+  #narrow(phase: ScanPhase): ScanPhase {
+    const { matches } = this.#scope;
+    return matches === undefined ? phase : onlyMatching(phase, matches);
+  }
+
   async #scanPinned(phase: ScanPhase): Promise<void> {
     const pinned = await pinListBlocks(this.#scope.snapshot, phase.blocks);
     try {
@@ -115,6 +130,22 @@ export class ListBlockScan {
       })),
     );
   }
+}
+
+/** A phase without the sealed blocks in which no row matches, unless they are a part of a block that is open. */
+function onlyMatching({ blocks, distances, pruned }: ScanPhase, { rows }: Matches): ScanPhase {
+  const needed = blocks.map(({ segment, block }) => {
+    const bits = rows.get(segment)?.bits;
+    return segment.reader.neededOf(
+      block,
+      ({ firstRow, rows: count }) => bits !== undefined && countRows(bits, firstRow, firstRow + count) > 0,
+    );
+  });
+  return {
+    blocks: blocks.flatMap((listBlock, i) => needed[i].map((block) => ({ ...listBlock, block }))),
+    distances: distances?.flatMap((distance, i) => needed[i].map(() => distance)),
+    pruned,
+  };
 }
 
 function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase, undefined> {

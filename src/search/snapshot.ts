@@ -1,7 +1,7 @@
 /** An index as of one manifest: its open segments, and which of their rows newer segments shadow. */
 
 import { listCount, type Model } from "../engine/model.js";
-import type { CodeBlock } from "../segment/footer.js";
+import type { CodeBlock } from "../segment/code-table.js";
 import { entryWords, tombstone } from "../segment/id-table.js";
 import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";

@@ -38,9 +38,9 @@ export function listBlocksOf(snapshot: Snapshot, spilled: readonly OpenSegment[]
   const blocks = all.map(({ number, segment, block, newerSegments }) => {
     const places = placesOf.get(segment);
     if (places !== undefined) {
-      // Code blocks are the first of an object.
-      places.firstRows[block.number] = block.firstRow;
-      places.numbers[block.number] = number;
+      const position = segment.reader.footer.codes.positionOf(block.number);
+      places.firstRows[position] = block.firstRow;
+      places.numbers[position] = number;
     }
     return { newerSegments, isSpilled: places !== undefined };
   });

@@ -7,21 +7,15 @@
 
 import type { Block, PageBlock, RowBlock } from "./block.js";
 import type { KeyOf } from "./cache-group.js";
-import type { IdPage, OpenCodes } from "./opened-blocks.js";
+import type { IdPage } from "./opened-blocks.js";
 import type { ColumnPage } from "./column-page.js";
 import type { ExpiryPage } from "./expiries.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
+import { type CodeBlock, CodeTable } from "./code-table.js";
 import { decodeTexts, misfit, type TermsText, type TextSums } from "./footer-texts.js";
-
-/** Codes of rows of one inverted list. */
-export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
-  readonly list: number;
-  /** No row is farther than this from the list's centroid, in list space. */
-  readonly radius: number;
-}
 
 /** A page of ids in the order of string comparison: of `rows` rows, from the `firstRow`-th in that order on. */
 export interface SortedIdBlock extends PageBlock {
@@ -48,7 +42,7 @@ export interface ExpiryBlock extends Block, KeyOf<ExpiryPage> {
 export interface Footer {
   readonly dimension: number;
   readonly rows: number;
-  readonly codes: BlockTable<CodeBlock>;
+  readonly codes: CodeTable;
   /** Codes of the rows in their second lists; empty if there are none. See spilled-codes.ts. */
   readonly spilled: readonly Block[];
   readonly records: BlockTable<PageBlock>;
@@ -78,7 +72,7 @@ type Unplaced<B extends Block> = Omit<B, "number" | "offset">;
 export interface FooterDraft {
   readonly dimension: number;
   readonly rows: number;
-  readonly codes: readonly Unplaced<CodeBlock>[];
+  readonly codes: readonly Omit<Unplaced<CodeBlock>, "sealed">[];
   readonly spilled: readonly Unplaced<Block>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
@@ -98,20 +92,6 @@ export interface TermsDraft extends TextSums {
 const headWords = 9;
 
 const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page };
-
-const codeWords: BlockWords<CodeBlock> = {
-  count: rowWords + 2,
-  // Field by field: a search may make tens of thousands, and spreading takes several times as long.
-  make: ({ number, offset, length, firstRow, rows }, words, at) => ({
-    number,
-    offset,
-    length,
-    firstRow,
-    rows,
-    list: words[at + rowWords],
-    radius: bitsFloat(words[at + rowWords + 1]),
-  }),
-};
 
 export function encodeFooter(draft: FooterDraft): Uint8Array {
   const { dimension, rows, codes, spilled, records, contents, terms, sortedIds, columns, expiries, ids } =
@@ -153,7 +133,8 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     { length: headWords },
     word,
   );
-  const wordCount = headWords + 5 * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
+  const wordCount =
+    headWords + CodeTable.words * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
   if (bytes.length !== 4 * wordCount + tailLength) throw misfit();
   const {
     paths,
@@ -170,15 +151,20 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     offset += block.length;
     return block;
   };
-  const table = <B extends RowBlock>(layout: BlockWords<B>, blocks: number): BlockTable<B> => {
+  const wordsOfSection = (count: number): Uint32Array => {
     const begin = bytes.byteOffset + 4 * position;
-    position += layout.count * blocks;
-    const words = new Uint32Array(bytes.buffer.slice(begin, bytes.byteOffset + 4 * position));
-    const section = new BlockTable(words, layout, number, offset);
-    number += blocks;
+    position += count;
+    return new Uint32Array(bytes.buffer.slice(begin, bytes.byteOffset + 4 * position));
+  };
+  const placed = <B extends RowBlock>(section: BlockTable<B>): BlockTable<B> => {
+    number += section.length;
     offset = section.end;
     return section;
   };
+  const pages = (count: number): BlockTable<PageBlock> =>
+    placed(new BlockTable(wordsOfSection(pageWords.count * count), pageWords, number, offset));
+  const codeTable = new CodeTable(wordsOfSection(CodeTable.words * codes), offset);
+  placed(codeTable.sealed);
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
   const columnBlock = (_: unknown, i: number): ColumnBlock => ({ ...rowBlock(), paths: paths[i] });
@@ -186,10 +172,10 @@ export function decodeFooter(bytes: Uint8Array): Footer {
   return {
     dimension,
     rows,
-    codes: table(codeWords, codes),
+    codes: codeTable,
     spilled: spilled.map((length) => place(length)),
-    records: table(pageWords, records),
-    contents: table(pageWords, contents),
+    records: pages(records),
+    contents: pages(contents),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
     lengths: (terms?.lengths ?? []).map(([length, firstRow, own]) => ({
       ...place(length),
@@ -221,14 +207,24 @@ export function* blocksIn(footer: Footer): Generator<Block> {
   const { codes, spilled, records, contents, lengths, postings, dictionary, sortedIds } = footer;
   const { columns, expiries, ids } = footer;
   const words = [lengths, postings, dictionary];
-  for (const section of [codes, spilled, records, contents, ...words, sortedIds, columns, expiries, ids])
+  for (const section of [
+    codes.sealed,
+    spilled,
+    records,
+    contents,
+    ...words,
+    sortedIds,
+    columns,
+    expiries,
+    ids,
+  ])
     yield* section;
 }
 
 /** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
 export function footerBytes(footer: Footer): number {
   const { codes, spilled, records, contents, lengths, postings, dictionary, columns, expiries, ids } = footer;
-  const sections = [codes, spilled, lengths, postings, dictionary, columns, expiries, ids];
+  const sections = [codes.sealed, spilled, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths) + codes.bytes + records.bytes + contents.bytes;
@@ -253,9 +249,4 @@ function floatBits(value: number): number {
   bits.setFloat32(0, value);
   if (bits.getFloat32(0) < value) bits.setUint32(0, bits.getUint32(0) + 1);
   return bits.getUint32(0);
-}
-
-function bitsFloat(word: number): number {
-  bits.setUint32(0, word);
-  return bits.getFloat32(0);
 }

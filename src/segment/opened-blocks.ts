@@ -2,10 +2,25 @@
 
 import { BitReader } from "../engine/bit-reader.js";
 import { lastUseOf } from "../engine/block-struct.js";
+import { type CodePiece, rowsIn } from "../engine/code-pieces.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CachedValue } from "./cache-group.js";
 import { entryWords } from "./id-table.js";
+
+/** A sealed block of codes, opened: the fingerprints of its rows, then their codes. */
+export interface CodePlaintext {
+  readonly plaintext: Uint8Array;
+  readonly rows: number;
+}
+
+export function fingerprintsOf({ plaintext, rows }: CodePlaintext): Uint8Array {
+  return plaintext.subarray(0, 16 * rows);
+}
+
+export function codesOf({ plaintext, rows }: CodePlaintext): CodePiece {
+  return { codes: plaintext.subarray(16 * rows), n: rows };
+}
 
 /** A code block in kernel memory: the fingerprints of its rows and their codes. */
 export class OpenCodes implements CachedValue {
@@ -14,14 +29,20 @@ export class OpenCodes implements CachedValue {
   /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
   readonly fingerprints: number;
 
-  /** Clears `plaintext`, of which it has a copy. */
-  constructor(codec: Codec, plaintext: Uint8Array, rows: number) {
+  /** Clears the plaintexts, of which it has a copy. */
+  constructor(codec: Codec, parts: readonly CodePlaintext[]) {
     const before = allocatedBytes();
-    this.fingerprints = allocate(16 * rows);
-    bytesAt(this.fingerprints, 16 * rows).set(plaintext.subarray(0, 16 * rows));
-    this.codes = codec.load(plaintext.subarray(16 * rows), rows, this.fingerprints);
+    const pieces = parts.map(codesOf);
+    this.fingerprints = allocate(16 * rowsIn(pieces));
+    let at = this.fingerprints;
+    for (const part of parts) {
+      const own = fingerprintsOf(part);
+      bytesAt(at, own.length).set(own);
+      at += own.length;
+    }
+    this.codes = codec.load(pieces, this.fingerprints);
     this.bytes = allocatedBytes() - before;
-    plaintext.fill(0);
+    for (const { plaintext } of parts) plaintext.fill(0);
   }
 
   lastUse(): number {

@@ -3,6 +3,7 @@
  */
 
 import type { ParentKeys } from "../crypto/sealed-object.js";
+import { joinPieces } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
@@ -11,10 +12,18 @@ import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
 import type { Block, PageBlock } from "./block.js";
 import type { BlockTable } from "./block-table.js";
-import { type CodeBlock, decodeFooter, footerBytes, blocksOfWord, type Footer } from "./footer.js";
+import type { CodeBlock } from "./code-table.js";
+import { decodeFooter, footerBytes, blocksOfWord, type Footer } from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "./index-cache.js";
-import { IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
+import {
+  codesOf,
+  type CodePlaintext,
+  fingerprintsOf,
+  IdPage,
+  OpenCodes,
+  OpenIdTable,
+} from "./opened-blocks.js";
 import { Page } from "./page.js";
 import { SpilledCodes } from "./spilled-codes.js";
 
@@ -61,13 +70,23 @@ export class SegmentReader {
   pinCodes(blocks: readonly CodeBlock[]): Promise<OpenCodes[]> {
     return this.cache.pin(
       blocks,
-      this.#opening((block: CodeBlock, plaintext) => new OpenCodes(this.codec, plaintext, block.rows)),
+      opening(
+        (missing: readonly CodeBlock[]) => this.#readSealed(missing),
+        (_, parts) => new OpenCodes(this.codec, parts),
+      ),
     );
   }
 
   /** A code block if it is open already, not pinned: valid until the next await. */
   openedCodes(block: CodeBlock): OpenCodes | undefined {
     return this.cache.peek(block);
+  }
+
+  /** What to open for some rows of a code block: itself if it is open already, or its sealed blocks that have such rows. */
+  neededOf(block: CodeBlock, hasRows: (sealed: CodeBlock) => boolean): readonly CodeBlock[] {
+    if (block.sealed === 1 || this.openedCodes(block) !== undefined) return [block];
+    const needed = this.footer.codes.sealedOf(block).filter(hasRows);
+    return needed.length === block.sealed ? [block] : needed;
   }
 
   /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
@@ -102,10 +121,19 @@ export class SegmentReader {
 
   /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */
   async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; codes: Uint8Array }> {
-    const [plaintext] = await this.#source.read([block]);
+    const [parts] = await this.#readSealed([block]);
     const fingerprints = new Uint32Array(4 * block.rows);
-    new Uint8Array(fingerprints.buffer).set(plaintext.subarray(0, 16 * block.rows));
-    return { fingerprints, codes: plaintext.subarray(16 * block.rows) };
+    new Uint8Array(fingerprints.buffer).set(Buffer.concat(parts.map(fingerprintsOf)));
+    return { fingerprints, codes: joinPieces(parts.map(codesOf), this.codec.sections) };
+  }
+
+  /** Per block, the sealed blocks that it consists of. */
+  async #readSealed(blocks: readonly CodeBlock[]): Promise<CodePlaintext[][]> {
+    const sealed = blocks.map((block) => this.footer.codes.sealedOf(block));
+    const plaintexts = (await this.#source.read(sealed.flat())).values();
+    return sealed.map((parts) =>
+      parts.map(({ rows }) => ({ rows, plaintext: plaintexts.next().value as Uint8Array })),
+    );
   }
 
   /** Plaintexts of ascending blocks, read past the cache. */
@@ -119,9 +147,13 @@ export class SegmentReader {
     const placesOf = new Map<CodeBlock, number[]>();
     rows.forEach((row, place) => {
       const block = codes.ofRow(row);
-      const places = placesOf.get(block) ?? [];
+      const [needed] = this.neededOf(
+        block,
+        ({ firstRow, rows: count }) => row >= firstRow && row < firstRow + count,
+      );
+      const places = placesOf.get(needed) ?? [];
       places.push(place);
-      placesOf.set(block, places);
+      placesOf.set(needed, places);
     });
     const vectors: Float32Array[] = Array.from({ length: rows.length });
     for (const group of groupsOf(distinct([...placesOf.keys()]))) {
@@ -227,27 +259,10 @@ export class SegmentReader {
     blocks: readonly B[],
     open: (block: B, plaintext: Uint8Array) => T,
   ): Promise<T[]> {
-    return this.cache.load(blocks, this.#opening(open));
-  }
-
-  /** Reads blocks that are missing from the cache. */
-  #opening<T extends CachedValue, B extends Block>(
-    open: (block: B, plaintext: Uint8Array) => T,
-  ): (missing: readonly B[]) => Promise<T[]> {
-    return async (missing) => {
-      const plaintexts = await this.#source.read(missing);
-      const opened: T[] = [];
-      try {
-        for (const [i, plaintext] of plaintexts.entries()) {
-          opened.push(open(missing[i], plaintext));
-          await yieldIfDue();
-        }
-        return opened;
-      } catch (error) {
-        for (const value of opened) value.free?.();
-        throw error;
-      }
-    };
+    return this.cache.load(
+      blocks,
+      opening((missing: readonly B[]) => this.#source.read(missing), open),
+    );
   }
 
   #openedEntry(blocks: BlockTable<PageBlock>, row: number): Uint8Array | null | undefined {
@@ -262,4 +277,25 @@ export class SegmentReader {
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).entry(row - blocksOf[i].firstRow));
   }
+}
+
+/** Reads blocks that are missing from the cache, and opens what was read of each. */
+function opening<T extends CachedValue, B, P>(
+  read: (missing: readonly B[]) => Promise<readonly P[]>,
+  open: (block: B, plaintext: P) => T,
+): (missing: readonly B[]) => Promise<T[]> {
+  return async (missing) => {
+    const plaintexts = await read(missing);
+    const opened: T[] = [];
+    try {
+      for (const [i, plaintext] of plaintexts.entries()) {
+        opened.push(open(missing[i], plaintext));
+        await yieldIfDue();
+      }
+      return opened;
+    } catch (error) {
+      for (const value of opened) value.free?.();
+      throw error;
+    }
+  };
 }

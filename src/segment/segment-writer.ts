@@ -3,9 +3,11 @@
  */
 
 import type { ObjectContext, ParentKeys } from "../crypto/sealed-object.js";
+import { rowsTogether } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
 import { sortByList } from "../engine/rows.js";
 import { together, type Work } from "../engine/work.js";
+import { codeBlockBytesMax } from "./code-table.js";
 import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
@@ -42,9 +44,12 @@ export interface SealedSegment {
   readonly footerLength: number;
 }
 
-const codeBlockBytes = 512 * 1024;
-/** Rows that codecs scan together: a block has a multiple of it, unless it has fewer. */
-const rowsTogether = 32;
+/** A query with a filter reads the sealed blocks in which rows match. Before training it reads most of them, and training all. */
+const sealedListBytes = 128 * 1024;
+const sealedRowsBytes = 512 * 1024;
+/** Of records: a query reads a page for each of its results, or nearly. */
+const recordPageBytes = 16 * 1024;
+/** Of others. Contents are most of the bytes of texts, and each page takes time to seal. */
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
 /** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
@@ -68,7 +73,7 @@ export function* writeSegment(
   yield;
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: FooterDraft["codes"][number][] = [];
-  const rowsPerBlock = rowsOfCodeBlock(encoding.codec);
+  const rowsPerBlock = rowsOfCodeBlock(encoding);
   const blocks = runs.flatMap(({ list, start, end }) =>
     Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
       const firstRow = start + i * rowsPerBlock;
@@ -103,11 +108,13 @@ export function* writeSegment(
   yield;
   const records = yield* sealPages(
     rows.map((row) => row.record),
+    recordPageBytes,
     parts,
   );
   yield;
   const contents = yield* sealPages(
     rows.map((row) => row.contents),
+    pageBytes,
     parts,
   );
 
@@ -118,6 +125,7 @@ export function* writeSegment(
   const idsInOrder = yield* sortedIdsOf(rows);
   const idPages = yield* sealPages(
     idsInOrder.map(({ entry }) => entry),
+    pageBytes,
     parts,
   );
   const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));
@@ -195,10 +203,11 @@ function leading<B extends { readonly rows: number }>(
 
 function* sealPages(
   sections: readonly (Uint8Array | null)[],
+  bytesMax: number,
   sealing: SealedParts,
 ): Work<FooterDraft["records"][number][]> {
   const sealed: FooterDraft["records"][number][] = [];
-  const cut = pages(sections);
+  const cut = pages(sections, bytesMax);
   yield;
   for (const { firstRow, parts } of cut) {
     sealed.push({ length: sealing.seal(encodePage(parts)), firstRow, rows: parts.length });
@@ -266,9 +275,13 @@ function* sealColumns(
   return sealed;
 }
 
-function rowsOfCodeBlock(codec: Codec): number {
-  const rows = Math.floor(codeBlockBytes / (16 + codec.codeBytes(rowsTogether) / rowsTogether));
-  return rows < rowsTogether ? Math.max(1, rows) : rows - (rows % rowsTogether);
+/** At least as many as make it possible to open it as a part of a larger block, see `CodeTable`. */
+function rowsOfCodeBlock({ codec, quantizer }: Encoding): number {
+  const rowBytes = 16 + codec.codeBytes(rowsTogether) / rowsTogether;
+  const bytes = quantizer === undefined ? sealedRowsBytes : sealedListBytes;
+  const rows = Math.max(rowsTogether, Math.floor(bytes / rowBytes));
+  if (rows * rowBytes > codeBlockBytesMax) return Math.max(1, Math.floor(codeBlockBytesMax / rowBytes));
+  return rows - (rows % rowsTogether);
 }
 
 /** All rows of a batch, grouped by the lists of the encoding. */
@@ -288,15 +301,16 @@ export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<
   return { order, runs };
 }
 
-/** Cuts rows into pages of at most `pageBytes`, at least one row each. */
+/** Cuts rows into pages of at most `bytesMax`, at least one row each. */
 function pages(
   sections: readonly (Uint8Array | null)[],
+  bytesMax: number,
 ): { firstRow: number; parts: (Uint8Array | null)[] }[] {
   const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
   let bytes = Infinity;
   sections.forEach((section, row) => {
     bytes += 4 + (section?.length ?? 0);
-    if (bytes > pageBytes) {
+    if (bytes > bytesMax) {
       cut.push({ firstRow: row, parts: [] });
       bytes = 4 + (section?.length ?? 0);
     }

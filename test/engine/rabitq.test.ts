@@ -187,7 +187,7 @@ test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest r
     const asking = new QueryVector("euclidean", query, quantizer.rotation);
     const search = new Search(asking, flatScanner(asking), k);
     const at = allocate(16 * n + 4 * 12);
-    const codes = codec.load(joined(codec.encode(rows, 0)), n, at);
+    const codes = codec.load([{ codes: joined(codec.encode(rows, 0)), n }], at);
     const bits = at + 16 * n;
     wordsAt(at, 4 * n + 12).fill(0);
     for (let row = 0; row < n; row++) {

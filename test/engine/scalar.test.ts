@@ -119,7 +119,7 @@ function scan(codec: Codec, metric: Metric, query: Float32Array, vectors: Float3
   const asking = new QueryVector(metric, query, undefined);
   const search = new Search(asking, flatScanner(asking), k);
   const fingerprints = allocate(16 * n);
-  const codes = codec.load(joined(codec.encode(vectors, 0)), n, fingerprints);
+  const codes = codec.load([{ codes: joined(codec.encode(vectors, 0)), n }], fingerprints);
   // Equal scores are ordered by fingerprint, so by row here.
   wordsAt(fingerprints, 4 * n).fill(0);
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;
@@ -205,7 +205,7 @@ describe.each(precisions)("a scan of %s", (precision) => {
     const vectors = rounded(clustered(40, d, 3, 1), precision, d);
     const codec = scalarCodec({ metric: "cosine", precision, dimension: d }, "none");
     const fingerprints = allocate(16 * 40);
-    const codes = codec.load(joined(codec.encode(vectors, 0)), 40, fingerprints);
+    const codes = codec.load([{ codes: joined(codec.encode(vectors, 0)), n: 40 }], fingerprints);
     expect(codes.gather([39, 0, 7])).toEqual(
       Float32Array.from([39, 0, 7].flatMap((row) => [...rowsOf(vectors, d)[row]])),
     );
