@@ -46,6 +46,13 @@ export interface ListsSearched {
   readonly candidates: readonly Candidate[];
   /** The number of lists within the limit. */
   readonly lists: number;
+  /** The nearest list, and its distance as `CoarseQuantizer.probe` finds it. */
+  readonly nearest: NearestList;
+}
+
+export interface NearestList {
+  readonly list: number;
+  readonly distance: number;
 }
 
 /**
@@ -84,7 +91,9 @@ export function searchLists(
       job,
       now,
     );
-    return lists === 0 ? undefined : { candidates: readHeap(nearest), lists };
+    if (lists === 0) return undefined;
+    const [{ row: list, score }] = readHeap(probes, 1);
+    return { candidates: readHeap(nearest), lists, nearest: { list, distance: Math.sqrt(score) } };
   } finally {
     if (tables > 0) freeScratch(tables);
     query.free();

@@ -1,14 +1,16 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
 import type { Metric } from "./config.js";
+import { heldOut, includeUnseen, moveToEnd, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { comparisonsMax, kmeans } from "./kmeans.js";
 import type { Model } from "./model.js";
-import { heldOut, observedDepths, observeNeighbours, spreadsOf } from "./observe-neighbours.js";
+import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
-import { seededRandom } from "./random.js";
+import { samplePositions, seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
+import { spreadsOf } from "./spreads.js";
 import { copyInPieces, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
@@ -22,11 +24,11 @@ const limitsDepth = 10;
 /** The recall by which it is decided whether rows should be in second lists: what automatic probing promises. */
 const decidingRecall = 0.95;
 /** Lists per query from which second ones may save much. Where fewer do, most neighbours are in the nearest one. */
-const spilledFrom = 10;
+const spilledFrom = 12;
 /** The share of the lists beyond which these say too little about where neighbours are, as of rows that are far from the origin and near one another. */
 const spilledShareMax = 1 / 2;
 /** The share of rows that a query must save to make up for the room of second codes. */
-const savedMin = 0.05;
+const savedMin = 0.02;
 
 /** What to train on. */
 export interface Sample {
@@ -63,12 +65,14 @@ export function* trainModel(
   };
   try {
     yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
-    const clusters = yield* kmeans(rows, nLists, random, onCompared);
-    const spreads = yield* spreadsOf(sample, dimension, clusters);
+    const unseen = unseenRows(n, nLists);
+    moveToEnd(floatsAt(rows.at, sample.length), dimension, samplePositions(random, n, unseen));
+    const clusters = yield* kmeans({ ...rows, n: n - unseen }, nLists, random, onCompared);
+    const { centroids } = clusters;
+    const spreads = yield* spreadsOf(rows, clusters);
     const depths = observedDepths(n);
-    const clustered = { rows, sample, clusters, spreads };
-    const observed = yield* observeNeighbours(clustered, depths, random, onCompared);
-    const { first } = observed;
+    const observed = yield* observeNeighbours({ rows, clusters, spreads }, depths, random, onCompared);
+    const { first, lists: listOf } = observed;
     const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
     const weight = Math.max(1, rowsInIndex / n);
     const curves = learnRecallCurves(depths, first, weight);
@@ -78,13 +82,16 @@ export function* trainModel(
     const lists = listsFor(curves);
     const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
     if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-      const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
+      const either = observed.inEither(
+        yield* secondListsOf(rows, { centroids, lists: listOf }, observed.neighbours),
+      );
       spilledCurves = learnRecallCurves(depths, either, weight);
     }
+    includeUnseen(centroids, floatsAt(rows.at, sample.length), listOf, n - unseen);
     onProgress(total, total);
     return {
       dimension,
-      centroids: clusters.centroids,
+      centroids,
       rotationSeed: seed,
       spreads,
       curves,

@@ -1,5 +1,7 @@
 /** How many lists, and how far away, a search scans: by what training measured, unless the query says. */
 
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import type { NearestList } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
 import { limitsFor, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
@@ -11,6 +13,18 @@ export interface Probing {
   readonly greedy: boolean;
   /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
   readonly recall?: number | undefined;
+}
+
+/** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
+const unlikeRows = 4;
+
+/** Whether a query is far from all rows, so that neither ranks nor distance ratios of lists say where its neighbours are. */
+export function isFarFromRows(
+  quantizer: CoarseQuantizer,
+  spreads: Float32Array,
+  { list, distance }: NearestList,
+): boolean {
+  return quantizer.distanceToCentroid(list, distance) ** 2 > unlikeRows * spreads[list];
 }
 
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
@@ -43,6 +57,5 @@ export function limitsSince(
   recall: number | undefined,
   growth: number,
 ): ScanLimits {
-  const kept = recall === undefined || growth <= 1 ? recall : 1 - (1 - recall) / growth;
-  return limitsFor(curves, growth < 1 ? depth / growth : depth, kept);
+  return limitsFor(curves, growth < 1 ? depth / growth : depth, recall);
 }

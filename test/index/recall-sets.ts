@@ -17,18 +17,18 @@ export interface RecallSet {
 /** `uniform`, `clustered` and `skewed` have n rows of their own; others are read from the folder that SEALDEX_BENCH_DATA names. */
 export function loadSet(name: string, n: number, queryCount: number): RecallSet {
   const folder = process.env.SEALDEX_BENCH_DATA ?? "";
-  if (name === "uniform") return split("euclidean", uniform(n + queryCount, 12), 12, queryCount);
-  if (name === "clustered") return split("cosine", clustered(n + queryCount, 32, 60, 5), 32, queryCount);
-  if (name === "skewed") return split("euclidean", skewed(n + queryCount, 24), 24, queryCount);
+  if (name === "uniform") return split("euclidean", rowsOf(uniform(n + queryCount, 12), 12), queryCount);
+  if (name === "clustered")
+    return split("cosine", rowsOf(clustered(n + queryCount, 32, 60, 5), 32), queryCount);
+  if (name === "skewed") return split("euclidean", rowsOf(skewed(n + queryCount, 24), 24), queryCount);
   if (name === "clip") {
-    return split("cosine", floats(join(folder, "clip-met-1500x512/vectors.f32")), 512, queryCount);
+    return split("cosine", directed(floats(join(folder, "clip-met-1500x512/vectors.f32")), 512), queryCount);
   }
   if (name === "text") {
-    const [rows, queries] = ["docs", "queries"].map((file) => floats(join(folder, `ir-lsa256/${file}.f32`)));
-    // A vector of zeros, that of a text without a known word, is equally far from everything.
-    const directed = (vectors: Float32Array) =>
-      rowsOf(vectors, 256).filter((row) => row.some((x) => x !== 0));
-    return { metric: "cosine", rows: directed(rows), queries: directed(queries).slice(0, queryCount) };
+    const [rows, queries] = ["docs", "queries"].map((file) =>
+      directed(floats(join(folder, `ir-lsa256/${file}.f32`)), 256),
+    );
+    return { metric: "cosine", rows, queries: queries.slice(0, queryCount) };
   }
   const [rows, queries] = ["train", "test"].map((file) =>
     Float32Array.from(gunzipSync(readFileSync(join(folder, `mnist-784/${file}.u8.gz`)))),
@@ -68,9 +68,13 @@ function skewed(n: number, d: number): Float32Array {
   return vectors;
 }
 
-function split(metric: Metric, all: Float32Array, d: number, queryCount: number): RecallSet {
-  const rows = rowsOf(all, d);
-  return { metric, rows: rows.slice(0, -queryCount), queries: rows.slice(-queryCount) };
+/** The vectors that have a direction: under cosine one of zeros, that of a text without a known word, is equally far from everything. */
+function directed(vectors: Float32Array, d: number): Float32Array[] {
+  return rowsOf(vectors, d).filter((row) => row.some((x) => x !== 0));
+}
+
+function split(metric: Metric, all: readonly Float32Array[], queryCount: number): RecallSet {
+  return { metric, rows: all.slice(0, -queryCount), queries: all.slice(-queryCount) };
 }
 
 export interface Filter {

@@ -14,14 +14,14 @@ import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js"
 import { repeats } from "../tier.js";
 import { bruteForceDistance } from "./behaviour.js";
 
-const n = 6000;
-const d = 13;
+const n = 9000;
+const d = 16;
 const all = rowsOf(uniform(n + 50, d, 8), d);
 const vectors = all.slice(0, n);
 const queries = all.slice(n);
 const items = vectors.map((vector, i): Item => ({ id: `${i}`, vector }));
 /** In so many lists, training finds that second ones pay. */
-const nLists = 300;
+const nLists = 230;
 
 const opened = new Set<Opened>();
 afterEach(async () => {
