@@ -5,7 +5,7 @@ import { common } from "./vitest.config.js";
 const suites: Readonly<Record<string, readonly string[]>> = {
   crypto: ["crypto/*"],
   commit: [
-    "protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns}",
+    "protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns,vacated-lists}",
     "protocol/manifest{,-borders,-log,-reader}",
   ],
   search: ["search/*", "index/{expiry,namespaces,open-listed,order,shadow,words}", "text/text-query"],

@@ -4,9 +4,8 @@
 // this is at the latencies of locations.mjs; and what it costs at the prices there. COUNT=20000 vectors of D=384 numbers, TYPE=ivfflat;
 // COMPACT=1 compacts the index after training. Prints Markdown.
 
-import { createClient, generateKey } from "sealdex/core";
+import { createClient, generateKey, openLocation } from "sealdex/core";
 import { syntheticVectors } from "../search/datasets.mjs";
-import { CountingStore } from "../tenants/counting-store.mjs";
 import { delayed, locations } from "./locations.mjs";
 import { createWaveStore } from "./wave-store.mjs";
 
@@ -22,7 +21,7 @@ const indexKey = generateKey();
 const { base, queries } = syntheticVectors(count, d, newQueries + 4);
 const queryOf = (i) => ({ queryVector: queries.subarray(i * d, (i + 1) * d), topK: 10 });
 const percentOf = (i) => (i * 7919) % 100;
-const { store } = new CountingStore();
+const store = openLocation({ location: "memory" });
 const bytesStored = await fill("large", count);
 await fill("small", 10);
 

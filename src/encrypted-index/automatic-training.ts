@@ -1,6 +1,6 @@
 /**
- * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything, and again
- * whenever they have grown fourfold.
+ * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything. Whenever they have grown by a
+ * tenth, it refines their lists, or trains them again if that is no more work; types that cannot be refined, whenever they have grown fourfold.
  *
  * It runs in the background of the process whose write made it due, once writes have paused, one index at a time. No write
  * waits for it or fails with it. Where several processes train at once, the commit of one counts and the others begin again
@@ -8,9 +8,9 @@
  */
 
 import { SealdexError } from "../errors.js";
-import type { Clock } from "../commit/clock.js";
 import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
+import { isRefinable, refine } from "./refine.js";
 import { train } from "./train.js";
 
 /**
@@ -20,45 +20,31 @@ import { train } from "./train.js";
 export const itemsMin = 10_000;
 /** An index is trained again when it is so many times as large. */
 export const growth = 4;
-/** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
-export const pauseMs = 1000;
-export const pauseMsMax = 30_000;
-
-interface Waiting {
-  readonly since: number;
-  readonly cancel: () => void;
-}
+/** The share by which an index grows until its lists are refined. */
+export const refinedShare = 1 / 10;
 
 export class AutomaticTraining {
   readonly #enabled: boolean;
-  readonly #clock: Clock;
   readonly #abort = new AbortController();
-  readonly #waiting = new Map<OpenIndex, Waiting>();
-  /** Writes that are running. */
-  readonly #writes = new WeakMap<OpenIndex, number>();
+  readonly #waiting = new Set<OpenIndex>();
   readonly #failures = new WeakMap<OpenIndex, string>();
   /** How many rows there seemed to be when a count found that there were fewer. */
   readonly #countedAt = new WeakMap<OpenIndex, number>();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(enabled: boolean, clock: Clock) {
+  constructor(enabled: boolean) {
     this.#enabled = enabled;
-    this.#clock = clock;
   }
 
-  /** Runs a write, which returns the manifest that it committed. While it runs, writes have not paused. */
+  /** Runs a write, which returns the manifest that it committed. */
   async duringWrite(index: OpenIndex, write: () => Promise<Manifest | null>): Promise<void> {
-    this.#countWrite(index, 1);
-    let committed: Manifest | null = null;
-    try {
-      committed = await write();
-    } finally {
+    await index.pauses.during(async () => {
+      const committed = await write();
       const isDueNow = committed !== null && this.#seemsDue(index, committed);
-      if (this.#enabled && !this.#abort.signal.aborted && isDueNow && !this.#waiting.has(index)) {
-        this.#waiting.set(index, { since: this.#clock.steady(), cancel: () => undefined });
-      }
-      this.#countWrite(index, -1);
-    }
+      if (!this.#enabled || this.#abort.signal.aborted || !isDueNow) return;
+      this.#waiting.add(index);
+      index.pauses.next(this, () => this.#start(index));
+    });
   }
 
   /** Why the last automatic training of this index failed, if it did. */
@@ -74,22 +60,9 @@ export class AutomaticTraining {
   /** Gives up what waits and what runs. */
   async close(): Promise<void> {
     this.#abort.abort(new SealdexError("internal", "automatic training: the client was closed"));
-    for (const { cancel } of this.#waiting.values()) cancel();
+    for (const { pauses } of this.#waiting) pauses.cancel(this);
     this.#waiting.clear();
     await this.#running;
-  }
-
-  /** Counts a write that begins or ends, and sets the time at which a training that waits is to start. */
-  #countWrite(index: OpenIndex, change: 1 | -1): void {
-    const running = (this.#writes.get(index) ?? 0) + change;
-    this.#writes.set(index, running);
-    const waiting = this.#waiting.get(index);
-    if (waiting === undefined) return;
-    const { since, cancel } = waiting;
-    cancel();
-    const left = Math.max(0, since + pauseMsMax - this.#clock.steady());
-    const delay = running > 0 ? left : Math.min(pauseMs, left);
-    this.#waiting.set(index, { since, cancel: this.#clock.after(delay, () => this.#start(index)) });
   }
 
   #start(index: OpenIndex): void {
@@ -103,11 +76,14 @@ export class AutomaticTraining {
       if (signal.aborted) return;
       const snapshot = await index.snapshots.newest();
       if (!this.#seemsDue(index, snapshot.manifest)) return;
-      if (!isDue(snapshot.manifest, await snapshot.countIn(snapshot.unnamed))) {
-        this.#countedAt.set(index, rowsAtMost(snapshot.manifest));
+      const { manifest } = snapshot;
+      const items = await snapshot.countIn(snapshot.unnamed);
+      if (!isDue(index, manifest, items)) {
+        this.#countedAt.set(index, rowsAtMost(manifest));
         return;
       }
-      await train(index, { signal });
+      const isRefined = items < trainedFrom(manifest) && (await refine(index, signal));
+      if (!isRefined) await train(index, { signal });
       this.#failures.delete(index);
     } catch (error) {
       // Deleted meanwhile: nothing to train, and no one to report to.
@@ -119,10 +95,23 @@ export class AutomaticTraining {
   /** Without counting: rows that newer ones replaced are still counted in. */
   #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
     const rows = rowsAtMost(manifest);
-    return isDue(manifest, rows) && rows >= 2 * (this.#countedAt.get(index) ?? 0);
+    // Where a count found fewer, the next one is as far away as what it is for.
+    const step = manifest.model === undefined ? 2 : 1 + refinedShare;
+    return isDue(index, manifest, rows) && rows >= step * (this.#countedAt.get(index) ?? 0);
   }
 }
 
-function isDue({ model }: Manifest, items: number): boolean {
-  return items >= (model === undefined ? itemsMin : growth * model.items);
+function isDue(index: OpenIndex, manifest: Manifest, items: number): boolean {
+  return items >= trainedFrom(manifest) || (isRefinable(index, manifest) && items >= refinedFrom(manifest));
+}
+
+/** How many items an index has to have to be trained, or trained again. */
+function trainedFrom({ model }: Manifest): number {
+  return model === undefined ? itemsMin : growth * model.items;
+}
+
+function refinedFrom({ model }: Manifest): number {
+  return model === undefined
+    ? itemsMin
+    : Math.max(itemsMin, model.items + Math.ceil(refinedShare * model.items));
 }

@@ -1,5 +1,6 @@
 /**
- * Merges large segments, which no write waits for: in the background of the process whose commit made them due, a block at a time.
+ * Merges large segments, which no write waits for: in the background of the process whose commit made them due, once its writes pause, a
+ * block at a time. A load in many writes that a training follows is rewritten by that alone.
  * If that process ends before it is done, any process that finds twice as many does.
  */
 

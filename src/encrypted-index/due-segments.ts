@@ -15,8 +15,8 @@ export const mergedEntriesMax = 2 ** 16;
 /** The largest of tier 0. Each tier is `fanIn` times as large as the one below. */
 const tierBytes = 256 * 1024;
 const tierEntries = 512;
-/** The highest tier of which any two runs are within what one write may merge. */
-const tierMax = 2;
+/** The highest tier of which `fanIn` runs are within what one write may merge: to merge fewer at a time would rewrite rows more often. */
+const tierMax = 1;
 
 interface Run {
   readonly segments: readonly SegmentRef[];

@@ -118,7 +118,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#oblivious = oblivious;
     this.#clock = clock;
     this.#sweeps = new OrphanSweeps(this.#background, clock);
-    this.#training = new AutomaticTraining(automaticTraining, clock);
+    this.#training = new AutomaticTraining(automaticTraining);
     this.#releaseThreads = useKernelThreads();
     this.#models = new Models(models);
   }

@@ -338,7 +338,8 @@ export class EncryptedIndex implements VectorIndex {
     index.keys.check("read-write", index.indexName);
     await this.#calls.change(signal, () => this.#training.duringWrite(index, work));
     this.#collectIfDue();
-    if (owesLargeMerge(index)) this.#background.start((stopping) => compactLarge(index, stopping));
+    if (owesLargeMerge(index))
+      this.#background.startAtPause(index.pauses, (stop) => compactLarge(index, stop));
   }
 
   /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */

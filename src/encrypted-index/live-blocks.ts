@@ -12,7 +12,8 @@ export interface LiveBlock {
   readonly block: CodeBlock;
   /** Positions of the live rows in the block, ascending. */
   readonly kept: readonly number[];
-  readonly fingerprints: readonly Uint8Array[];
+  /** Of all rows of the block, four words each. */
+  readonly fingerprints: Uint32Array;
   /** Of all rows of the block, as its segment's codec encoded them. */
   readonly codes: Uint8Array;
 }
@@ -40,11 +41,20 @@ export async function* liveBlocks(
     .filter(isWanted);
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   const shadows = new Map<OpenSegment, Shadow>();
+  // While a block is worked on, the next one is read.
+  const read = (i: number) => {
+    const reading = blocks[i]?.segment.reader.readCodes(blocks[i].block);
+    // It is awaited later; until then its rejection must not count as unhandled.
+    reading?.catch(() => undefined);
+    return reading;
+  };
+  let reading = read(0);
   try {
-    for (const { segment, block } of blocks) {
+    for (const [i, { segment, block }] of blocks.entries()) {
       const shadow = shadows.get(segment) ?? (await snapshot.pinShadow(segment));
       shadows.set(segment, shadow);
-      const { fingerprints, codes } = await segment.reader.readCodes(block);
+      const { fingerprints, codes } = await reading;
+      reading = read(i + 1);
       const kept: number[] = [];
       const wanted = only?.get(segment);
       for (let row = 0; row < block.rows; row++) {
@@ -58,11 +68,11 @@ export async function* liveBlocks(
         if (!isShadowed && (wanted === undefined || hasRow(wanted, block.firstRow + row))) kept.push(row);
       }
       if (kept.length === 0) continue;
-      const bytes = kept.map((row) => new Uint8Array(fingerprints.buffer, 16 * row, 16));
-      yield { segment, block, kept, fingerprints: bytes, codes };
+      yield { segment, block, kept, fingerprints, codes };
       await yieldToEventLoop();
     }
   } finally {
+    await reading?.catch(() => undefined);
     for (const { release } of shadows.values()) release();
   }
 }

@@ -4,6 +4,7 @@ import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
 import type { Row } from "../segment/row.js";
+import { allRows } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
@@ -42,6 +43,8 @@ export interface RewritePlan {
   readonly segmentBytes: number;
   /** Default: all live rows, as they are. */
   readonly change?: RowChange;
+  /** Rows of older segments, which stay, that are stored with them and so hide what these hold. Default: none. */
+  readonly fromOlder?: RowSets;
 }
 
 export interface RowBatch {
@@ -53,7 +56,7 @@ export interface RowBatch {
 /** The first batch holds the fingerprints that are `deleted`. */
 export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, target, order, segmentBytes, change }: RewritePlan,
+  { snapshot, segments, target, order, segmentBytes, change, fromOlder }: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
 ): AsyncGenerator<RowBatch> {
@@ -75,7 +78,9 @@ export async function* liveRowBatches(
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
   let list: number | undefined;
-  for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
+  const older = fromOlder === undefined ? [] : [...fromOlder.keys()];
+  const only = fromOlder === undefined ? change?.rows : new Map([...fromOlder, ...wholeSegments(segments)]);
+  for await (const found of liveBlocks(snapshot, [...older, ...segments], order, only)) {
     const { segment, block } = found;
     const { reader } = segment;
     const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
@@ -92,9 +97,10 @@ export async function* liveRowBatches(
     const revised = change === undefined ? records : await revisedRecords(records, change);
     const isLeft = (_: unknown, i: number) => revised[i] !== null;
     if (keepsTexts) origins.push({ reader, first: rows.length, rows: places.filter(isLeft) });
-    found.fingerprints.forEach((fingerprint, i) => {
+    found.kept.forEach((row, i) => {
       const record = revised[i];
       if (record === null) return;
+      const fingerprint = new Uint8Array(found.fingerprints.buffer, 16 * row, 16);
       rows.push({ fingerprint, record, contents: contents[i] });
       bytes += record.length + (contents[i]?.length ?? 0);
     });
@@ -106,6 +112,10 @@ export async function* liveRowBatches(
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}
+
+function wholeSegments(segments: readonly OpenSegment[]): (readonly [OpenSegment, Uint32Array])[] {
+  return segments.map((segment) => [segment, allRows(segment.ref.rows)]);
 }
 
 /** A block may hold thousands of records, each of which is parsed and written again. */

@@ -22,7 +22,7 @@ export type MovedRows = VectorRows | CodedRows;
 /** The live rows of a block, for a segment under the model with this name and encoding. */
 export async function move(
   live: LiveBlock,
-  { codec, quantizer, toListSpace }: Encoding,
+  { codec, quantizer }: Encoding,
   modelName: string | undefined,
   config: IndexConfig,
 ): Promise<MovedRows> {
@@ -39,15 +39,13 @@ export async function move(
       return codedRows(codes, new Uint32Array(kept.length).fill(block.list));
     }
     const pointsOf = (first: number, count: number) =>
-      toListSpace(codec.decodeRows(codes.subarray(first * rowBytes, (first + count) * rowBytes)));
+      codec.decodeRows(codes.subarray(first * rowBytes, (first + count) * rowBytes));
     return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)));
   }
   const vectors = liveVectors(live);
   const rowsAt = (first: number, count: number) =>
     vectors.subarray(first * dimension, (first + count) * dimension);
-  const lists = await run(
-    quantizer.assignAll(kept.length, (first, count) => toListSpace(rowsAt(first, count))),
-  );
+  const lists = await run(quantizer.assignAll(kept.length, rowsAt));
   const codes = new Uint8Array(kept.length * rowBytes);
   const rowsTogether = rowsOfPiece(4 * dimension, rowCost);
   for (let at = 0; at < kept.length; at += rowsTogether) {

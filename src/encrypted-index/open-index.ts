@@ -27,6 +27,7 @@ import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
+import { WritePauses } from "./write-pauses.js";
 
 export interface OpenIndex extends SearchTarget {
   readonly indexName: string;
@@ -53,6 +54,7 @@ export interface OpenIndex extends SearchTarget {
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
   readonly namespace?: string;
   readonly rewriting: RewritingLock;
+  readonly pauses: WritePauses;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
 }
@@ -145,6 +147,7 @@ export function openIndex(
     scopes,
     ...scopes.whole,
     rewriting: new RewritingLock(),
+    pauses: new WritePauses(clock),
     updating: createSemaphore(1),
   };
 }

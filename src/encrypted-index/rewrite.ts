@@ -10,6 +10,7 @@ import {
 import type { Namespace } from "../commit/namespaces.js";
 import { type Replacement, replaceSegments, type StoredSegment } from "../commit/replace-segments.js";
 import type { OpenSegment } from "../search/snapshot.js";
+import type { Grouped } from "../segment/row-source.js";
 import { groupByList } from "../segment/segment-writer.js";
 import { run } from "../threads/run.js";
 import { type RowBatch, liveRowBatches, type RewritePlan } from "./live-row-batches.js";
@@ -26,7 +27,7 @@ export interface RewriteOptions {
 
 /**
  * Stores the live rows of the plan's segments, grouped as it says, and their tombstones unless nothing is older. New segments
- * are in memory up to six times: sealed and joined while the next ones are read and collected. Rows of two segments are
+ * are in memory up to five times: sealed while the next ones are read and collected. Rows of two segments are
  * collected at once, so that a list is in one of them; in the order of lists, a list goes into one segment of all, unless
  * it is larger than two. Each namespace is rewritten by itself. If it fails, nothing of it stays.
  */
@@ -72,9 +73,12 @@ async function rewriteNamespace(
   if (dimension === undefined) return;
   const place = { modelName: target.name, namespace: await namespaceOf(index, segments) };
   let storing: Promise<void> = Promise.resolve();
-  const store = ({ batch, bytes }: RowBatch) =>
+  const group = ({ batch }: RowBatch) =>
+    withEncoding(index.searcher, dimension, target.model, (encoding) =>
+      run(groupByList(batch, encoding), signal),
+    );
+  const store = ({ batch, bytes }: RowBatch, grouped: Grouped) =>
     withEncoding(index.searcher, dimension, target.model, async (encoding) => {
-      const grouped = await run(groupByList(batch, encoding), signal);
       const parts = cutByList(grouped, bytes / segmentBytes);
       for (const [i, part] of parts.entries()) {
         const own = { ...batch, grouped: part, deleted: i === 0 ? batch.deleted : [] };
@@ -85,10 +89,15 @@ async function rewriteNamespace(
     const inNamespace = snapshot.stored.filter(({ ref }) => ref.namespace === segments[0].ref.namespace);
     const isOldest = segments.every((segment, i) => segment === inNamespace[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
+    // What has expired of segments that stay is deleted, as if its list had moved, too.
+    for (const segment of plan.fromOlder?.keys() ?? [])
+      deleted.push(...(snapshot.expired.items.get(segment) ?? []));
     for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
       signal?.throwIfAborted();
+      // While the batch before is sealed, which threads have no part in.
+      const grouped = await group(collected);
       await storing;
-      storing = store(collected);
+      storing = store(collected, grouped);
       // It is awaited later; until then its rejection must not count as unhandled.
       storing.catch(() => undefined);
     }

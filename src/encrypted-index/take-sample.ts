@@ -2,6 +2,7 @@
 
 import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
+import { noList } from "../engine/second-lists.js";
 import { rowsPerListSampled } from "../engine/train.js";
 import type { Snapshot } from "../search/snapshot.js";
 import type { OpenIndex } from "./open-index.js";
@@ -25,8 +26,16 @@ export interface SampleOptions {
   readonly onRows: (done: number) => void;
 }
 
+/** Rows of an index. */
+export interface TakenSample {
+  /** In list space, layout (n, dimension). */
+  readonly points: Float32Array;
+  /** The list of the index's model that each is stored in; `noList` if it is not grouped by that. */
+  readonly storedIn: Uint32Array;
+}
+
 /**
- * Randomly chosen live rows in list space, layout (n, dimension). Rows in namespaces are not among them: a model that holds averages
+ * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages
  * of them would outlive their erasure.
  */
 export async function takeSample(
@@ -34,11 +43,12 @@ export async function takeSample(
   snapshot: Snapshot,
   { rows, lists, dimension }: SampleSize,
   { seed, signal, onRows }: SampleOptions,
-): Promise<Float32Array> {
+): Promise<TakenSample> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
   const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
   const positions = samplePositions(seededRandom(seed), rows, size);
   const sample = new Float32Array(size * dimension);
+  const storedIn = new Uint32Array(size).fill(noList);
   let seen = 0;
   let taken = 0;
   for await (const live of liveBlocks(snapshot, snapshot.unnamed)) {
@@ -49,9 +59,11 @@ export async function takeSample(
     if (wanted.length > 0) {
       const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }), dimension);
       sample.set(points, (taken - wanted.length) * dimension);
+      const isGrouped = live.segment.ref.model === snapshot.manifest.model?.name;
+      if (isGrouped) storedIn.fill(live.block.list, taken - wanted.length, taken);
     }
     seen += n;
     onRows(seen);
   }
-  return sample;
+  return { points: sample, storedIn };
 }

@@ -17,7 +17,8 @@ import { publishTraining } from "./training-channel.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
 import { type Attempt, takeTurns } from "./take-turns.js";
 
-const seed = 0x5ea1;
+/** Of samples and k-means. */
+export const seed = 0x5ea1;
 const attemptsMax = 5;
 /** How often rows that were written meanwhile are grouped, too: each time there are fewer. */
 const regroupingsMax = 3;
@@ -68,22 +69,7 @@ async function trainOn(
   if (size === undefined) return true;
   const { rows } = size;
   const stored = await snapshot.count();
-  const sample = await takeSample(index, snapshot, size, {
-    seed,
-    signal,
-    onRows: (done) => report("sample")(done, rows),
-  });
-  const { config } = index;
-  const spills = !keepsCodesOnly(config) && config.spilling !== false;
-  const learning = trainModel(
-    { points: sample, metric: config.metric, spills, ...size },
-    size.lists,
-    seed,
-    report("cluster"),
-  );
-  const learned = await run(learning, signal);
-  const model = await withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
-
+  const model = await learnModel(index, snapshot, size, report, signal);
   const modelRef = { ...(await index.writer.storeModel(model, signal)), items: rows };
   const target = { model, name: modelRef.name };
   const plan = {
@@ -114,8 +100,35 @@ async function trainOn(
   return null;
 }
 
+/** By itself, so that the sample is not in memory any more when rows are rewritten. */
+async function learnModel(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  size: SampleSize,
+  report: (phase: TrainingProgress["phase"]) => (done: number, total: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<Model> {
+  const { config } = index;
+  const { rows } = size;
+  const seen = report("sample");
+  const { points: sample } = await takeSample(index, snapshot, size, {
+    seed,
+    signal,
+    onRows: (done) => seen(done, rows),
+  });
+  const spills = !keepsCodesOnly(config) && config.spilling !== false;
+  const learning = trainModel(
+    { points: sample, metric: config.metric, spills, ...size },
+    size.lists,
+    seed,
+    report("cluster"),
+  );
+  const learned = await run(learning, signal);
+  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
+}
+
 /** Undefined if there is nothing to learn from. */
-async function sampleSize(
+export async function sampleSize(
   index: OpenIndex,
   snapshot: Snapshot,
   nLists: number | undefined,
@@ -128,7 +141,7 @@ async function sampleSize(
 }
 
 /** Groups rows that were written during the training by the new lists, as long as there are segments that no write merges. */
-async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+export async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   for (let round = 0; round < regroupingsMax; round++) {
     const isDone = await index.snapshots.readNewest(async (snapshot) => {
       const { manifest } = snapshot;
@@ -168,7 +181,7 @@ async function withQuantizer(
 }
 
 /** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nothing needs. */
-function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
+export function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
   const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
   const needed = ({ name }: ObjectRef) => named.has(name);
   const refs = modelRefs(latest);

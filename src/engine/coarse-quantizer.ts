@@ -4,6 +4,13 @@
  */
 
 import { allocateFlat, type FlatMemory, loadedVectors } from "./flat-codes.js";
+import {
+  assignByCodes,
+  assignedByCodesFrom,
+  type CentroidCodes,
+  encodeCentroids,
+  type ListCentroids,
+} from "./coded-centroids.js";
 import type { Metric } from "./config.js";
 import { type KernelCall, kernels } from "./kernels/kernels.js";
 import { coarseQuantizerLayout, jobLayout } from "./kernels/kernels.wasm.js";
@@ -23,7 +30,6 @@ import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { directionsOf, lengthsOf } from "./rows.js";
 import { Rotation } from "./rotation.js";
-import type { ListCentroids } from "./second-lists.js";
 import { readHeap, TopK } from "./top-k.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
@@ -80,6 +86,7 @@ export class CoarseQuantizer {
   readonly #lengths: number;
   readonly #ownBytes: number;
   #coded = false;
+  #assignsByCodes = false;
 
   private constructor(model: Model, metric: Metric) {
     const { dimension } = model;
@@ -155,7 +162,7 @@ export class CoarseQuantizer {
         args: [this.#rotated + 4 * (list + first) * rotated, rows, rotated, signs, span],
       }));
     }
-    if (factors > 0) yield* this.#encode(factors);
+    if (factors > 0) yield* encodeCentroids(this.#codes, this.#rotated);
     if (this.#lengths > 0) {
       yield inSlices(nLists, 4 * rotated, (list, count) => ({
         kernel: "scaleRows",
@@ -169,37 +176,8 @@ export class CoarseQuantizer {
       lengths: this.#lengths,
     });
     this.#coded = factors > 0;
-  }
-
-  /** Computes codes of the centroids, relative to their mean. */
-  *#encode(factors: number): Work<void> {
-    const { nLists, rotation } = this;
-    const { rotated } = rotation;
-    const dimension = this.#dimension;
-    const sums = allocate(8 * dimension + 4 * nLists + 8 + 4 * rotated);
-    const lists = sums + 8 * dimension;
-    const size = lists + 4 * nLists;
-    const rotatedMean = Math.ceil((size + 4) / 16) * 16;
-    try {
-      wordsAt(sums, 2 * dimension + nLists).fill(0);
-      wordsAt(size, 1)[0] = nLists;
-      const cost = nLists * dimension;
-      yield [
-        { kernel: "addRows", args: [this.centroids.at, nLists, dimension, lists, 0, dimension, sums], cost },
-      ];
-      yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, this.#mean], cost: dimension }];
-      rotation.apply(floatsAt(this.#mean, dimension).slice(), rotatedMean);
-      const codes = factors + 12 * Math.ceil(nLists / 32) * 32;
-      yield [
-        {
-          kernel: "encodeRabitq",
-          args: [this.#rotated, nLists, rotated, rotatedMean, codes, factors],
-          cost: 4 * nLists * rotated,
-        },
-      ];
-    } finally {
-      free(sums);
-    }
+    const fitFloat32 = kernels().fitsFloat32(norms, nLists) === 1;
+    this.#assignsByCodes = nLists >= assignedByCodesFrom && fitFloat32;
   }
 
   /** The nearest list of each vector; `vectors` has layout (n, dimension), in list space. */
@@ -223,8 +201,19 @@ export class CoarseQuantizer {
     return assigned;
   }
 
-  /** The nearest list of each of n vectors; `pointsOf` returns `count` of them, layout (count, dimension), in list space. */
-  *assignAll(n: number, pointsOf: (first: number, count: number) => Float32Array): Work<Uint32Array> {
+  get #codes(): CentroidCodes {
+    const { centroids, rotation } = this;
+    return {
+      centroids,
+      halfNorms: this.#halfNorms,
+      rotation,
+      mean: this.#mean,
+      factors: this.#memory.factors,
+    };
+  }
+
+  /** The nearest list of each of n vectors; `vectorsAt` returns `count` of them, layout (count, dimension), in list space or not. */
+  *assignAll(n: number, vectorsAt: (first: number, count: number) => Float32Array): Work<Uint32Array> {
     const lists = new Uint32Array(n);
     const rowBytes = 4 * this.#dimension;
     const rowsHeld = Math.min(n, Math.max(1, Math.floor(heldBytes / rowBytes)));
@@ -234,22 +223,26 @@ export class CoarseQuantizer {
       for (let first = 0; first < n; first += rowsHeld) {
         const count = Math.min(rowsHeld, n - first);
         for (const [row, rows] of piecesOf(count, rowBytes)) {
-          floatsAt(at + row * rowBytes, rows * this.#dimension).set(pointsOf(first + row, rows));
+          floatsAt(at + row * rowBytes, rows * this.#dimension).set(vectorsAt(first + row, rows));
           yield;
         }
-        yield inSlices(count, this.nLists * this.#dimension, (row, rows) => ({
-          kernel: "assignNearest",
-          args: [
-            at + row * rowBytes,
-            rows,
-            this.#dimension,
-            this.centroids.at,
-            this.nLists,
-            this.#halfNorms,
-            listsAt + 4 * row,
-            listsAt + 4 * (rowsHeld + row),
-          ],
-        }));
+        if (this.#lengths > 0) yield directionsOf(at, count, this.#dimension, at);
+        if (this.#assignsByCodes) yield* assignByCodes(this.#codes, at, count, listsAt);
+        else {
+          yield inSlices(count, this.nLists * this.#dimension, (row, rows) => ({
+            kernel: "assignNearest",
+            args: [
+              at + row * rowBytes,
+              rows,
+              this.#dimension,
+              this.centroids.at,
+              this.nLists,
+              this.#halfNorms,
+              listsAt + 4 * row,
+              listsAt + 4 * (rowsHeld + row),
+            ],
+          }));
+        }
         lists.set(wordsAt(listsAt, count), first);
       }
       return lists;
@@ -258,7 +251,7 @@ export class CoarseQuantizer {
     }
   }
 
-  /** The largest distance of these rows of one list from its centroid, rounded up. */
+  /** The largest distance of these rows of one list from its centroid, in list space, rounded up. */
   *radius(vectors: Float32Array, list: number): Work<number> {
     const n = vectors.length / this.#dimension;
     const at = allocate(4 * vectors.length + 4 * this.#dimension + 8 * n + 8);
@@ -269,6 +262,7 @@ export class CoarseQuantizer {
       floatsAt(centroid, this.#dimension).set(
         this.#model.centroids.subarray(list * this.#dimension, (list + 1) * this.#dimension),
       );
+      if (this.#lengths > 0) yield directionsOf(at, n, this.#dimension, at);
       yield [
         {
           kernel: "squaredL2BlockFloat64",

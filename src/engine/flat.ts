@@ -11,7 +11,6 @@ import type { Metric } from "./config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
 import { kernels } from "./kernels/kernels.js";
 import { bytesAt } from "./kernels/memory.js";
-import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
 
 export function flatCodec(metric: Metric, dimension: number, pruning: PruningCodes): VectorCodec {
@@ -22,7 +21,7 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof pruning === "string") return [exact];
-      return [exact, yield* encodeList(toListSpace(metric, vectors, dimension), pruning, list)];
+      return [exact, yield* encodeList(vectors, metric, pruning, list)];
     },
     decode(codes, n) {
       if (codes.byteOffset % 4 === 0) return new Float32Array(codes.buffer, codes.byteOffset, n * dimension);

@@ -3,8 +3,6 @@
  * than to queries: limits learned from such rows scan too much.
  */
 
-import { countRows } from "./rows.js";
-
 /** Rows of a sample that are used as queries. */
 export const heldOut = 300;
 /** The largest share of a sample that k-means does without: a small one has few to spare, so most of its queries are rows that it saw. */
@@ -15,8 +13,12 @@ export function unseenRows(n: number, nLists: number): number {
   return Math.max(0, Math.min(heldOut, Math.floor(unseenShareMax * n), n - nLists));
 }
 
-/** Exchanges rows so that those at these positions, ascending, are the last ones. */
-export function moveToEnd(vectors: Float32Array, dimension: number, positions: Uint32Array): void {
+/** Exchanges rows of `dimension` values so that those at these positions, ascending, are the last ones. */
+export function moveToEnd<T extends Float32Array | Uint32Array>(
+  vectors: T,
+  dimension: number,
+  positions: Uint32Array,
+): void {
   const first = vectors.length / dimension - positions.length;
   for (let i = positions.length - 1; i >= 0; i--) {
     const chosen = vectors.subarray(positions[i] * dimension, (positions[i] + 1) * dimension);
@@ -24,21 +26,5 @@ export function moveToEnd(vectors: Float32Array, dimension: number, positions: U
     const moved = chosen.slice();
     chosen.set(last);
     last.set(moved);
-  }
-}
-
-/** Moves centroids to the means of all rows of their lists: k-means saw only the first `seen` of them. `vectors` has layout (n, dimension). */
-export function includeUnseen(
-  centroids: Float32Array,
-  vectors: Float32Array,
-  lists: Uint32Array,
-  seen: number,
-): void {
-  const dimension = vectors.length / lists.length;
-  const sizes = countRows(lists.subarray(0, seen), centroids.length / dimension);
-  for (let row = seen; row < lists.length; row++) {
-    const size = ++sizes[lists[row]];
-    const [from, to] = [row * dimension, lists[row] * dimension];
-    for (let i = 0; i < dimension; i++) centroids[to + i] += (vectors[from + i] - centroids[to + i]) / size;
   }
 }

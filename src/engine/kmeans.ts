@@ -2,8 +2,8 @@
  * Seeded k-means (Lloyd, 1982) on a sample, for the coarse quantizer.
  *
  * Many lists are found on two levels: the rows form about sqrt(k) coarse clusters, each of which is divided into its share of the
- * k lists, and a last round over all rows and all lists corrects the borders of the coarse clusters. Rounds that compare every
- * row with every list dominate the cost.
+ * k lists. Rounds over all rows and all lists follow, which correct the borders of the coarse clusters; they compare by codes
+ * (coded-centroids.ts).
  *
  * Rows of length 1 belong to the centroid at the smallest angle (spherical k-means, Dhillon and Modha, 2001): the mean of a wide cluster is
  * shorter, and by distance it would attract rows, and queries, of other directions.
@@ -12,6 +12,7 @@
  * as in faiss.
  */
 
+import { assignedByCodesFrom, assignOnce } from "./coded-centroids.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
 import { countRows, directionsOf, sortByList } from "./rows.js";
@@ -20,8 +21,8 @@ import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
-/** Rounds on one level; on each of two levels; and over all rows after two levels. */
-const rounds = { alone: 10, level: 6, after: 1 };
+/** At most so many rounds on one level; on each of two levels; and over all rows after two levels. */
+const rounds = { alone: 10, level: 6, after: 8 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
 const columnsTogether = 64;
@@ -166,28 +167,32 @@ function* lloyd(
         kernel: "halfSquares",
         args: [compared + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       }));
-      yield groups.flatMap((group) =>
-        inSlices(group.rows, group.lists * dimension, (first, count) => {
-          const row = group.firstRow + first;
-          const list = group.firstList;
-          const vectors = at + 4 * row * dimension;
-          const candidates = compared + 4 * list * dimension;
-          const halves = halfNorms + 4 * list;
-          return {
-            kernel: "assignNearest",
-            args: [
-              vectors,
-              count,
-              dimension,
-              candidates,
-              group.lists,
-              halves,
-              lists + 4 * row,
-              distances + 4 * row,
-            ],
-          };
-        }),
-      );
+      const byCodes = groups.length === 1 && k >= assignedByCodesFrom;
+      const toCompare = { at: compared, n: k, dimension };
+      if (!byCodes || !(yield* assignOnce(toCompare, halfNorms, at, n, lists))) {
+        yield groups.flatMap((group) =>
+          inSlices(group.rows, group.lists * dimension, (first, count) => {
+            const row = group.firstRow + first;
+            const list = group.firstList;
+            const vectors = at + 4 * row * dimension;
+            const candidates = compared + 4 * list * dimension;
+            const halves = halfNorms + 4 * list;
+            return {
+              kernel: "assignNearest",
+              args: [
+                vectors,
+                count,
+                dimension,
+                candidates,
+                group.lists,
+                halves,
+                lists + 4 * row,
+                distances + 4 * row,
+              ],
+            };
+          }),
+        );
+      }
       const assigned = wordsAt(lists, n);
       for (const { firstRow, rows, firstList, lists: candidates } of groups) {
         for (let row = firstRow; row < firstRow + rows; row++) assigned[row] += firstList;

@@ -4,7 +4,9 @@
  * rounded up to 32 and D the rotated dimension.
  */
 
+import type { Metric } from "./config.js";
 import { allocate, bytesAt, free } from "./kernels/memory.js";
+import { directionsOf } from "./rows.js";
 import { type Rotation, rotatedDimension } from "./rotation.js";
 import type { Work } from "./work.js";
 
@@ -21,21 +23,23 @@ export interface RotatedCentroids {
   rotatedCentroid(list: number): number;
 }
 
-/** Codes of rows of one list; `points` has layout (n, dimension), in list space. */
+/** Codes of rows of one list; `vectors` has layout (n, dimension), in list space or not. */
 export function* encodeList(
-  points: Float32Array,
+  vectors: Float32Array,
+  metric: Metric,
   centroids: RotatedCentroids,
   list: number,
 ): Work<Uint8Array> {
   const { rotation } = centroids;
   const { rotated, signs, span } = rotation;
-  const n = points.length / rotation.dimension;
+  const n = vectors.length / rotation.dimension;
   const factorBytes = 12 * Math.ceil(n / 32) * 32;
   const bytes = rabitqBytes(n, rotation.dimension);
   const at = allocate(4 * n * rotated + bytes);
   const out = at + 4 * n * rotated;
   try {
-    rotation.pad(points, at);
+    rotation.pad(vectors, at);
+    if (metric === "cosine") yield directionsOf(at, n, rotated, at);
     const centroid = centroids.rotatedCentroid(list);
     yield [
       {

@@ -12,7 +12,6 @@ import type { Metric, ScalarPrecision } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
-import { toListSpace } from "./metric.js";
 import { encodeList, rabitqBytes } from "./rabitq.js";
 
 /** As the kernels number them. */
@@ -35,7 +34,7 @@ export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning:
     *encode(vectors, list) {
       const codes = encode(vectors, shape);
       if (typeof pruning === "string") return [codes];
-      return [codes, yield* encodeList(toListSpace(metric, vectors, dimension), pruning, list)];
+      return [codes, yield* encodeList(vectors, metric, pruning, list)];
     },
     decode: (codes, n) => decode(codes, n, shape),
     load: (codes, n, fingerprints) => load(codes, n, shape, fingerprints),

@@ -6,6 +6,7 @@
  * lists hold the same share of its neighbours.
  */
 
+import type { ListCentroids } from "./coded-centroids.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { Clusters, Rows } from "./kmeans.js";
 import { directionsOf, gather, sortByList } from "./rows.js";
@@ -25,13 +26,6 @@ export const spilledRowsMin = 8;
 export const comparedMax = candidatesMax + 1;
 /** No list. */
 export const noList = 0xffffffff;
-
-/** What vectors are compared with, one per list: layout (n, dimension) at `at`. */
-export interface ListCentroids {
-  readonly at: number;
-  readonly n: number;
-  readonly dimension: number;
-}
 
 /** The second lists of rows of `list`; `noList` if it is the only one. `points` has layout (n, dimension), in list space. */
 export function* secondLists(

@@ -1,9 +1,9 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
 import type { Metric } from "./config.js";
-import { heldOut, includeUnseen, moveToEnd, unseenRows } from "./held-out.js";
+import { heldOut, moveToEnd, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
-import { comparisonsMax, kmeans } from "./kmeans.js";
+import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
 import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
@@ -24,11 +24,13 @@ const limitsDepth = 10;
 /** The recall by which it is decided whether rows should be in second lists: what automatic probing promises. */
 const decidingRecall = 0.95;
 /** Lists per query from which second ones may save much. Where fewer do, most neighbours are in the nearest one. */
-const spilledFrom = 12;
+const spilledFrom = 10;
 /** The share of the lists beyond which these say too little about where neighbours are, as of rows that are far from the origin and near one another. */
 const spilledShareMax = 1 / 2;
-/** The share of rows that a query must save to make up for the room of second codes. */
-const savedMin = 0.02;
+/** The share of its work that a query must save to make up for the room of second codes. */
+const savedMin = 0.05;
+/** What a list takes besides its rows, as a number of rows: fewer lists are less work even if they have as many rows. */
+const listRows = 16;
 
 /** What to train on. */
 export interface Sample {
@@ -47,15 +49,13 @@ export interface Sample {
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
-  { points: sample, dimension, metric, spills, rows: rowsInIndex }: Sample,
+  of: Sample,
   nLists: number,
   seed: number,
   onProgress: (done: number, total: number) => void = () => undefined,
 ): Work<Model> {
   const random = seededRandom(seed);
-  const n = sample.length / dimension;
-  const areDirections = metric === "cosine";
-  const rows = { at: allocate(4 * sample.length), n, dimension, areDirections };
+  const n = of.points.length / of.dimension;
   const total = comparisonsMax(n, nLists) + n * heldOut;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
@@ -63,43 +63,80 @@ export function* trainModel(
     done = Math.min(total, done + comparisons);
     onProgress(done, total);
   };
-  try {
-    yield* copyInPieces(sample, floatsAt(rows.at, sample.length));
+  return yield* withRows(of, function* (rows) {
     const unseen = unseenRows(n, nLists);
-    moveToEnd(floatsAt(rows.at, sample.length), dimension, samplePositions(random, n, unseen));
+    moveToEnd(floatsAt(rows.at, of.points.length), of.dimension, samplePositions(random, n, unseen));
     const clusters = yield* kmeans({ ...rows, n: n - unseen }, nLists, random, onCompared);
-    const { centroids } = clusters;
-    const spreads = yield* spreadsOf(rows, clusters);
-    const depths = observedDepths(n);
-    const observed = yield* observeNeighbours({ rows, clusters, spreads }, depths, random, onCompared);
-    const { first, lists: listOf } = observed;
-    const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
-    const weight = Math.max(1, rowsInIndex / n);
-    const curves = learnRecallCurves(depths, first, weight);
-    const listsFor = (of: RecallCurves) =>
-      observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
-    let spilledCurves: RecallCurves | undefined;
-    const lists = listsFor(curves);
-    const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
-    if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-      const either = observed.inEither(
-        yield* secondListsOf(rows, { centroids, lists: listOf }, observed.neighbours),
-      );
-      spilledCurves = learnRecallCurves(depths, either, weight);
-    }
-    includeUnseen(centroids, floatsAt(rows.at, sample.length), listOf, n - unseen);
+    const model = yield* measureClusters(of, rows, clusters, { rotationSeed: seed, random, onCompared });
     onProgress(total, total);
-    return {
-      dimension,
-      centroids,
-      rotationSeed: seed,
-      spreads,
-      curves,
-      // Each list has twice the rows then.
-      ...(spilledCurves && 2 * listsFor(spilledCurves) < (1 - savedMin) * lists && { spilledCurves }),
-      probeLimits: learnProbeLimits(first[limitsAt], nLists),
-    };
+    return model;
+  });
+}
+
+/** Runs work on a sample in kernel memory. */
+export function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
+  const at = allocate(4 * points.length);
+  try {
+    yield* copyInPieces(points, floatsAt(at, points.length));
+    const n = points.length / dimension;
+    return yield* work({ at, n, dimension, areDirections: metric === "cosine" });
   } finally {
-    free(rows.at);
+    free(at);
   }
+}
+
+interface Measuring {
+  readonly rotationSeed: number;
+  readonly random: () => number;
+  readonly onCompared: OnCompared;
+}
+
+/**
+ * The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory, last those that
+ * `clusters` have no list of.
+ */
+export function* measureClusters(
+  { dimension, spills, rows: rowsInIndex }: Sample,
+  rows: Rows,
+  clusters: Clusters,
+  { rotationSeed, random, onCompared }: Measuring,
+): Work<Model> {
+  const { centroids } = clusters;
+  const nLists = centroids.length / dimension;
+  const spreads = yield* spreadsOf(rows, clusters);
+  const depths = observedDepths(rows.n);
+  const observed = yield* observeNeighbours({ rows, clusters, spreads }, depths, random, onCompared);
+  const { first, lists: listOf } = observed;
+  const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
+  const weight = Math.max(1, rowsInIndex / rows.n);
+  yield;
+  const curves = learnRecallCurves(depths, first, weight);
+  yield;
+  const listsFor = (of: RecallCurves) =>
+    observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
+  let spilledCurves: RecallCurves | undefined;
+  const lists = listsFor(curves);
+  const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
+  if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
+    const seconds = yield* secondListsOf(rows, { centroids, lists: listOf }, observed.neighbours);
+    const either = observed.inEither(seconds);
+    yield;
+    spilledCurves = learnRecallCurves(depths, either, weight);
+    yield;
+  }
+  return {
+    dimension,
+    centroids,
+    rotationSeed,
+    spreads,
+    curves,
+    ...(spilledCurves &&
+      worthSpilling(lists, listsFor(spilledCurves), rowsInIndex / nLists) && { spilledCurves }),
+    probeLimits: learnProbeLimits(first[limitsAt], nLists),
+  };
+}
+
+/** Whether scanning `spilled` lists with twice the rows is less work than scanning `lists`, which have `rowsEach` on average. */
+function worthSpilling(lists: number, spilled: number, rowsEach: number): boolean {
+  return spilled * (2 * rowsEach + listRows) < (1 - savedMin) * lists * (rowsEach + listRows);
 }

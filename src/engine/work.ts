@@ -23,13 +23,18 @@ export function rowsOfPiece(rowBytes: number, rowCost = 0): number {
   return Math.max(1, Math.floor(Math.min(pieceBytes / rowBytes, callCost / rowCost)));
 }
 
+/** Rows of one of the calls that `inSlices` makes. */
+export function rowsOfSlice(rowCost: number): number {
+  return Math.max(1, Math.floor(callCost / rowCost));
+}
+
 /** The calls that `make` returns for parts of `n` rows; a row costs `rowCost` multiply-adds. */
 export function inSlices(
   n: number,
   rowCost: number,
   make: (first: number, rows: number) => KernelCall,
 ): KernelCall[] {
-  const rows = Math.max(1, Math.floor(callCost / rowCost));
+  const rows = rowsOfSlice(rowCost);
   const count = Math.ceil(n / rows);
   return Array.from({ length: count }, (_, i) => {
     const part = Math.min(rows, n - i * rows);

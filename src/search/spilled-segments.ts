@@ -9,9 +9,13 @@ export interface SpilledSegments {
   readonly areAll: boolean;
 }
 
-/** Whether the rows of a segment are in second lists of the snapshot's model. */
+/**
+ * Whether the rows of a segment are in second lists of the snapshot's model. If that was refined since the segment was written, some of these have
+ * other centroids now.
+ */
 function isSpilled({ ref, reader }: OpenSegment, { manifest }: Snapshot): boolean {
-  return reader.footer.spilled.length > 0 && ref.model === manifest.model?.name;
+  const isWrittenFor = ref.model === manifest.model?.name && ref.vacated === undefined;
+  return isWrittenFor && reader.footer.spilled.length > 0;
 }
 
 export function spilledSegments(snapshot: Snapshot): SpilledSegments {

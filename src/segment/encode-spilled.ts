@@ -57,7 +57,7 @@ export function* encodeSpilled(
   let bytes = Infinity;
   for (const parts of inParallel(partsOf(seconds, quantizer.nLists), rowBytes, 0)) {
     const codes = yield* together(
-      parts.map(({ list, places }) => encodeList(pointsOf(places), quantizer, list)),
+      parts.map(({ list, places }) => encodeList(pointsOf(places), "euclidean", quantizer, list)),
     );
     for (const [i, { list, places }] of parts.entries()) {
       if (bytes > blockBytes) {

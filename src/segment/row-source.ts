@@ -33,7 +33,7 @@ export interface RowSource {
   /** Memory that the rows hold, in bytes. */
   readonly bytes: number;
   /** The list of each row. */
-  listsOf(quantizer: CoarseQuantizer, encoding: Encoding): Work<Uint32Array>;
+  listsOf(quantizer: CoarseQuantizer): Work<Uint32Array>;
   /** A block of the rows at these positions, all of `list`. */
   encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
   /** The vectors of the rows at these positions, layout (positions, dimension); undefined if they are codes. */
@@ -60,12 +60,12 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
     bytes: vectors.byteLength,
     vectors,
     dimension,
-    listsOf: (quantizer, { toListSpace }) =>
+    listsOf: (quantizer) =>
       quantizer.assignAll(vectors.length / dimension, (first, count) =>
-        toListSpace(vectors.subarray(first * dimension, (first + count) * dimension)),
+        vectors.subarray(first * dimension, (first + count) * dimension),
       ),
     vectorsAt: (positions) => gather(vectors, dimension, positions),
-    *encode(positions, list, { codec, quantizer, toListSpace }) {
+    *encode(positions, list, { codec, quantizer }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
         const encodedTogether = rowsOfPiece(4 * dimension, codec.rowCost);
@@ -80,7 +80,7 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
       const gathered = gather(vectors, dimension, positions);
       const codes = yield* codec.encode(gathered, list);
       if (quantizer === undefined) return { codes, radius: Infinity };
-      return { codes, radius: yield* quantizer.radius(toListSpace(gathered), list) };
+      return { codes, radius: yield* quantizer.radius(gathered, list) };
     },
   };
 }

@@ -5,12 +5,18 @@ import { pieceBytes, type Work } from "../engine/work.js";
 
 export class SealedParts {
   readonly #sealer: ObjectSealer;
-  readonly #parts: Uint8Array[];
+  /** The object as far as it was expected to be long; the first `#length` bytes are written. */
+  readonly #bytes: Uint8Array;
+  #length = 0;
+  /** What follows, if it is longer. */
+  readonly #rest: Uint8Array[] = [];
   #bytesSincePause = 0;
 
-  constructor(keys: ParentKeys, context: ObjectContext) {
+  /** `expectedBytes`: of the object. Memory for more than needed is never touched; of an object that is longer, all is copied once more. */
+  constructor(keys: ParentKeys, context: ObjectContext, expectedBytes: number) {
     this.#sealer = new ObjectSealer(keys, context);
-    this.#parts = [this.#sealer.header];
+    this.#bytes = Buffer.allocUnsafeSlow(expectedBytes);
+    this.#append(this.#sealer.header);
   }
 
   /** Blocks sealed so far. */
@@ -21,7 +27,7 @@ export class SealedParts {
   /** Seals one block, in pieces to be concatenated, and returns its sealed length. */
   seal(...plaintext: readonly Uint8Array[]): number {
     const sealed = this.#sealer.sealPieces(plaintext);
-    this.#parts.push(...sealed);
+    for (const piece of sealed) this.#append(piece);
     const length = sealed.reduce((sum, piece) => sum + piece.length, 0);
     this.#bytesSincePause += length;
     return length;
@@ -36,7 +42,9 @@ export class SealedParts {
 
   /** Header and blocks as one object. */
   *join(): Work<Uint8Array> {
-    const parts = this.#parts;
+    const written = this.#bytes.subarray(0, this.#length);
+    if (this.#rest.length === 0) return written;
+    const parts = [written, ...this.#rest];
     const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0));
     let at = 0;
     let copied = 0;
@@ -52,5 +60,14 @@ export class SealedParts {
       at += part.length;
     }
     return bytes;
+  }
+
+  #append(piece: Uint8Array): void {
+    if (this.#rest.length > 0 || this.#length + piece.length > this.#bytes.length) {
+      this.#rest.push(piece);
+      return;
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length += piece.length;
   }
 }

@@ -47,6 +47,8 @@ const codeBlockBytes = 512 * 1024;
 const rowsTogether = 32;
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
+/** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
+const entryBytes = 80;
 /** Vectors whose blocks are encoded in parallel, in bytes. */
 const rowsEncodedBytes = 4 * 1024 * 1024;
 /** Pages and parts per piece of work of a few milliseconds. */
@@ -61,8 +63,6 @@ export function* writeSegment(
   encoding: Encoding,
   words?: WordSource,
 ): Work<SealedSegment> {
-  const parts = new SealedParts(keys, context);
-
   const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
   yield;
@@ -75,6 +75,7 @@ export function* writeSegment(
       return { list, firstRow, rows: Math.min(end - firstRow, rowsPerBlock) };
     }),
   );
+  const parts = new SealedParts(keys, context, expectedBytes(batch, rows, blocks, encoding.codec));
   for (let next = 0; next < blocks.length;) {
     const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
     next += group.length;
@@ -163,6 +164,20 @@ export function* writeSegment(
   const footerLength = parts.seal(footer);
   const bytes = yield* parts.join();
   return { bytes, rows: rows.length, blocks: parts.blocks, footerLength };
+}
+
+/** About as many bytes as a segment has, or rather more: ids are stored twice, and padding is a thirtieth. */
+function expectedBytes(
+  { dimension, deleted }: Batch,
+  rows: readonly Row[],
+  blocks: readonly { readonly rows: number }[],
+  codec: Codec,
+): number {
+  const codes = blocks.reduce((sum, block) => sum + codec.codeBytes(block.rows), 0);
+  const texts = rows.reduce((sum, row) => sum + 2 * row.record.length + (row.contents?.length ?? 0), 0);
+  const spilled = rows.length * (dimension / 8 + 32);
+  const entries = entryBytes * (rows.length + deleted.length);
+  return Math.ceil(1.1 * (codes + texts + spilled + entries)) + pageBytes;
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */
@@ -262,7 +277,7 @@ export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<
     const order = Uint32Array.from(rows.keys());
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
-  const lists = yield* source.listsOf(encoding.quantizer, encoding);
+  const lists = yield* source.listsOf(encoding.quantizer);
   const order = sortByList(lists, encoding.quantizer.nLists);
   const runs: { list: number; start: number; end: number }[] = [];
   order.forEach((row, place) => {

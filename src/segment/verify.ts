@@ -22,7 +22,7 @@ export function* resealSegment(
   bytes: Uint8Array,
   context: ObjectContext,
 ): Work<Uint8Array> {
-  const parts = new SealedParts(keys, context);
+  const parts = new SealedParts(keys, context, bytes.length);
   for (const plaintext of openBlocks(keys, location, bytes)) {
     parts.seal(plaintext);
     plaintext.fill(0);

@@ -75,7 +75,7 @@ function encoded(n: number, d: number, seed: number) {
       "euclidean",
     ),
   );
-  const codes = finish(encodeList(rows, quantizer, 0));
+  const codes = finish(encodeList(rows, "euclidean", quantizer, 0));
   expect(codes.length).toBe(rabitqBytes(n, d));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
@@ -300,7 +300,7 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
     ),
   );
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
-  const codes = finish(encodeList(rows, quantizer, 0));
+  const codes = finish(encodeList(rows, "euclidean", quantizer, 0));
   const at = allocate(codes.length);
   bytesAt(at, codes.length).set(codes);
   const { floors } = estimate(new Float32Array(d).fill(1), quantizer, at, 3, Math.sqrt(8));

@@ -90,9 +90,9 @@ test("a row of the only list has no second one, and one that equals its centroid
 });
 
 test("training puts rows in second lists where that halves the lists of a query, and nowhere else", () => {
-  const d = 16;
-  const n = 9000;
-  const lists = 230;
+  const d = 13;
+  const n = 6000;
+  const lists = 300;
   const spread = sampleOf(uniform(n, d, 8), d);
   const tight = sampleOf(clustered(n, d, 150, 8), d);
   expect(finish(trainModel({ ...spread, spills: true }, lists, 1)).spilledCurves).toBeDefined();

@@ -14,7 +14,8 @@ import {
   type StoredItem,
   type VectorIndex,
 } from "../../src/core.js";
-import { itemsMin, pauseMs } from "../../src/encrypted-index/automatic-training.js";
+import { itemsMin } from "../../src/encrypted-index/automatic-training.js";
+import { pauseMs } from "../../src/encrypted-index/write-pauses.js";
 import { matchesEverything } from "../../src/filter.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import {

@@ -6,9 +6,11 @@ import { systemClock } from "../../src/commit/clock.js";
 import { namedObjects } from "../../src/commit/manifest.js";
 import { owesLargeMerge } from "../../src/encrypted-index/compact-large.js";
 import { fanIn } from "../../src/encrypted-index/due-segments.js";
+import { pauseMs, pauseMsMax } from "../../src/encrypted-index/write-pauses.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
+import { StandingClock } from "../protocol/standing-clock.js";
 
 /** Of a write, more than 16 MiB in all. */
 const itemsPerWrite = 17;
@@ -46,9 +48,10 @@ async function nearlyDueIndex() {
       return store.create(key, bytes, options);
     },
   };
-  const own = openIndex(fixedRecord(), held, systemClock);
-  const other = openIndex(fixedRecord(), store, systemClock);
-  return { store, own, other, isReached, release };
+  const clock = new StandingClock();
+  const own = openIndex(fixedRecord(), held, clock);
+  const other = openIndex(fixedRecord(), store, clock);
+  return { store, own, other, clock, isReached, release };
 }
 
 async function write({ index }: Opened, n: number): Promise<void> {
@@ -62,9 +65,10 @@ async function segmentsOf({ inner }: Opened) {
 }
 
 test("a write does not wait for a merge of large segments, which loses nothing and brings nothing back", async () => {
-  const { own, other, isReached, release } = await nearlyDueIndex();
+  const { own, other, clock, isReached, release } = await nearlyDueIndex();
   expect(owesLargeMerge(own.inner)).toBe(false);
   await write(own, fanIn - 1);
+  clock.advance(pauseMs);
   await isReached;
   expect(owesLargeMerge(own.inner)).toBe(true);
   // While it runs, this process and another one go on; the other one leaves it alone.
@@ -89,11 +93,42 @@ test("a write does not wait for a merge of large segments, which loses nothing a
   await Promise.all([own.close(), other.close()]);
 });
 
+test("a load in many writes is not merged meanwhile, nor if a training ends it", async () => {
+  const { store, own, clock, release } = await nearlyDueIndex();
+  for (let n = fanIn - 1; n < 2 * fanIn; n++) {
+    await write(own, n);
+    clock.advance(pauseMs - 1);
+  }
+  expect(owesLargeMerge(own.inner)).toBe(true);
+  expect(await segmentsOf(own)).toHaveLength(2 * fanIn);
+  release();
+  await own.index.train({ nLists: 3 });
+  clock.advance(pauseMsMax);
+  expect(owesLargeMerge(own.inner)).toBe(false);
+  const objects = (await store.list("")).filter((key) => key.includes("/segment/"));
+  expect(objects).toHaveLength(2 * fanIn + (await segmentsOf(own)).length);
+  await own.close();
+});
+
+test("a load that never pauses is merged after half a minute", async () => {
+  const { own, clock, isReached, release } = await nearlyDueIndex();
+  const seconds = pauseMsMax / 1000;
+  for (let n = 0; n <= seconds; n++) {
+    await (n === 0 ? write(own, fanIn - 1) : own.index.upsert([{ id: "again", vector: [n, n] }]));
+    clock.advance(n < seconds ? 1000 - 1 : seconds);
+  }
+  await isReached;
+  release();
+  while (owesLargeMerge(own.inner)) await turn();
+  await own.close();
+});
+
 const rewrites = inject("tier") === "fast" ? (["train"] as const) : (["train", "compact"] as const);
 
 test.each(rewrites)("a merge of large segments gives way to %s", async (operation) => {
-  const { store, own, isReached, release } = await nearlyDueIndex();
+  const { store, own, clock, isReached, release } = await nearlyDueIndex();
   await write(own, fanIn - 1);
+  clock.advance(pauseMs);
   await isReached;
   const running = operation === "train" ? own.index.train({ nLists: 3 }) : own.index.compact();
   release();
@@ -113,8 +148,9 @@ test.each(rewrites)("a merge of large segments gives way to %s", async (operatio
 });
 
 test("closing ends a merge of large segments", async () => {
-  const { own, isReached, release } = await nearlyDueIndex();
+  const { own, clock, isReached, release } = await nearlyDueIndex();
   await write(own, fanIn - 1);
+  clock.advance(pauseMs);
   await isReached;
   const closing = own.close();
   release();

@@ -66,6 +66,25 @@ describe("reading", () => {
     expect(costs()).toEqual({ ...before, reads: before.reads + 1, lists: before.lists + 1 });
   });
 
+  test("what needs no waiting is the known manifest, if it is recent or storage tells that there is none after it", async () => {
+    const { open, own, clock } = await newLog();
+    const other = open();
+    await other.newest();
+    clock.advance(1);
+    // The store of `own` writes down what it is asked, and so cannot be asked without a read.
+    expect(own.newestNow(0)).toBeUndefined();
+    expect(own.newestNow(1)?.version).toBe(1);
+    expect(other.newestNow(0)?.version).toBe(1);
+    await own.commit(same);
+    expect(other.newestNow(0)).toBeUndefined();
+    expect((await other.newest()).version).toBe(2);
+    expect(other.newestNow(0)?.version).toBe(2);
+    await own.commit((latest) => ({ ...latest, dropped: true }));
+    expect(other.newestNow(0)).toBeUndefined();
+    await expect(other.newest()).rejects.toMatchObject(deleted);
+    expect(() => other.newestNow(0)).toThrowError(expect.objectContaining(deleted));
+  });
+
   test("a known manifest is recent for as long as was asked for", async () => {
     const { own, open, clock, costs } = await newLog();
     expect(open().recent(1000)).toBeUndefined();

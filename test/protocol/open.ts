@@ -65,7 +65,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
   );
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, clock)),
+    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
     async close() {
       await background.stop();
       await cache.close();

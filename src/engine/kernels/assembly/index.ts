@@ -10,6 +10,7 @@
  * The result of a row depends on the row, the query and d alone, bit for bit, not on n or on the row's position.
  */
 
+export { assignCoded } from "./assign-coded";
 export { addRows, directions, gatherRows, halfSquares, meanRows, scaleRows } from "./cluster";
 export { encodeSigns, roundTable, signSums } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";

@@ -136,6 +136,68 @@ function compareFour(
   }
 }
 
+/**
+ * Compares one vector with `count` of the centroids, at these `positions` (uint32), and keeps the nearest of them and of what `list` and
+ * `distance` hold: the lowest number among equals. Values have the bits that `assignNearest` gives them.
+ */
+export function nearestOf(
+  vector: usize,
+  d: u32,
+  centroids: usize,
+  halfNorms: usize,
+  positions: usize,
+  count: u32,
+  list: usize,
+  distance: usize,
+): void {
+  const rest = d & 3;
+  const end = vector + (<usize>(d - rest) << 2);
+  for (let i: u32 = 0; i < count; i += 4) {
+    const list0 = load<u32>(positions + (<usize>i << 2));
+    const list1 = load<u32>(positions + (<usize>min<u32>(i + 1, count - 1) << 2));
+    const list2 = load<u32>(positions + (<usize>min<u32>(i + 2, count - 1) << 2));
+    const list3 = load<u32>(positions + (<usize>min<u32>(i + 3, count - 1) << 2));
+    let c0 = centroids + ((<usize>list0 * d) << 2);
+    let c1 = centroids + ((<usize>list1 * d) << 2);
+    let c2 = centroids + ((<usize>list2 * d) << 2);
+    let c3 = centroids + ((<usize>list3 * d) << 2);
+    let sum0 = f32x4.splat(0);
+    let sum1 = f32x4.splat(0);
+    let sum2 = f32x4.splat(0);
+    let sum3 = f32x4.splat(0);
+    let at = vector;
+    for (; at < end; at += 16) {
+      const x = v128.load(at);
+      sum0 = addProducts(sum0, x, v128.load(c0));
+      sum1 = addProducts(sum1, x, v128.load(c1));
+      sum2 = addProducts(sum2, x, v128.load(c2));
+      sum3 = addProducts(sum3, x, v128.load(c3));
+      c0 += 16;
+      c1 += 16;
+      c2 += 16;
+      c3 += 16;
+    }
+    if (rest) {
+      const x = loadFirst(at, rest);
+      sum0 = addProducts(sum0, x, loadFirst(c0, rest));
+      sum1 = addProducts(sum1, x, loadFirst(c1, rest));
+      sum2 = addProducts(sum2, x, loadFirst(c2, rest));
+      sum3 = addProducts(sum3, x, loadFirst(c3, rest));
+    }
+    const sums = sumEach(sum0, sum1, sum2, sum3);
+    keepLowest(load<f32>(halfNorms + (<usize>list0 << 2)) - f32x4.extract_lane(sums, 0), list0, list, distance);
+    keepLowest(load<f32>(halfNorms + (<usize>list1 << 2)) - f32x4.extract_lane(sums, 1), list1, list, distance);
+    keepLowest(load<f32>(halfNorms + (<usize>list2 << 2)) - f32x4.extract_lane(sums, 2), list2, list, distance);
+    keepLowest(load<f32>(halfNorms + (<usize>list3 << 2)) - f32x4.extract_lane(sums, 3), list3, list, distance);
+  }
+}
+
+@inline
+function keepLowest(value: f32, list: u32, best: usize, distance: usize): void {
+  if (value == load<f32>(distance) && list < load<u32>(best)) store<u32>(best, list);
+  keepIfNearer(value, list, best, distance);
+}
+
 @inline
 function addProducts(sum: v128, a: v128, b: v128): v128 {
   return f32x4.add(sum, f32x4.mul(a, b));

@@ -106,7 +106,7 @@ function countUpTo(values: usize, m: u32, limit: f32): u32 {
 }
 
 /** Writes the positions of values that are not above `limit`, ascending, to `rows`, and returns their number. */
-function rowsUpTo(values: usize, m: u32, limit: f32, rows: usize): u32 {
+export function rowsUpTo(values: usize, m: u32, limit: f32, rows: usize): u32 {
   let to = rows;
   for (let i: u32 = 0; i < m; i += 4) {
     // Not greater, instead of less or equal: NaN is never ruled out.
