@@ -5,7 +5,7 @@ import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries } from "./far-queries.js";
-import { heldOut } from "./held-out.js";
+import { queryRows } from "./held-out.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
@@ -16,20 +16,17 @@ import { copyInPieces, inSlices, type Work } from "./work.js";
 /** Held-out rows that are compared with the sample at a time. */
 const heldOutTogether = 16;
 /** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
-const observedMax = 64;
-/**
- * The fewest neighbours by which ranks and distance ratios are learned. One of each held-out row says too little. The second is a little farther
- * away, so searches for the nearest one scan a little more than they need.
- */
-const neighboursMin = 2;
+const observedMax = 32;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
 /**
- * Every second held-out row also shows what a query outside of all neighbours' lists needs: of six rows, two one whose surroundings a filter removes, and
- * one a query far from all rows.
+ * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
+ * others, a query far from all rows.
  */
-const outlyingEvery = 2;
-const farEvery = 6;
+const outlyingMax = 150;
+const farEvery = 3;
+/** Held-out rows whose lists within limits are counted. */
+const countedMax = 300;
 /** From a depth to the next one, about. */
 const step = Math.sqrt(10);
 
@@ -66,7 +63,7 @@ export interface Observed {
   readonly lists: Uint32Array;
   /** The rows that are neighbours. */
   readonly neighbours: ReadonlySet<number>;
-  /** Lists that are within limits of held-out rows, on average. */
+  /** Lists that are within limits of some held-out rows, on average. */
   listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
   /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
   inEither(seconds: Uint32Array): readonly ObservedNeighbours[];
@@ -82,7 +79,7 @@ export function* observeNeighbours(
   const { n, dimension, areDirections } = rows;
   const k = spreads.length;
   const unseen = n - seen.length;
-  const others = samplePositions(random, seen.length, Math.min(heldOut, n) - unseen);
+  const others = samplePositions(random, seen.length, queryRows(n, unseen) - unseen);
   const positions = Uint32Array.of(
     ...Uint32Array.from({ length: unseen }, (_, i) => seen.length + i),
     ...others,
@@ -140,7 +137,7 @@ export function* observeNeighbours(
         const row = { number, toRows, toLists: squaresOf[number] };
         observeAmong(row, lists, depths, observed);
         yield;
-        if (number % outlyingEvery > 0) continue;
+        if (number >= outlyingMax) continue;
         const isFar = number % farEvery === 0;
         const outlying = isFar
           ? far.opposite(positions[number], row)
@@ -154,7 +151,7 @@ export function* observeNeighbours(
       first: observed,
       lists,
       neighbours: new Set(observed.flatMap((depth) => depth.rows)),
-      listsWithin: (limits) => listsWithin(squaresOf, limits),
+      listsWithin: (limits) => listsWithin(squaresOf.slice(0, countedMax), limits),
       inEither: (seconds) => observeEither(observed, squaresOf, lists, seconds),
     };
   } finally {
@@ -232,20 +229,16 @@ function observeAmong(
   observed: readonly Observing[],
 ): void {
   const sorted = toLists.slice().sort();
-  forEachDepth(
-    toRows,
-    depths.map((depth) => Math.max(neighboursMin, depth)),
-    (i, neighbours) => {
-      for (const row of neighbours) {
-        const square = toLists[lists[row]];
-        const rank = countBelow(sorted, square);
-        observed[i].ranks.push(rank);
-        observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
-        observed[i].rows.push(row);
-        observed[i].heldOut.push(number);
-      }
-    },
-  );
+  forEachDepth(toRows, depths, (i, neighbours) => {
+    for (const row of neighbours) {
+      const square = toLists[lists[row]];
+      const rank = countBelow(sorted, square);
+      observed[i].ranks.push(rank);
+      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
+      observed[i].rows.push(row);
+      observed[i].heldOut.push(number);
+    }
+  });
 }
 
 /** A query without the rows of its nearest `count` lists, as if a filter removed them. */

@@ -37,10 +37,13 @@ export interface ObservedNeighbours {
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /** The loss of automatic probing, which promises a recall of 0.95: less, since codes lose a little more, and what is measured is a sample. */
 const automaticLoss = 0.035;
-/** What queries are taken to lose per loss of the held-out rows: few neighbours of them say less than many. */
-const queryLoss = { shallow: 1.15, deep: 1.05 };
-/** Rows of the sample to which a search counts as shallow. */
-const shallowDepth = 10;
+/** What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. */
+const queryLoss = { perRow: 1.08, besides: 0.003 };
+/**
+ * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
+ * away, as those of queries that are not quite like the rows are.
+ */
+const automaticDepth = 10;
 const width = 4;
 /** Of a depth: the limits of automatic probing, then those for each loss. */
 const stepLength = width * (1 + losses.length);
@@ -62,9 +65,15 @@ export function learnRecallCurves(
   observed: readonly ObservedNeighbours[],
   weight: number,
 ): RecallCurves {
-  const steps = observed.map((each, i) => {
-    const kind = depths[i] <= shallowDepth ? "shallow" : "deep";
-    return learnLimits(each, [automaticLoss, ...losses], queryLoss[kind]);
+  const byDepth = observed.map(limitsBy);
+  const automaticFrom = Math.max(
+    0,
+    depths.findLastIndex((depth) => depth <= automaticDepth),
+  );
+  const steps = byDepth.map((limitsOf, i) => {
+    const [recall, probes, ratio] = byDepth[Math.max(i, automaticFrom)](automaticLoss);
+    const [cosine] = limitsOf(automaticLoss).slice(-1);
+    return [recall, probes, ratio, cosine, ...losses.flatMap(limitsOf)];
   });
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
@@ -74,25 +83,22 @@ export function learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
-function learnLimits(
-  { ranks, ratios, cosines, farCosines }: ObservedNeighbours,
-  lost: readonly number[],
-  lossOfQueries: number,
-): number[] {
-  // A single row has no neighbours; a single list cannot be outlying.
-  if (ranks.length === 0 || cosines.length === 0) return lost.flatMap(() => [1, 1, Infinity, Infinity]);
-  const sortedRanks = Float64Array.from(ranks).sort();
-  const sortedRatios = Float64Array.from(ratios).sort();
-  const sortedCosines = Float64Array.from(cosines).sort();
-  const sortedFar = Float64Array.from(farCosines).sort();
-  return lost.flatMap((loss) => {
+/** Finds limits that lose shares of some neighbours. */
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours) {
+  const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
+    (values) => Float64Array.from(values).sort(),
+  );
+  return (loss: number): number[] => {
+    // A single row has no neighbours; a single list cannot be outlying.
+    if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
     const cosine = Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     let missed = 0;
     for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
-    return [1 - (lossOfQueries * missed) / ranks.length, probes, ratio, cosine];
-  });
+    const lost = queryLoss.perRow * (missed / ranks.length) + queryLoss.besides;
+    return [1 - lost, probes, ratio, cosine];
+  };
 }
 
 /**

@@ -102,7 +102,7 @@ export function* refineModel(
     yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
   const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined };
-  const model = yield* withRows(whole, (held) =>
+  const { model } = yield* withRows(whole, (held) =>
     measureClusters(whole, held, { centroids, lists: placed }, measuring),
   );
   return { model, changed };

@@ -10,12 +10,14 @@ import type { CoarseQuantizer, ListSet, Probes } from "../engine/coarse-quantize
 import type { QueryVector } from "../engine/query-vector.js";
 import { likelyLists } from "../engine/probe-limits.js";
 import type { ScanLimits } from "../engine/recall-curves.js";
-import { isFarFromRows } from "./scan-limits.js";
 
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
 const spareShare = 1.25;
 /** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
 const amongShare = 0.7;
+
+/** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
+const unlikeRows = 4;
 
 /** How many rows a list has, and how many of them match. */
 type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };
@@ -52,8 +54,10 @@ export function probeMatching(
 ): MatchingProbes {
   const nearest = quantizer.probe(query, unfiltered.probes, { limit: unfiltered.ratio });
   const around = shareOf(nearest.lists.slice(0, likelyLists(nearest.distances, unfiltered.ratio)), countsOf);
-  const nearestList = { list: nearest.lists[0], distance: nearest.distances[0] };
-  if (isFarFromRows(quantizer, spreads, nearestList) || around < amongShare * concentration) {
+  const [list] = nearest.lists;
+  const distance = quantizer.distanceToCentroid(list, nearest.distances[0]);
+  const isUnlike = distance ** 2 > unlikeRows * spreads[list];
+  if (isUnlike || around < amongShare * concentration) {
     const all = quantizer.probe(query, matching.count, { among: matching });
     return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
   }

@@ -15,8 +15,8 @@ export interface Probing {
   readonly recall?: number | undefined;
 }
 
-/** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
-const unlikeRows = 4;
+/** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
+const farFromRows = 9;
 
 /** Whether a query is far from all rows, so that neither ranks nor distance ratios of lists say where its neighbours are. */
 export function isFarFromRows(
@@ -24,7 +24,13 @@ export function isFarFromRows(
   spreads: Float32Array,
   { list, distance }: NearestList,
 ): boolean {
-  return quantizer.distanceToCentroid(list, distance) ** 2 > unlikeRows * spreads[list];
+  const square = quantizer.distanceToCentroid(list, distance) ** 2;
+  // A list of few rows, or of equal ones, says little about how far rows are.
+  return square > farFromRows * spreads[list] && square > farFromRows * mean(spreads);
+}
+
+function mean(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */

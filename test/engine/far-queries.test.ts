@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { FarQueries } from "../../src/engine/far-queries.js";
-import { moveToEnd, unseenRows } from "../../src/engine/held-out.js";
+import { includeUnseen, moveToEnd, queryRows, unseenRows } from "../../src/engine/held-out.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { clustered } from "./data.js";
 import { rowsOf, squaredL2 } from "./oracle.js";
@@ -55,9 +55,29 @@ test("rows at some positions become the last ones, and none is lost", () => {
   }
 });
 
+test("centroids are the means of all rows once those that k-means did not see are included", () => {
+  const vectors = clustered(n, d, 5, 4);
+  const rows = rowsOf(vectors, d);
+  const lists = Uint32Array.from(rows, (_, row) => row % 3);
+  const membersOf = (list: number, count: number) =>
+    rows.slice(0, count).filter((_, row) => row % 3 === list);
+  const centroids = Float32Array.from([0, 1, 2].flatMap((list) => [...meanOf(membersOf(list, 40))]));
+  includeUnseen(centroids, vectors, lists, 40);
+  [0, 1, 2].forEach((list) => {
+    const mean = meanOf(membersOf(list, n));
+    for (let i = 0; i < d; i++) expect(centroids[list * d + i]).toBeCloseTo(mean[i], 5);
+  });
+});
+
 test("k-means keeps as many rows as there are lists, and most rows of a small sample", () => {
-  expect(unseenRows(40_000, 1000)).toBe(300);
+  expect(unseenRows(40_000, 1000)).toBe(1000);
   expect(unseenRows(1000, 25)).toBe(50);
   expect(unseenRows(1000, 990)).toBe(10);
   expect(unseenRows(10, 10)).toBe(0);
+});
+
+test("queries are rows that k-means did not see, and if those are few, others", () => {
+  expect(queryRows(40_000, 1000)).toBe(1000);
+  expect(queryRows(1000, 50)).toBe(300);
+  expect(queryRows(10, 0)).toBe(10);
 });
