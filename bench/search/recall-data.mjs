@@ -34,7 +34,8 @@ function load(name, queryCount) {
     return { dimension: 96, metric: "cosine", ...syntheticVectors(30_000, 96, queryCount) };
   if (name === "uniform") return uniform(30_000, 24, queryCount);
   if (name === "skewed") return skewed(30_000, 48, queryCount);
-  if (name === "growing") return { ...skewed(30_000, 48, queryCount), growth: 3 };
+  if (name === "grown") return { ...skewed(30_000, 48, queryCount), growth: 3 };
+  if (name === "refined") return { ...skewed(30_000, 48, queryCount), growth: 3, step: 1.1 };
   const data = loadDataset(name);
   return data.metric === "cosine" ? withoutZeros(data) : data;
 }

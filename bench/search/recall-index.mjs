@@ -4,18 +4,18 @@ import { createClient, generateKey } from "sealdex/core";
 
 const rowsTogether = 5000;
 
-/** An untrained index. `metadata` has the fields of each row. */
-export async function createIndex({ metric }) {
+/** An untrained index. */
+export async function createIndex({ metric }, { automaticTraining = false } = {}) {
   const client = createClient({
     indexLocation: { location: "memory" },
-    automaticTraining: false,
+    automaticTraining,
     cacheBytesMax: 4e9,
   });
   const index = await client.createIndex({ indexName: "recall", indexKey: generateKey(), metric });
   return { client, index };
 }
 
-/** Adds the rows from `from` to `to`, whose ids are their numbers. */
+/** Adds the rows from `from` to `to`, whose ids are their numbers. `metadata` has the fields of each row. */
 export async function addRows(
   index,
   { base, dimension },

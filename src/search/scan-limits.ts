@@ -54,8 +54,8 @@ export function spilledLimits(
 }
 
 /**
- * The limits for a depth in an index that has grown since training measured them. A row of an index that shrank is as deep as several
- * were. Rows that came later may be unlike those that were measured, so fewer of the others may be lost.
+ * The limits for a depth in an index that has changed since training measured them. A row of an index that shrank is as deep as several were. One that
+ * grew keeps its limits, which find more among more rows: some of these may only replace others, or be unlike those that were measured.
  */
 export function limitsSince(
   curves: RecallCurves,
