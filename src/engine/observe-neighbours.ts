@@ -125,7 +125,6 @@ export function* observeNeighbours(
       meanSquare: areDirections ? mean.reduce((sum, x) => sum + x * x, 0) : undefined,
     });
     squaresOf.length--;
-    const sizes = countRows(lists, k);
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const together = Math.min(heldOutTogether, positions.length - first);
       yield compare(queriesAt + 4 * first * dimension, together, rows, toRowsAt);
@@ -136,7 +135,7 @@ export function* observeNeighbours(
         const toRows = floatsAt(toRowsAt + 4 * i * n, n).slice();
         toRows[positions[number]] = Infinity;
         const row = { number, toRows, toLists: squaresOf[number] };
-        observeAmong(row, { lists, sizes }, depths, observed);
+        observeAmong(row, lists, depths, observed);
         yield;
         if (number >= outlyingMax) continue;
         const isFar = number % farEvery === 0;
@@ -222,39 +221,24 @@ export interface Query {
   readonly toLists: Float32Array;
 }
 
-/**
- * Adds what a held-out row shows as a query among rows like itself. Whatever its limits, a search scans the nearest lists until they have as many rows as
- * are asked for.
- */
+/** Adds what a held-out row shows as a query among rows like itself. */
 function observeAmong(
   { number, toRows, toLists }: Query & { readonly number: number },
-  { lists, sizes }: { readonly lists: Uint32Array; readonly sizes: Uint32Array },
+  lists: Uint32Array,
   depths: readonly number[],
   observed: readonly Observing[],
 ): void {
   const sorted = toLists.slice().sort();
-  const held = rowsByRank(toLists, sizes);
   forEachDepth(toRows, depths, (i, neighbours) => {
-    const scanned = held.findIndex((rows) => rows >= depths[i]);
     for (const row of neighbours) {
       const square = toLists[lists[row]];
       const rank = countBelow(sorted, square);
-      const isScanned = rank <= scanned;
-      observed[i].ranks.push(isScanned ? 0 : rank);
-      observed[i].ratios.push(isScanned ? 1 : distanceRatio(rank, square, sorted[0]));
+      observed[i].ranks.push(rank);
+      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
       observed[i].rows.push(row);
       observed[i].heldOut.push(number);
     }
   });
-}
-
-/** For each number of nearest lists, from 1, how many rows they have. */
-function rowsByRank(toLists: Float32Array, sizes: Uint32Array): Uint32Array {
-  // Bits of floats that are not negative have the order of their values; sorting numbers is much faster than sorting positions.
-  const bits = new Uint32Array(toLists.slice().buffer);
-  const keys = Float64Array.from(bits, (square, list) => square * bits.length + list).sort();
-  let rows = 0;
-  return Uint32Array.from(keys, (key) => (rows += sizes[key % bits.length]));
 }
 
 /** A query without the rows of its nearest `count` lists, as if a filter removed them. */
