@@ -50,13 +50,18 @@ for (const name of values["data-set"]) {
   await client.close();
 }
 
-/** Resolves once a training or a refinement has ended. */
+/** Resolves once a refinement has ended, or the training that takes its place. */
 function training() {
   // The wait for a pause in writing keeps no process alive.
   const alive = setInterval(() => undefined, 1000);
   return new Promise((resolve, reject) => {
+    let isRunning = false;
     const listen = ({ state }) => {
-      if (state === "started") return;
+      isRunning = state === "started";
+      // A refinement that gives up is followed by a training at once.
+      if (!isRunning) setImmediate(() => isRunning || end(state));
+    };
+    const end = (state) => {
       clearInterval(alive);
       unsubscribe("sealdex:training", listen);
       if (state === "done") resolve();

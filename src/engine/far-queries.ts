@@ -3,10 +3,15 @@
  * mean of the rows, opposite to a held-out row. Its distances follow from those of the row and of the mean, so nothing is compared.
  */
 
-import type { Query } from "./observe-neighbours.js";
-
 /** How many times as far from the mean as the row a query is. */
 const times = 10;
+
+/** A query: its squared distances from the rows of the sample, Infinity from those that are none of its neighbours, and from the lists. */
+export interface Query {
+  readonly toRows: Float32Array;
+  /** From the centroids, or from their directions. */
+  readonly toLists: Float32Array;
+}
 
 /** Squared distances of the mean of the rows. */
 export interface FromMean {

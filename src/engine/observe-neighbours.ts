@@ -4,7 +4,7 @@ import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
-import { FarQueries } from "./far-queries.js";
+import { FarQueries, type Query } from "./far-queries.js";
 import { queryRows } from "./held-out.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
@@ -212,13 +212,6 @@ function observeEither(
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, sortedOf[held[i]][0]));
     return { ranks, ratios, cosines, farCosines };
   });
-}
-
-/** A query: its squared distances from the rows of the sample, Infinity from those that are none of its neighbours, and from the lists. */
-export interface Query {
-  readonly toRows: Float32Array;
-  /** From the centroids, or from their directions. */
-  readonly toLists: Float32Array;
 }
 
 /** Adds what a held-out row shows as a query among rows like itself. */
