@@ -37,8 +37,11 @@ export interface ObservedNeighbours {
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /** The loss of automatic probing, which promises a recall of 0.95: less, since codes lose a little more, and what is measured is a sample. */
 const automaticLoss = 0.035;
-/** What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. */
-const queryLoss = { perRow: 1.08, besides: 0.003 };
+/**
+ * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
+ * not in the sample are lost more often, since centroids are means of the sample's.
+ */
+const queryLoss = { perRow: 1.08, perRowBeyondSample: 0.2, besides: 0.003 };
 /**
  * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
  * away, as those of queries that are not quite like the rows are.
@@ -65,7 +68,8 @@ export function learnRecallCurves(
   observed: readonly ObservedNeighbours[],
   weight: number,
 ): RecallCurves {
-  const byDepth = observed.map(limitsBy);
+  const lossPerRow = queryLoss.perRow + queryLoss.perRowBeyondSample * (1 - 1 / weight);
+  const byDepth = observed.map((each) => limitsBy(each, lossPerRow));
   const automaticFrom = Math.max(
     0,
     depths.findLastIndex((depth) => depth <= automaticDepth),
@@ -84,7 +88,7 @@ export function learnRecallCurves(
 }
 
 /** Finds limits that lose shares of some neighbours. */
-function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours) {
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lossPerRow: number) {
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
@@ -96,7 +100,7 @@ function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours) {
     const cosine = Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     let missed = 0;
     for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
-    const lost = queryLoss.perRow * (missed / ranks.length) + queryLoss.besides;
+    const lost = lossPerRow * (missed / ranks.length) + queryLoss.besides;
     return [1 - lost, probes, ratio, cosine];
   };
 }
