@@ -39,6 +39,9 @@ export interface SpilledProbes {
   readonly rowsMax: number;
 }
 
+/** How many rows of the nearest lists are compared by their codes before the first one is scored. */
+const nearestRows = 1024;
+
 const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 
 /** The rows found, nearest first; their `block` is a number in the list block table. */
@@ -63,7 +66,7 @@ export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
 ): ListsSearched | undefined {
-  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
+  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax, nearestRows);
   // In one piece: allocating and freeing each of them takes longer than scanning a list.
   const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
   const roomBytes = jobLayout.bytes + probesBytes + nearestBytes + scratchBytes(rowsMax);
@@ -89,6 +92,7 @@ export function searchLists(
       table.address,
       nearest,
       job,
+      nearestRows,
       now,
     );
     if (lists === 0) return undefined;

@@ -63,5 +63,20 @@ export function limitsSince(
   recall: number | undefined,
   growth: number,
 ): ScanLimits {
-  return limitsFor(curves, growth < 1 ? depth / growth : depth, recall);
+  const last = lastAnswers.get(curves);
+  if (last?.depth === depth && last.recall === recall && last.growth === growth) return last.limits;
+  const limits = limitsFor(curves, growth < 1 ? depth / growth : depth, recall);
+  lastAnswers.set(curves, { depth, recall, growth, limits });
+  return limits;
 }
+
+/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
+const lastAnswers = new WeakMap<
+  RecallCurves,
+  {
+    readonly depth: number;
+    readonly recall: number | undefined;
+    readonly growth: number;
+    readonly limits: ScanLimits;
+  }
+>();

@@ -58,6 +58,24 @@ test.each(settings)("%o finds the same when it reads and when everything is ther
   }
 });
 
+test("blocks of one list whose vectors need float64 are scanned among others", async () => {
+  const store = createMemoryStore();
+  const index = await open(store).createIndex({ ...access, metric: "cosine" });
+  await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
+  await index.train({ nLists: 60 });
+  for (const scale of [1e-12, 1, 1e-12]) {
+    const more = rows.slice(0, 1000).map((row) => row.map((value) => value * scale));
+    await index.upsert(more.map((vector, i) => ({ id: `${scale} ${i % 500}`, vector })));
+  }
+  for (const queryVector of queries) await index.query({ queryVector, nProbes: 3 });
+  const cold = await open(store).loadIndex(access);
+  for (const queryVector of queries) {
+    const options = { queryVector, topK: 10, nProbes: 3 };
+    const expected = await cold.query(options);
+    expect(await index.query(options)).toEqual(expected);
+  }
+});
+
 test("what is replaced, deleted or added meanwhile counts at once", async () => {
   const { store, index } = await trained();
   const other = await open(store).loadIndex(access);

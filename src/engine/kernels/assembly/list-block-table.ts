@@ -1,6 +1,6 @@
 /** The blocks of all lists, in memory or not. */
 
-import { Block } from "./search";
+import { Block, Job } from "./search";
 
 /** A block of a list. */
 @unmanaged
@@ -58,4 +58,20 @@ export function firstOf(table: ListBlockTable, list: u32): u32 {
 @inline
 export function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
   return changetype<ListBlock>(table.blocks + <usize>number * offsetof<ListBlock>());
+}
+
+/** Whether a block is scanned: all are, or if only those of rows without second lists are `unspilled`, these. */
+@inline
+export function isWanted(listBlock: ListBlock, unspilled: bool): bool {
+  return !unspilled || !listBlock.isSpilled;
+}
+
+/** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
+@inline
+export function setJob(job: Job, number: u32, listBlock: ListBlock, base: f64, now: u32): void {
+  listBlock.block.lastUse = now;
+  job.number = number;
+  job.block = listBlock.block;
+  job.newerSegments = listBlock.newerSegments;
+  job.base = base;
 }

@@ -71,17 +71,21 @@ function offerWithin(point: Query, limit: f64, probes: Heap, job: Job): void {
   scoreRows(point, job, probes, rows, rowsUpTo(lowerBounds, m, nearest, rows));
   let square = Infinity;
   for (let i: u32 = 0; i < probes.size; i++) square = min<f64>(square, scoreAt(probes, i));
-  const reach = farthestWithin(estimates, m, square, limit);
+  const reach = farthestWithin(estimates, m, square, limit, rows);
   scoreRows(point, job, probes, rows, rowsBetween(lowerBounds, m, nearest, reach, rows));
 }
 
-/** The least squared distance that lists beyond the limit have, by bisection, given that of the nearest list. m is a multiple of 4. */
-function farthestWithin(estimates: usize, m: u32, nearest: f64, limit: f64): f32 {
+/**
+ * The least squared distance that lists beyond the limit have, by bisection, given that of the nearest list. m is a multiple of 4; `room` has
+ * place for as many float32.
+ */
+function farthestWithin(estimates: usize, m: u32, nearest: f64, limit: f64, room: usize): f32 {
   let within = nearest;
   let beyond = limit * nearest;
+  const n = valuesUpTo(estimates, m, <f32>beyond, room);
   for (let i: u32 = 0; i < halvings; i++) {
     const middle = (within + beyond) / 2;
-    const rank = countUpTo(estimates, m, <f32>middle);
+    const rank = countUpTo(room, n, <f32>middle);
     if (rank == 0 || rankRoot(rank - 1) * middle <= limit * nearest) within = middle;
     else beyond = middle;
   }
@@ -94,6 +98,20 @@ function smallest(values: usize, m: u32): f32 {
   for (let i: u32 = 0; i < m; i += 4) least = f32x4.pmin(least, v128.load(values + (<usize>i << 2)));
   least = f32x4.pmin(least, f32x4.shuffle(least, least, 2, 3, 0, 1));
   return min<f32>(f32x4.extract_lane(least, 0), f32x4.extract_lane(least, 1));
+}
+
+/** Copies the values up to `limit` and then, up to a multiple of 4, Infinity. Returns how many that makes. */
+function valuesUpTo(values: usize, m: u32, limit: f32, to: usize): u32 {
+  let end = to;
+  for (let at = values; at < values + (<usize>m << 2); at += 16) {
+    let mask = i32x4.bitmask(f32x4.le(v128.load(at), f32x4.splat(limit)));
+    for (; mask; mask &= mask - 1) {
+      store<f32>(end, load<f32>(at + (<usize>ctz(mask) << 2)));
+      end += 4;
+    }
+  }
+  for (; (end - to) & 15; end += 4) store<f32>(end, Infinity);
+  return <u32>((end - to) >> 2);
 }
 
 function countUpTo(values: usize, m: u32, limit: f32): u32 {
@@ -145,4 +163,12 @@ function distanceRatio(probes: Heap, rank: u32): f64 {
 @inline
 function rankRoot(rank: u32): f64 {
   return sqrt<f64>(sqrt<f64>(<f64>(rank + 1)));
+}
+
+/** The same as the function of ../../metric.ts. */
+@inline
+export function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f64 {
+  if (!quantizer.lengths) return square;
+  const length = load<f64>(quantizer.lengths + (<usize>list << 3));
+  return (1 - length) * (1 - length) + length * square;
 }

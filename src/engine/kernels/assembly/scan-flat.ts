@@ -15,7 +15,7 @@ import { scoreScalarRows } from "./scan-scalar";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
 /** If more rows than this are wanted, choosing the most promising ones costs more than it saves. */
-const promisingMax: u32 = 128;
+export const promisingMax: u32 = 128;
 const float32Epsilon: f64 = 5.9604644775390625e-8;
 /** Rounding of a term below the normal range is at most half of it, whatever the size of the term. */
 const smallestFloat32: f64 = 1.401298464324817e-45;
@@ -171,12 +171,12 @@ export function codesWithin(
 
 /** The squared distance, in list space, up to which rows are nearer than the farthest one that the heap keeps. */
 @inline
-function codeLimit(query: Query, heap: Heap): f32 {
+export function codeLimit(query: Query, heap: Heap): f32 {
   return float32Above(query.cosine ? 2 * heap.threshold : heap.threshold);
 }
 
 /** The k-th smallest of n values, k from 1 to n; `kept` has room for k. Insertion, for small k: four values at a time are hardly ever among them. */
-function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
+export function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
   let size: u32 = 0;
   let worst: f32 = Infinity;
   for (let i: u32 = 0; i < n; i += 4) {

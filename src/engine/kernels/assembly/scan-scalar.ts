@@ -11,7 +11,6 @@ const float64Epsilon: f64 = 2.220446049250313e-16;
 export function scoreScalarRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
   const block = job.block;
   const d = query.dimension;
-  if (query.scalarPrecision != block.precision) prepareScalar(query, block.precision);
   const rowBytes = scalarBytes(d, block.precision);
   for (let i: u32 = 0; i < count; i += 4) {
     const last = count - 1 - i;
@@ -24,10 +23,7 @@ export function scoreScalarRows(query: Query, job: Job, heap: Heap, rows: usize,
     const at1 = block.vectors + <usize>row1 * rowBytes;
     const at2 = block.vectors + <usize>row2 * rowBytes;
     const at3 = block.vectors + <usize>row3 * rowBytes;
-    const products =
-      block.precision == float16
-        ? productsFloat16(query.scalarVector, at0, at1, at2, at3, d)
-        : f32x4.convert_i32x4_s(productsInt8(query.scalarVector, at0, at1, at2, at3, d));
+    const products = scalarProducts(query, at0, at1, at2, at3, block.precision);
     offerIfNear(query, job, heap, row0, f32x4.extract_lane(products, 0));
     if (last >= 1) offerIfNear(query, job, heap, row1, f32x4.extract_lane(products, 1));
     if (last >= 2) offerIfNear(query, job, heap, row2, f32x4.extract_lane(products, 2));
@@ -35,8 +31,18 @@ export function scoreScalarRows(query: Query, job: Job, heap: Heap, rows: usize,
   }
 }
 
+/** The products of four rows of scalar codes with the query, in its `scalarStep` and their scales. */
 @inline
-function offerIfNear(query: Query, job: Job, heap: Heap, row: u32, product: f32): void {
+export function scalarProducts(query: Query, at0: usize, at1: usize, at2: usize, at3: usize, precision: u32): v128 {
+  if (query.scalarPrecision != precision) prepareScalar(query, precision);
+  return precision == float16
+    ? productsFloat16(query.scalarVector, at0, at1, at2, at3, query.dimension)
+    : f32x4.convert_i32x4_s(productsInt8(query.scalarVector, at0, at1, at2, at3, query.dimension));
+}
+
+/** Scores a row in float64 and offers it, unless its product rules it out. */
+@inline
+export function offerIfNear(query: Query, job: Job, heap: Heap, row: u32, product: f32): void {
   const norm = load<f64>(job.block.norms + (<usize>row << 3));
   const near = <f64>product * query.scalarStep * <f64>load<f32>(job.block.scales + (<usize>row << 2));
   const scale = query.norm * norm;

@@ -4,9 +4,10 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { firstOf, isOpen, ListBlock, listBlockAt, ListBlockTable } from "./list-block-table";
-import { CoarseQuantizer, likelyLists, probeLists } from "./probe-lists";
+import { firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
+import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { touchPages } from "./read-ahead";
+import { scanNearest } from "./scan-nearest";
 import { codesWithin, isPruned, scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
 import { Job, Query } from "./search";
@@ -19,7 +20,7 @@ import { addWaiting, scoreWaiting } from "./waiting-rows";
  * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
  * after them only the blocks whose rows are not spilled.
  *
- * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
+ * `nearestRows`: see `scanNearest`. Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
  * nothing that counts, if a block is not in memory.
  */
 export function searchLists(
@@ -34,6 +35,7 @@ export function searchLists(
   table: ListBlockTable,
   heap: Heap,
   job: Job,
+  nearestRows: u32,
   now: u32,
 ): u32 {
   table.nMissing = 0;
@@ -48,7 +50,8 @@ export function searchLists(
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
   if (spilledProbes) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, false, now);
-  for (let i: u32 = 0; i < likely; i++) {
+  const done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, nearestRows, now);
+  for (let i = done; i < likely; i++) {
     const list = rowAt(probes, i);
     scanList(query, heap, job, table, list, squareToCentroid(quantizer, list, scoreAt(probes, i)), i >= whole, now);
   }
@@ -64,19 +67,6 @@ export function searchLists(
   if (table.nMissing) return 0;
   sortHeap(heap);
   return likely;
-}
-
-/** The same as the function of ../../metric.ts. */
-@inline
-function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f64 {
-  if (!quantizer.lengths) return square;
-  const length = load<f64>(quantizer.lengths + (<usize>list << 3));
-  return (1 - length) * (1 - length) + length * square;
-}
-
-@inline
-function isWanted(listBlock: ListBlock, unspilled: bool): bool {
-  return !unspilled || !listBlock.isSpilled;
 }
 
 /** Whether the blocks of a list are in memory, or those whose rows are not spilled. */
@@ -127,12 +117,8 @@ function scanList(
   for (let number = firstOf(table, list); number < end; number++) {
     const listBlock = listBlockAt(table, number);
     if (!isWanted(listBlock, unspilled)) continue;
-    listBlock.block.lastUse = now;
-    job.number = number;
-    job.block = listBlock.block;
-    job.newerSegments = listBlock.newerSegments;
-    job.base = base;
-    if (heap.size == heap.capacity && isPruned(query, job) && !job.block.precision) scanLater(query, heap, job, table);
+    setJob(job, number, listBlock, base, now);
+    if (heap.size == heap.capacity && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
 }

@@ -5,8 +5,10 @@
 
 import { Heap } from "./heap";
 import { listBlockAt, ListBlockTable } from "./list-block-table";
+import { scalarBytes } from "./scalar";
 import { offerSum, scoreRows, sumsOfFour } from "./scan-flat";
-import { Job, Query } from "./search";
+import { offerIfNear, scalarProducts } from "./scan-scalar";
+import { Block, Job, Query } from "./search";
 
 const together: u32 = 4;
 
@@ -31,23 +33,44 @@ export function scoreWaiting(query: Query, heap: Heap, job: Job, table: ListBloc
   const count = table.nWaiting;
   if (!count) return;
   table.nWaiting = 0;
-  if (!areFloat32(table, count)) {
+  const precision = blockOf(table, waitingAt(table, 0)).precision;
+  if (!areScoredTogether(table, count, precision)) {
     for (let i: u32 = 0; i < count; i++) {
       const waiting = waitingAt(table, i);
       scoreRows(query, jobOf(job, table, waiting), heap, changetype<usize>(waiting) + offsetof<WaitingRow>("row"), 1);
     }
     return;
   }
+  const rowBytes = precision ? scalarBytes(query.dimension, precision) : <usize>query.dimension << 2;
   const last = count - 1;
   const row0 = waitingAt(table, 0);
   const row1 = waitingAt(table, min<u32>(1, last));
   const row2 = waitingAt(table, min<u32>(2, last));
   const row3 = waitingAt(table, last);
-  const sums = sumsOfFour(query, vectorAt(query, table, row0), vectorAt(query, table, row1), vectorAt(query, table, row2), vectorAt(query, table, row3));
-  offerSum(query, jobOf(job, table, row0), heap, row0.row, f32x4.extract_lane(sums, 0));
-  if (last >= 1) offerSum(query, jobOf(job, table, row1), heap, row1.row, f32x4.extract_lane(sums, 1));
-  if (last >= 2) offerSum(query, jobOf(job, table, row2), heap, row2.row, f32x4.extract_lane(sums, 2));
-  if (last >= 3) offerSum(query, jobOf(job, table, row3), heap, row3.row, f32x4.extract_lane(sums, 3));
+  const at0 = vectorAt(table, row0, rowBytes);
+  const at1 = vectorAt(table, row1, rowBytes);
+  const at2 = vectorAt(table, row2, rowBytes);
+  const at3 = vectorAt(table, row3, rowBytes);
+  const sums = precision ? scalarProducts(query, at0, at1, at2, at3, precision) : sumsOfFour(query, at0, at1, at2, at3);
+  offerOne(query, heap, job, table, row0, precision, f32x4.extract_lane(sums, 0));
+  if (last >= 1) offerOne(query, heap, job, table, row1, precision, f32x4.extract_lane(sums, 1));
+  if (last >= 2) offerOne(query, heap, job, table, row2, precision, f32x4.extract_lane(sums, 2));
+  if (last >= 3) offerOne(query, heap, job, table, row3, precision, f32x4.extract_lane(sums, 3));
+}
+
+@inline
+function offerOne(
+  query: Query,
+  heap: Heap,
+  job: Job,
+  table: ListBlockTable,
+  waiting: WaitingRow,
+  precision: u32,
+  sum: f32,
+): void {
+  jobOf(job, table, waiting);
+  if (precision) offerIfNear(query, job, heap, waiting.row, sum);
+  else offerSum(query, job, heap, waiting.row, sum);
 }
 
 @inline
@@ -55,19 +78,23 @@ function waitingAt(table: ListBlockTable, i: u32): WaitingRow {
   return changetype<WaitingRow>(table.waiting + <usize>i * offsetof<WaitingRow>());
 }
 
-/** Whether the vectors of the first `count` rows are float32 numbers that float32 arithmetic suffices for. */
-function areFloat32(table: ListBlockTable, count: u32): bool {
+@inline
+function blockOf(table: ListBlockTable, waiting: WaitingRow): Block {
+  return listBlockAt(table, waiting.number).block;
+}
+
+/** Whether the first `count` rows are of one precision, and if that is float32, numbers that float32 arithmetic suffices for. */
+function areScoredTogether(table: ListBlockTable, count: u32, precision: u32): bool {
   for (let i: u32 = 0; i < count; i++) {
-    const block = listBlockAt(table, waitingAt(table, i).number).block;
-    if (block.precision || !block.fitsFloat32) return false;
+    const block = blockOf(table, waitingAt(table, i));
+    if (block.precision != precision || (!precision && !block.fitsFloat32)) return false;
   }
   return true;
 }
 
 @inline
-function vectorAt(query: Query, table: ListBlockTable, waiting: WaitingRow): usize {
-  const vectors = listBlockAt(table, waiting.number).block.vectors;
-  return vectors + <usize>waiting.row * (<usize>query.dimension << 2);
+function vectorAt(table: ListBlockTable, waiting: WaitingRow, rowBytes: usize): usize {
+  return blockOf(table, waiting).vectors + <usize>waiting.row * rowBytes;
 }
 
 /** `job`, as one of the block of a row. */
