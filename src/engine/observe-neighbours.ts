@@ -23,7 +23,7 @@ const removedShareMax = 0.6;
  * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
  * others, a query far from all rows.
  */
-const outlyingMax = 150;
+const outlyingMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
