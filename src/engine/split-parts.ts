@@ -28,8 +28,6 @@ interface Divided {
 
 /** Numbers between two pauses. */
 export const valuesTogether = 2 ** 20;
-/** The share of the mean error below which splitting a part is not tried. */
-const triedFrom = 1;
 
 /**
  * Splits parts, by descending gain, as long as `isWorthIt` says so, given the gain of a split and the number of those before it. Returns the
@@ -41,36 +39,42 @@ export function* splitParts(
   random: () => number,
   isWorthIt: (gain: number, splits: number) => boolean,
 ): Work<Map<number, Float32Array[]>> {
-  const mean = parts.reduce((sum, { error }) => sum + error, 0) / Math.max(1, parts.length);
+  let [total, count] = [parts.reduce((sum, { error }) => sum + error, 0), parts.length];
   const open: Divided[] = [];
-  for (const part of parts) {
-    if (part.error >= triedFrom * mean) yield* divide(sample, part, random, open);
-  }
+  const whole: (Part | Half)[] = [];
+  const untried: (Part | Half)[] = parts.filter(({ error }) => count * error >= total);
   const split = new Set<number>();
   const byGain = (a: Divided, b: Divided) => b.gain - a.gain || a.part.list - b.part.list;
-  const whole: Divided[] = [];
-  for (let splits = 0; open.length > 0; splits++) {
+  for (let splits = 0; ; splits++) {
+    // Of at least the mean error, which falls with each split: that of a crowd far from its centroid can be most of it.
+    for (let i = untried.length - 1; i >= 0; i--) {
+      if (count * untried[i].error < total) continue;
+      const [part] = untried.splice(i, 1);
+      const divided = yield* divide(sample, part, random);
+      if (divided === undefined) whole.push(part);
+      else open.push(divided);
+    }
+    if (open.length === 0) break;
     const best = open.reduce((a, b) => (byGain(a, b) <= 0 ? a : b));
     if (!isWorthIt(best.gain, splits)) break;
     split.add(best.part.list);
     open.splice(open.indexOf(best), 1);
-    for (const half of best.halves) {
-      const before = open.length;
-      if (half.error >= triedFrom * mean) yield* divide(sample, half, random, open);
-      if (open.length === before) whole.push({ part: half, halves: [], gain: 0 });
-    }
+    untried.push(...best.halves);
+    total -= best.gain;
+    count++;
   }
   const found = new Map<number, Float32Array[]>();
-  for (const { part } of [...open, ...whole]) {
+  const left: readonly (Part | Half)[] = [...open.map(({ part }) => part), ...whole, ...untried];
+  for (const part of left) {
     if (!split.has(part.list) || !("centroid" in part)) continue;
     found.set(part.list, [...(found.get(part.list) ?? []), part.centroid]);
   }
   return found;
 }
 
-/** Adds to `open` what a part could be split into, if it can be. */
-function* divide(sample: Sample, part: Part | Half, random: () => number, open: Divided[]): Work<void> {
-  if (part.rows.length < 2) return;
+/** What a part could be split into; undefined if it cannot be. */
+function* divide(sample: Sample, part: Part | Half, random: () => number): Work<Divided | undefined> {
+  if (part.rows.length < 2) return undefined;
   const { dimension } = sample;
   const own = { ...sample, points: gather(sample.points, dimension, part.rows) };
   const { centroids, lists } = yield* withRows(own, (rows) => kmeans(rows, 2, random));
@@ -81,8 +85,8 @@ function* divide(sample: Sample, part: Part | Half, random: () => number, open: 
     const centroid = centroids.slice(half * dimension, (half + 1) * dimension);
     return { list: part.list, rows, error, centroid };
   });
-  if (halves.some(({ rows }) => rows.length === 0)) return;
-  open.push({ part, halves, gain: part.error - halves[0].error - halves[1].error });
+  if (halves.some(({ rows }) => rows.length === 0)) return undefined;
+  return { part, halves, gain: part.error - halves[0].error - halves[1].error };
 }
 
 /** The squared distances of these rows of a sample from the centroids of their lists. */

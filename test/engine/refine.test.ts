@@ -86,3 +86,11 @@ test("rows are compared as they are stored: none that has a list moves because a
   const { changed } = finish(refineModel(sampleOf(points, d), storedIn, known, { nListsMax: 21, seed: 1 }));
   expect([...changed]).toContain(0);
 });
+
+test("a crowd of rows far from all others is split into several lists, however much of all errors it had as one", () => {
+  const known = trained(clustered(4000, d, 100, 1), 100);
+  const crowd = uniform(600, d, 2).map((value) => 50 + value);
+  const { model } = refined(joined(clustered(4000, d, 100, 1), crowd), known, 115);
+  const inCrowd = Array.from({ length: listCount(model) }, (_, list) => model.centroids[list * d] > 25);
+  expect(inCrowd.filter(Boolean).length).toBeGreaterThan(5);
+});
