@@ -34,7 +34,27 @@ function load(name, queryCount) {
     return { dimension: 96, metric: "cosine", ...syntheticVectors(30_000, 96, queryCount) };
   if (name === "uniform") return uniform(30_000, 24, queryCount);
   if (name === "skewed") return skewed(30_000, 48, queryCount);
-  return loadDataset(name);
+  if (name === "grown") return { ...skewed(30_000, 48, queryCount), growth: 3 };
+  if (name === "refined") return { ...skewed(30_000, 48, queryCount), growth: 3, step: 1.1 };
+  const data = loadDataset(name);
+  return data.metric === "cosine" ? withoutZeros(data) : data;
+}
+
+/** Under cosine, a vector of zeros is equally far from everything: no row is its neighbour. */
+function withoutZeros({ base, queries, ...data }) {
+  return { ...data, base: directed(base, data.dimension), queries: directed(queries, data.dimension) };
+}
+
+function directed(vectors, dimension) {
+  const out = new Float32Array(vectors.length);
+  let at = 0;
+  for (let from = 0; from < vectors.length; from += dimension) {
+    const vector = vectors.subarray(from, from + dimension);
+    if (vector.every((x) => x === 0)) continue;
+    out.set(vector, at);
+    at += dimension;
+  }
+  return out.subarray(0, at);
 }
 
 /** The last vectors are the queries. */
@@ -43,7 +63,7 @@ function clip(queryCount) {
   const { buffer, byteOffset, byteLength } = readFileSync(
     join(process.env.SEALDEX_BENCH_DATA, "clip-met-1500x512", "vectors.f32"),
   );
-  const all = new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
+  const all = directed(new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)), dimension);
   return { metric: "cosine", ...split(all, dimension, queryCount) };
 }
 
@@ -128,12 +148,6 @@ function forEachRow({ base, dimension, metric }, points, visit) {
   const out = allocate(4 * rowsTogether * count);
   const direct = (vectors) => (metric === "cosine" ? directions(vectors, dimension) : vectors);
   floatsAt(asked, points.length).set(direct(points));
-  // Under cosine, a zero vector is orthogonal to everything.
-  const undirected = Array.from(
-    { length: count },
-    (_, i) =>
-      metric === "cosine" && points.subarray(i * dimension, (i + 1) * dimension).every((x) => x === 0),
-  );
   for (let first = 0; first < n; first += rowsTogether) {
     const size = Math.min(rowsTogether, n - first);
     const rows = direct(base.subarray(first * dimension, (first + size) * dimension));
@@ -141,9 +155,7 @@ function forEachRow({ base, dimension, metric }, points, visit) {
     kernels().squaredL2Tile(asked, count, rowsAt, size, dimension, out, rowsTogether);
     const found = floatsAt(out, rowsTogether * count);
     for (let i = 0; i < size; i++) {
-      const isZero =
-        metric === "cosine" && rows.subarray(i * dimension, (i + 1) * dimension).every((x) => x === 0);
-      visit(first + i, (point) => (isZero || undirected[point] ? 2 : found[point * rowsTogether + i]));
+      visit(first + i, (point) => found[point * rowsTogether + i]);
     }
   }
   for (const at of [asked, rowsAt, out]) free(at);

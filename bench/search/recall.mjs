@@ -4,8 +4,8 @@
 // of the rows, spread evenly or bound to clusters. Encrypted, in memory, one thread, warm. Prints Markdown.
 
 import { parseArgs } from "node:util";
-import { createClient, generateKey } from "sealdex/core";
 import { filtersOf, loadRecallDataset, rankedRows, recallDatasets } from "./recall-data.mjs";
+import { addRows, createIndex, measure } from "./recall-index.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -17,7 +17,6 @@ const { values } = parseArgs({
   },
 });
 const neighbours = values.k.map(Number);
-const rowsTogether = 5000;
 const probing =
   values.recall === undefined
     ? { nProbes: 0 }
@@ -52,52 +51,11 @@ for (const name of values["data-set"]) {
 }
 
 async function build(data, filters) {
-  const client = createClient({
-    indexLocation: { location: "memory" },
-    automaticTraining: false,
-    cacheBytesMax: 4e9,
-  });
-  const index = await client.createIndex({
-    indexName: "recall",
-    indexKey: generateKey(),
-    metric: data.metric,
-  });
-  const { base, dimension } = data;
-  const n = base.length / dimension;
-  for (let start = 0; start < n; start += rowsTogether) {
-    const rows = Array.from({ length: Math.min(rowsTogether, n - start) }, (_, i) => start + i);
-    await index.upsert(
-      rows.map((row) => ({
-        id: String(row),
-        vector: base.subarray(row * dimension, (row + 1) * dimension),
-        metadata: Object.fromEntries(filters.map((filter, i) => [`f${i}`, filter.rows[row]])),
-      })),
-    );
-  }
+  const { client, index } = await createIndex(data);
+  const metadata = (row) => Object.fromEntries(filters.map((filter, i) => [`f${i}`, filter.rows[row]]));
+  await addRows(index, data, { metadata });
   const before = performance.now();
   await index.train(values.lists === "default" ? {} : { nLists: Number(values.lists) });
-  console.error(`${n} rows trained in ${((performance.now() - before) / 1000).toFixed(1)} s`);
+  console.error(`trained in ${((performance.now() - before) / 1000).toFixed(1)} s`);
   return { client, index };
-}
-
-async function measure(index, { queries, dimension }, { nearest, request }) {
-  const times = [];
-  let found = 0;
-  let wanted = 0;
-  for (const timed of [false, true]) {
-    for (const [query, { rows, squares }] of nearest.entries()) {
-      const queryVector = queries.subarray(query * dimension, (query + 1) * dimension);
-      const asked = performance.now();
-      const matches = await index.query({ queryVector, ...request });
-      if (!timed) continue;
-      times.push(1000 * (performance.now() - asked));
-      if (rows.length === 0) continue;
-      // A row that is as near as the farthest neighbour counts for it; float32 sums differ a little.
-      const farthest = squares[rows[rows.length - 1]] * (1 + 1e-5) + 1e-9;
-      for (const { id } of matches) if (squares[Number(id)] <= farthest) found++;
-      wanted += rows.length;
-    }
-  }
-  times.sort((a, b) => a - b);
-  return { recall: wanted === 0 ? 1 : found / wanted, p50: times[Math.floor(times.length / 2)] };
 }

@@ -48,6 +48,17 @@ export interface ListsSearched {
   readonly lists: number;
 }
 
+interface NearestSearched extends ListsSearched {
+  readonly nearest: NearestList;
+}
+
+/** The list nearest to a query. */
+export interface NearestList {
+  readonly list: number;
+  /** As `CoarseQuantizer.probe` finds it. */
+  readonly distance: number;
+}
+
 /**
  * The nearest rows in the `nProbes` nearest lists, as far as they are within the limit, and in the blocks of no list. Undefined if
  * one of the blocks is not in memory.
@@ -55,7 +66,7 @@ export interface ListsSearched {
 export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
-): ListsSearched | undefined {
+): NearestSearched | undefined {
   const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
   // In one piece: allocating and freeing each of them takes longer than scanning a list.
   const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
@@ -85,7 +96,9 @@ export function searchLists(
       job,
       now,
     );
-    return lists === 0 ? undefined : { candidates: readHeap(nearest), lists };
+    if (lists === 0) return undefined;
+    const [{ row: list, score }] = readHeap(probes, 1);
+    return { candidates: readHeap(nearest), lists, nearest: { list, distance: Math.sqrt(score) } };
   } finally {
     if (tables > 0) freeScratch(tables);
     query.free();

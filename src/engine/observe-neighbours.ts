@@ -4,25 +4,29 @@ import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
+import { FarQueries, type Query } from "./far-queries.js";
+import { queryRows } from "./held-out.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
-import { directionsOf, gather, lengthsOf } from "./rows.js";
+import { countRows, directionsOf, gather, lengthsOf } from "./rows.js";
 import { nearestPositions } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
-export const heldOut = 200;
 /** Held-out rows that are compared with the sample at a time. */
-const heldOutTogether = 8;
+const heldOutTogether = 16;
 /** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
-const observedMax = 64;
-/**
- * The fewest neighbours by which ranks and distance ratios are learned. Ten are farther away than the nearest one, so searches for
- * fewer scan a little more than they need.
- */
-const neighboursMin = 10;
+const observedMax = 32;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
+/**
+ * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
+ * others, a query far from all rows.
+ */
+const outlyingMax = 300;
+const farEvery = 3;
+/** Held-out rows whose lists within limits are counted. */
+const countedMax = 300;
 /** From a depth to the next one, about. */
 const step = Math.sqrt(10);
 
@@ -35,7 +39,7 @@ export function observedDepths(n: number): number[] {
 
 export interface ClusteredSample {
   readonly rows: Rows;
-  readonly sample: Float32Array;
+  /** Of the rows that k-means saw. Those after them are held out first. */
   readonly clusters: Clusters;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
@@ -45,6 +49,7 @@ interface Observing {
   readonly ranks: number[];
   readonly ratios: number[];
   readonly cosines: number[];
+  readonly farCosines: number[];
   /** Of each neighbour: its row, and which of the held-out rows it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
@@ -54,9 +59,11 @@ interface Observing {
 export interface Observed {
   /** For each depth. */
   readonly first: readonly ObservedNeighbours[];
+  /** The list of each row of the sample. */
+  readonly lists: Uint32Array;
   /** The rows that are neighbours. */
   readonly neighbours: ReadonlySet<number>;
-  /** Lists that are within limits of held-out rows, on average. */
+  /** Lists that are within limits of some held-out rows, on average. */
   listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
   /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
   inEither(seconds: Uint32Array): readonly ObservedNeighbours[];
@@ -64,66 +71,107 @@ export interface Observed {
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
 export function* observeNeighbours(
-  { rows, sample, clusters: { centroids, lists }, spreads }: ClusteredSample,
+  { rows, clusters: { centroids, lists: seen }, spreads }: ClusteredSample,
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
 ): Work<Observed> {
   const { n, dimension, areDirections } = rows;
   const k = spreads.length;
-  const positions = samplePositions(random, n, Math.min(heldOut, n));
-  const queries = gather(sample, dimension, positions);
-  const numbers = queries.length + centroids.length + heldOutTogether * (n + k);
+  const unseen = n - seen.length;
+  const others = samplePositions(random, seen.length, queryRows(n, unseen) - unseen);
+  const positions = Uint32Array.of(
+    ...Uint32Array.from({ length: unseen }, (_, i) => seen.length + i),
+    ...others,
+  );
+  const queries = gather(floatsAt(rows.at, n * dimension), dimension, positions);
+  const mean = meanOf(centroids, dimension, seen);
+  // The last query is the mean.
+  const count = positions.length + 1;
+  const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n;
   const lengthsAt = allocate(8 * k + 4 * numbers);
   const queriesAt = lengthsAt + 8 * k;
-  const centroidsAt = queriesAt + 4 * queries.length;
-  const toRowsAt = centroidsAt + 4 * centroids.length;
-  const toListsAt = toRowsAt + 4 * heldOutTogether * n;
+  const centroidsAt = queriesAt + 4 * count * dimension;
+  const toListsAt = centroidsAt + 4 * centroids.length;
+  const toRowsAt = toListsAt + 4 * count * k;
   const observed: Observing[] = depths.map(() => ({
     ranks: [],
     ratios: [],
     cosines: [],
+    farCosines: [],
     rows: [],
     heldOut: [],
   }));
-  const squaresOf: Float32Array[] = [];
   try {
     floatsAt(queriesAt, queries.length).set(queries);
+    floatsAt(queriesAt + 4 * queries.length, dimension).set(mean);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
     if (areDirections) {
       yield lengthsOf(centroidsAt, k, dimension, lengthsAt);
       yield directionsOf(centroidsAt, k, dimension, centroidsAt);
     }
     const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
+    yield [
+      ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
+      ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
+    ];
+    const squaresOf = Array.from({ length: count }, (_, i) => floatsAt(toListsAt + 4 * i * k, k).slice());
+    const lists = Uint32Array.from({ length: n }, (_, row) =>
+      row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
+    );
+    const far = new FarQueries({
+      rows: floatsAt(toRowsAt, n).slice(),
+      lists: squaresOf[count - 1],
+      meanSquare: areDirections ? mean.reduce((sum, x) => sum + x * x, 0) : undefined,
+    });
+    squaresOf.length--;
     for (let first = 0; first < positions.length; first += heldOutTogether) {
-      const count = Math.min(heldOutTogether, positions.length - first);
-      const group = queriesAt + 4 * first * dimension;
-      yield [
-        ...compare(group, count, rows, toRowsAt),
-        ...compare(group, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
-      ];
-      onCompared(count * n);
-      for (let i = 0; i < count; i++) {
+      const together = Math.min(heldOutTogether, positions.length - first);
+      yield compare(queriesAt + 4 * first * dimension, together, rows, toRowsAt);
+      onCompared(together * n);
+      for (let i = 0; i < together; i++) {
+        const number = first + i;
         // A copy: memory that threads share is slow to read number by number.
         const toRows = floatsAt(toRowsAt + 4 * i * n, n).slice();
-        toRows[positions[first + i]] = Infinity;
-        const toLists = floatsAt(toListsAt + 4 * i * k, k).slice();
-        squaresOf.push(toLists);
-        const without = Math.floor(removedShareMax * k ** random());
-        const number = squaresOf.length - 1;
-        observeOne({ number, toRows, toLists, lengths, lists, spreads }, depths, without, observed);
+        toRows[positions[number]] = Infinity;
+        const row = { number, toRows, toLists: squaresOf[number] };
+        observeAmong(row, lists, depths, observed);
+        yield;
+        if (number >= outlyingMax) continue;
+        const isFar = number % farEvery === 0;
+        const outlying = isFar
+          ? far.opposite(positions[number], row)
+          : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
+        const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
+        observeOutlying(outlying, { lists, lengths, spreads }, depths, cosines);
         yield;
       }
     }
     return {
       first: observed,
+      lists,
       neighbours: new Set(observed.flatMap((depth) => depth.rows)),
-      listsWithin: (limits) => listsWithin(squaresOf, limits),
+      listsWithin: (limits) => listsWithin(squaresOf.slice(0, countedMax), limits),
       inEither: (seconds) => observeEither(observed, squaresOf, lists, seconds),
     };
   } finally {
     free(lengthsAt);
   }
+}
+
+/** The mean of the rows that these centroids are the means of. */
+function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array): Float32Array {
+  const mean = new Float64Array(dimension);
+  countRows(lists, centroids.length / dimension).forEach((size, list) => {
+    for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
+  });
+  return Float32Array.from(mean);
+}
+
+function positionOfLeast(values: Float32Array): number {
+  let least = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] < values[least]) least = i;
+  return least;
 }
 
 /** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
@@ -156,58 +204,66 @@ function observeEither(
   seconds: Uint32Array,
 ): ObservedNeighbours[] {
   const sortedOf = squaresOf.map((squares) => squares.slice().sort());
-  return observed.map(({ rows, heldOut: held, cosines }) => {
+  return observed.map(({ rows, heldOut: held, cosines, farCosines }) => {
     const nearer = rows.map((row, i) =>
       Math.min(squaresOf[held[i]][lists[row]], squaresOf[held[i]][seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(sortedOf[held[i]], square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, sortedOf[held[i]][0]));
-    return { ranks, ratios, cosines };
+    return { ranks, ratios, cosines, farCosines };
   });
 }
 
-interface HeldOutRow {
-  readonly number: number;
-  /** Squared distances from the rows of the sample, Infinity from itself. */
-  readonly toRows: Float32Array;
-  /** Squared distances from the centroids, or from their directions. */
-  readonly toLists: Float32Array;
-  /** Lengths of the centroids if directions are compared. */
-  readonly lengths: Float64Array | undefined;
-  readonly lists: Uint32Array;
-  readonly spreads: Float32Array;
-}
-
-/** Adds what one held-out row shows, as a query among rows like itself, and as one whose nearest `without` lists a filter removes. */
-function observeOne(
-  { number, toRows, toLists, lengths, lists, spreads }: HeldOutRow,
+/** Adds what a held-out row shows as a query among rows like itself. */
+function observeAmong(
+  { number, toRows, toLists }: Query & { readonly number: number },
+  lists: Uint32Array,
   depths: readonly number[],
-  without: number,
   observed: readonly Observing[],
 ): void {
   const sorted = toLists.slice().sort();
-  forEachDepth(
-    toRows,
-    depths.map((depth) => Math.max(neighboursMin, depth)),
-    (i, neighbours) => {
-      for (const row of neighbours) {
-        const square = toLists[lists[row]];
-        const rank = countBelow(sorted, square);
-        observed[i].ranks.push(rank);
-        observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
-        observed[i].rows.push(row);
-        observed[i].heldOut.push(number);
-      }
-    },
-  );
-  const nearest = sorted[without];
-  for (let row = 0; row < toRows.length; row++) if (toLists[lists[row]] < nearest) toRows[row] = Infinity;
+  forEachDepth(toRows, depths, (i, neighbours) => {
+    for (const row of neighbours) {
+      const square = toLists[lists[row]];
+      const rank = countBelow(sorted, square);
+      observed[i].ranks.push(rank);
+      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
+      observed[i].rows.push(row);
+      observed[i].heldOut.push(number);
+    }
+  });
+}
+
+/** A query without the rows of its nearest `count` lists, as if a filter removed them. */
+function withoutNearest({ toRows, toLists }: Query, lists: Uint32Array, count: number): Query {
+  const nearest = toLists.slice().sort()[count];
+  const left = toRows.slice();
+  for (let row = 0; row < left.length; row++) if (toLists[lists[row]] < nearest) left[row] = Infinity;
+  return { toRows: left, toLists };
+}
+
+/** Adds the cosines that the neighbours of a query need, which lies outside of their lists. */
+function observeOutlying(
+  { toRows, toLists }: Query,
+  {
+    lists,
+    lengths,
+    spreads,
+  }: {
+    readonly lists: Uint32Array;
+    /** Lengths of the centroids if directions are compared. */
+    readonly lengths: Float64Array | undefined;
+    readonly spreads: Float32Array;
+  },
+  depths: readonly number[],
+  cosines: readonly number[][],
+): void {
   forEachDepth(toRows, depths, (i, neighbours) => {
     const reach = toRows[neighbours[neighbours.length - 1]];
     for (const row of neighbours) {
       const list = lists[row];
       const square = lengths === undefined ? toLists[list] : squareToCentroid(lengths[list], toLists[list]);
-      observed[i].cosines.push(cosineNeeded(square, spreads[list], reach));
+      cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }
   });
 }
@@ -237,33 +293,4 @@ function countBelow(sorted: Float32Array, value: number): number {
     else to = middle;
   }
   return from;
-}
-
-const rowsMeasuredTogether = 2 ** 20;
-
-/** Per list, the mean squared distance of its rows from the centroid; of lists without rows, that of all rows. */
-export function* spreadsOf(
-  sample: Float32Array,
-  dimension: number,
-  { centroids, lists }: Clusters,
-): Work<Float32Array> {
-  const sums = new Float64Array(centroids.length / dimension);
-  const sizes = new Uint32Array(sums.length);
-  const piece = Math.ceil(rowsMeasuredTogether / dimension);
-  for (let row = 0; row < lists.length; row++) {
-    sums[lists[row]] += squaredL2(sample, row * dimension, centroids, lists[row] * dimension, dimension);
-    sizes[lists[row]]++;
-    if (row % piece === piece - 1) yield;
-  }
-  const mean = sums.reduce((sum, each) => sum + each, 0) / lists.length;
-  return Float32Array.from(sums, (sum, list) => (sizes[list] === 0 ? mean : sum / sizes[list]));
-}
-
-function squaredL2(a: Float32Array, atA: number, b: Float32Array, atB: number, dimension: number): number {
-  let sum = 0;
-  for (let i = 0; i < dimension; i++) {
-    const difference = a[atA + i] - b[atB + i];
-    sum += difference * difference;
-  }
-  return sum;
 }

@@ -24,24 +24,29 @@ export interface RecallCurves {
   readonly values: Float32Array;
 }
 
-/** Lists of neighbours of held-out rows: per neighbour the rank and the distance ratio of its list, and the cosine it needed. */
+/** Lists of neighbours: per neighbour of a held-out row the rank and the distance ratio of its list. */
 export interface ObservedNeighbours {
   readonly ranks: readonly number[];
   readonly ratios: readonly number[];
+  /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
   readonly cosines: readonly number[];
+  readonly farCosines: readonly number[];
 }
 
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
+/** The loss of automatic probing, which promises a recall of 0.95: less, since codes lose a little more, and what is measured is a sample. */
+const automaticLoss = 0.025;
 /**
- * The loss of automatic probing, which promises a recall of 0.95: codes lose a little more, and queries are not always like rows. For deep
- * searches that costs more, so they aim higher.
+ * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
+ * not in the sample are lost more often, since centroids are means of the sample's.
  */
-const automaticLoss = { shallow: 0.045, deep: 0.035 };
-/** What queries lose per loss of rows, which are measured: less for few neighbours, since those of rows are observed down to a greater depth. */
-const queryLoss = { shallow: 0.9, deep: 1.1 };
-/** Rows of the sample to which a search counts as shallow. */
-const shallowDepth = 10;
+const queryLoss = { perRow: 1.08, perRowBeyondSample: 0.2, besides: 0.003 };
+/**
+ * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
+ * away, as those of queries that are not quite like the rows are.
+ */
+const automaticDepth = 10;
 const width = 4;
 /** Of a depth: the limits of automatic probing, then those for each loss. */
 const stepLength = width * (1 + losses.length);
@@ -51,6 +56,8 @@ const stepLength = width * (1 + losses.length);
  */
 const lostByProbes = 0.1;
 const lostByRatio = 0.9;
+/** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
+const lostFar = 0.25;
 
 /**
  * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
@@ -61,9 +68,16 @@ export function learnRecallCurves(
   observed: readonly ObservedNeighbours[],
   weight: number,
 ): RecallCurves {
-  const steps = observed.map((each, i) => {
-    const kind = depths[i] <= shallowDepth ? "shallow" : "deep";
-    return learnLimits(each, [automaticLoss[kind], ...losses], queryLoss[kind]);
+  const lossPerRow = queryLoss.perRow + queryLoss.perRowBeyondSample * (1 - 1 / weight);
+  const byDepth = observed.map((each) => limitsBy(each, lossPerRow));
+  const automaticFrom = Math.max(
+    0,
+    depths.findLastIndex((depth) => depth <= automaticDepth),
+  );
+  const steps = byDepth.map((limitsOf, i) => {
+    const [recall, probes, ratio] = byDepth[Math.max(i, automaticFrom)](automaticLoss);
+    const [cosine] = limitsOf(automaticLoss).slice(-1);
+    return [recall, probes, ratio, cosine, ...losses.flatMap(limitsOf)];
   });
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
@@ -73,23 +87,22 @@ export function learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
-function learnLimits(
-  { ranks, ratios, cosines }: ObservedNeighbours,
-  lost: readonly number[],
-  lossOfQueries: number,
-): number[] {
-  // A single row has no neighbours; a single list cannot be outlying.
-  if (ranks.length === 0 || cosines.length === 0) return lost.flatMap(() => [1, 1, Infinity, Infinity]);
-  const sortedRanks = Float64Array.from(ranks).sort();
-  const sortedRatios = Float64Array.from(ratios).sort();
-  const sortedCosines = Float64Array.from(cosines).sort();
-  return lost.flatMap((loss) => {
+/** Finds limits that lose shares of some neighbours. */
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lossPerRow: number) {
+  const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
+    (values) => Float64Array.from(values).sort(),
+  );
+  return (loss: number): number[] => {
+    // A single row has no neighbours; a single list cannot be outlying.
+    if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
+    const cosine = Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     let missed = 0;
     for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
-    return [1 - (lossOfQueries * missed) / ranks.length, probes, ratio, keeping(sortedCosines, 1 - loss)];
-  });
+    const lost = lossPerRow * (missed / ranks.length) + queryLoss.besides;
+    return [1 - lost, probes, ratio, cosine];
+  };
 }
 
 /**
@@ -105,9 +118,9 @@ function nearerThanSampled(steps: readonly number[][], [, first, second]: readon
   });
 }
 
-/** The smallest of ascending values that keeps this share of them. */
+/** The smallest of ascending values that keeps this share of them; -1 if there are none. */
 function keeping(sorted: Float64Array, share: number): number {
-  return sorted[Math.ceil(share * sorted.length) - 1];
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? -1;
 }
 
 /**

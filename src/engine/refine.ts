@@ -5,8 +5,10 @@
  */
 
 import { CoarseQuantizer } from "./coarse-quantizer.js";
+import { moveToEnd, unseenRows } from "./held-out.js";
+import { floatsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
-import { seededRandom } from "./random.js";
+import { samplePositions, seededRandom } from "./random.js";
 import { countRows, gather, sortByList } from "./rows.js";
 import { noList } from "./second-lists.js";
 import { type Part, splitParts, squaredErrors, valuesTogether } from "./split-parts.js";
@@ -41,7 +43,7 @@ export interface RefineOptions {
 
 /**
  * Refines a model by a sample of the index's rows, to at most `nListsMax` lists unless it has more already. `storedIn`: the list of each row,
- * `noList` if it is in none. Deterministic in its arguments.
+ * `noList` if it is in none. Deterministic in its arguments. New centroids do not depend on rows by which what queries should scan is measured.
  */
 export function* refineModel(
   sample: Sample,
@@ -52,13 +54,17 @@ export function* refineModel(
   const { dimension } = sample;
   const nLists = listCount(known);
   const random = seededRandom(seed);
-  const rows = Uint32Array.from(storedIn.keys());
+  const n = storedIn.length;
+  const unseen = samplePositions(random, n, unseenRows(n, nLists));
+  const isUnseen = new Set(unseen);
+  const rows = Uint32Array.from(storedIn.keys()).filter((row) => !isUnseen.has(row));
   const placed = storedIn.slice();
   const place = (some: Uint32Array, lists: Uint32Array) => some.forEach((row, i) => (placed[row] = lists[i]));
   const unplaced = rows.filter((row) => placed[row] === noList);
   place(unplaced, yield* nearestLists(sample, known, unplaced));
-  const errors = yield* squaredErrors(sample, rows, known.centroids, placed);
-  const parts = partsOf(placed, nLists, errors);
+  const lists = rows.map((row) => placed[row]);
+  const errors = yield* squaredErrors(sample, rows, known.centroids, lists);
+  const parts = partsOf(rows, lists, nLists, errors);
   const dissolvable = yield* dissolvableLists(sample, known, parts);
   const added = Math.max(0, nListsMax - nLists);
   let dissolved = 0;
@@ -95,9 +101,11 @@ export function* refineModel(
     yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
   const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined };
-  const model = yield* withRows(sample, (held) =>
-    measureClusters(sample, held, { centroids, lists: placed }, measuring),
-  );
+  const { model } = yield* withRows(sample, (held) => {
+    moveToEnd(floatsAt(held.at, sample.points.length), dimension, unseen);
+    moveToEnd(placed, 1, unseen);
+    return measureClusters(sample, held, { centroids, lists: placed.subarray(0, rows.length) }, measuring);
+  });
   return { model, changed };
 }
 
@@ -142,17 +150,17 @@ function* nearestLists(
   }
 }
 
-/** The rows of each list. */
-function partsOf(lists: Uint32Array, nLists: number, errors: Float64Array): Part[] {
+/** The rows of each list; `lists` and `errors` are theirs. */
+function partsOf(rows: Uint32Array, lists: Uint32Array, nLists: number, errors: Float64Array): Part[] {
   const order = sortByList(lists, nLists);
   let start = 0;
   return Array.from({ length: nLists }, (_, list) => {
     let end = start;
     let error = 0;
     while (end < order.length && lists[order[end]] === list) error += errors[order[end++]];
-    const rows = order.subarray(start, end);
+    const own = order.subarray(start, end).map((i) => rows[i]);
     start = end;
-    return { list, rows, error };
+    return { list, rows: own, error };
   });
 }
 

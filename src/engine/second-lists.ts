@@ -85,11 +85,10 @@ const distancesTogether = 2 ** 17;
 
 /** The second lists of some rows of a clustered sample, by row; `noList` for the others. */
 export function* secondListsOf(
-  { rows, sample, clusters }: ClusteredRows,
+  { at: rowsAt, n, dimension, areDirections }: Rows,
+  { centroids, lists }: Clusters,
   wanted: ReadonlySet<number>,
 ): Work<Uint32Array> {
-  const { dimension, areDirections } = rows;
-  const { centroids, lists } = clusters;
   const nLists = centroids.length / dimension;
   const at = allocate(4 * centroids.length);
   try {
@@ -110,7 +109,10 @@ export function* secondListsOf(
       }
       const of = { at, n: nLists, dimension };
       const chosen = yield* together(
-        parts.map((part) => secondLists(of, gather(sample, dimension, part), lists[part[0]])),
+        parts.map((part) => {
+          const points = gather(floatsAt(rowsAt, n * dimension), dimension, part);
+          return secondLists(of, points, lists[part[0]]);
+        }),
       );
       parts.forEach((part, i) => part.forEach((row, place) => (seconds[row] = chosen[i][place])));
     }
@@ -118,11 +120,4 @@ export function* secondListsOf(
   } finally {
     free(at);
   }
-}
-
-/** Rows in kernel memory and in the heap, and their clusters. */
-interface ClusteredRows {
-  readonly rows: Rows;
-  readonly sample: Float32Array;
-  readonly clusters: Clusters;
 }

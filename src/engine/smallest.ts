@@ -17,7 +17,9 @@ export function nearestPositions(values: Float32Array, stride: number, count: nu
   const order: number[] = [];
   for (let i = 0; i < own.length; i++) if (own[i] <= bound) order.push(i);
   order.sort((a, b) => own[a] - own[b] || a - b);
-  return Uint32Array.from(order.slice(0, count), (i) => found[i]);
+  const nearest = new Uint32Array(Math.min(count, order.length));
+  for (let i = 0; i < nearest.length; i++) nearest[i] = found[order[i]];
+  return nearest;
 }
 
 /** A value that `count` others are probably below. */

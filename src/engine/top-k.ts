@@ -27,12 +27,12 @@ export function initHeap(at: number, capacity: number): void {
   allDoubles()[(at + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
 }
 
-/** The candidates of a heap that a kernel has sorted, nearest first. */
-export function readHeap(heap: number): Candidate[] {
+/** The candidates of a heap that a kernel has sorted, nearest first: all of them, or at most `count`. */
+export function readHeap(heap: number, count = Infinity): Candidate[] {
   const words = allWords();
   const doubles = allDoubles();
   const kept: Candidate[] = [];
-  const size = words[(heap + heapLayout.size) >>> 2];
+  const size = Math.min(count, words[(heap + heapLayout.size) >>> 2]);
   for (let i = 0, at = heap + heapLayout.bytes; i < size; i++, at += heapSlotLayout.bytes) {
     kept.push({
       score: doubles[(at + heapSlotLayout.score) >>> 3],

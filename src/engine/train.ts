@@ -1,14 +1,16 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
 import type { Metric } from "./config.js";
+import { includeUnseen, moveToEnd, queryRows, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model } from "./model.js";
-import { heldOut, observedDepths, observeNeighbours, spreadsOf } from "./observe-neighbours.js";
+import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
-import { seededRandom } from "./random.js";
+import { samplePositions, seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
+import { spreadsOf } from "./spreads.js";
 import { copyInPieces, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
@@ -54,7 +56,8 @@ export function* trainModel(
 ): Work<Model> {
   const random = seededRandom(seed);
   const n = of.points.length / of.dimension;
-  const total = comparisonsMax(n, nLists) + n * heldOut;
+  const unseen = unseenRows(n, nLists);
+  const total = comparisonsMax(n, nLists) + n * queryRows(n, unseen);
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
   const onCompared = (comparisons: number) => {
@@ -62,8 +65,15 @@ export function* trainModel(
     onProgress(done, total);
   };
   return yield* withRows(of, function* (rows) {
-    const clusters = yield* kmeans(rows, nLists, random, onCompared);
-    const model = yield* measureClusters(of, rows, clusters, { rotationSeed: seed, random, onCompared });
+    const vectors = () => floatsAt(rows.at, of.points.length);
+    moveToEnd(vectors(), of.dimension, samplePositions(random, n, unseen));
+    const clusters = yield* kmeans({ ...rows, n: n - unseen }, nLists, random, onCompared);
+    const { model, lists } = yield* measureClusters(of, rows, clusters, {
+      rotationSeed: seed,
+      random,
+      onCompared,
+    });
+    includeUnseen(model.centroids, vectors(), lists, n - unseen);
     onProgress(total, total);
     return model;
   });
@@ -81,25 +91,34 @@ export function* withRows<T>({ points, dimension, metric }: Sample, work: (rows:
   }
 }
 
+/** A model, and the list of each row of the sample that it was measured with. */
+interface Measured {
+  readonly model: Model;
+  readonly lists: Uint32Array;
+}
+
 interface Measuring {
   readonly rotationSeed: number;
   readonly random: () => number;
   readonly onCompared: OnCompared;
 }
 
-/** The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory. */
+/**
+ * The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory, last those that
+ * `clusters` have no list of.
+ */
 export function* measureClusters(
-  { points: sample, dimension, spills, rows: rowsInIndex }: Sample,
+  { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,
   { rotationSeed, random, onCompared }: Measuring,
-): Work<Model> {
-  const nLists = clusters.centroids.length / dimension;
-  const spreads = yield* spreadsOf(sample, dimension, clusters);
+): Work<Measured> {
+  const { centroids } = clusters;
+  const nLists = centroids.length / dimension;
+  const spreads = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
-  const clustered = { rows, sample, clusters, spreads };
-  const observed = yield* observeNeighbours(clustered, depths, random, onCompared);
-  const { first } = observed;
+  const observed = yield* observeNeighbours({ rows, clusters, spreads }, depths, random, onCompared);
+  const { first, lists } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
   yield;
@@ -108,24 +127,26 @@ export function* measureClusters(
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
-  const lists = listsFor(curves);
-  const maySpill = lists >= spilledFrom && lists <= spilledShareMax * nLists;
+  const scanned = listsFor(curves);
+  const maySpill = scanned >= spilledFrom && scanned <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-    const either = observed.inEither(yield* secondListsOf(clustered, observed.neighbours));
+    const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbours);
+    const either = observed.inEither(seconds);
     yield;
     spilledCurves = learnRecallCurves(depths, either, weight);
     yield;
   }
-  return {
+  const model = {
     dimension,
-    centroids: clusters.centroids,
+    centroids,
     rotationSeed,
     spreads,
     curves,
     ...(spilledCurves &&
-      worthSpilling(lists, listsFor(spilledCurves), rowsInIndex / nLists) && { spilledCurves }),
+      worthSpilling(scanned, listsFor(spilledCurves), rowsInIndex / nLists) && { spilledCurves }),
     probeLimits: learnProbeLimits(first[limitsAt], nLists),
   };
+  return { model, lists };
 }
 
 /** Whether scanning `spilled` lists with twice the rows is less work than scanning `lists`, which have `rowsEach` on average. */

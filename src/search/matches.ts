@@ -133,6 +133,17 @@ export function listMatches(snapshot: Snapshot, matches: Matches, list: number):
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
 }
 
+/** How many rows of a list a search may find. */
+export function rowsToFind(snapshot: Snapshot, matches: Matches | undefined, list: number): number {
+  return matches === undefined
+    ? rowsOf(snapshot.listBlocksOf(list))
+    : listMatches(snapshot, matches, list).matches;
+}
+
+function rowsOf(blocks: readonly ListBlock[]): number {
+  return blocks.reduce((sum, { block }) => sum + block.rows, 0);
+}
+
 export function distributionOf(snapshot: Snapshot, matches: Matches): Distribution {
   return (matches.distribution ??= distribution(snapshot, matches));
 }
@@ -163,7 +174,7 @@ function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): List
   const matchesIn = ({ segment, block }: ListBlock) => matches.rows.get(segment)?.blocks.get(block) ?? 0;
   return {
     blocks,
-    rows: all.reduce((sum, { block }) => sum + block.rows, 0),
+    rows: rowsOf(all),
     matches: blocks.reduce((sum, listBlock) => sum + matchesIn(listBlock), 0),
   };
 }

@@ -7,7 +7,7 @@ import type { Metric } from "../engine/config.js";
 import { scoreLowerBound, squareInListSpace } from "../engine/metric.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { cosineNeeded } from "../engine/recall-curves.js";
-import { listMatches, withMatches } from "./matches.js";
+import { rowsToFind, withMatches } from "./matches.js";
 import {
   blocksOf,
   furtherListBlocks,
@@ -81,7 +81,7 @@ function* outlyingPhases(
   const { spreads } = trained.model;
   let rank = 0;
   for (let seen = 0; rank < lists.length && seen < topK; rank++) {
-    seen += matches === undefined ? 0 : listMatches(snapshot, matches, lists[rank]).matches;
+    seen += rowsToFind(snapshot, matches, lists[rank]);
   }
   yield { ...blocksOf(scope, probes, 0, rank), pruned: true };
   for (let together = outlyingTogether; rank < lists.length; together *= 2) {

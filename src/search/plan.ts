@@ -6,7 +6,7 @@ import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { probeFiltered, probeMatching } from "./filtered-probes.js";
 import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
-import { limitsSince, type Probing, scanLimits } from "./scan-limits.js";
+import { isFarFromRows, limitsSince, type Probing, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -30,7 +30,7 @@ export interface Plan {
   readonly outlying?: OutlyingProbes;
 }
 
-/** Lists that match around a query that lies outside of what its filter accepts, nearest first. */
+/** Lists, nearest first, of a query that lies outside of all rows, or of those that its filter accepts. */
 export interface OutlyingProbes {
   readonly probes: Probes;
   /** See `ScanLimits`. */
@@ -55,10 +55,25 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
     const { probes, ratio } = scanLimits(model, probing, scope.snapshot.growth);
     // Of an explicit number, those beyond the ratio are still needed if there are too few rows.
     const limit = probing.nProbes === 0 ? ratio : Infinity;
-    return splitByRatio(scope, quantizer.probe(query, probes, { limit }), ratio);
+    const nearest = quantizer.probe(query, probes, { limit });
+    return probing.nProbes === 0 && isFar(trained, nearest)
+      ? planOutlying(scope, query, probing)
+      : splitByRatio(scope, nearest, ratio);
   }
   if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
   return planProbes(scope, matches, query, probing);
+}
+
+function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boolean {
+  return isFarFromRows(quantizer, model.spreads, { list: lists[0], distance: distances[0] });
+}
+
+/** Automatic probing of a query that is far from all rows. */
+function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, probing: Probing): Plan {
+  const { model, quantizer } = trained;
+  const { cosine } = limitsSince(model.curves, probing.topK, probing.recall, snapshot.growth);
+  const probes = quantizer.probe(query, quantizer.nLists);
+  return { ...nothing, outlying: { probes, cosine }, pruned: true };
 }
 
 function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {

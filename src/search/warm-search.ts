@@ -3,16 +3,16 @@
  * nothing.
  */
 
-import { searchLists } from "../engine/list-search.js";
+import { type NearestList, searchLists } from "../engine/list-search.js";
 import { searchFiltered } from "./filtered-search.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
-import { type Probing, scanLimits } from "./scan-limits.js";
+import { isFarFromRows, type Probing, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
  * Undefined if something has to be read first, or if the search takes more than one pass over the nearest lists: with a
- * filter and an explicit number of lists, without a model, or among all lists.
+ * filter and an explicit number of lists, without a model, among all lists, or far from all rows.
  */
 export function searchWarm(
   { searcher, snapshot, trained, matches }: SearchScope,
@@ -37,6 +37,8 @@ export function searchWarm(
     return found && foundIn(all, found.candidates);
   }
   const { growth } = snapshot;
+  const isOutlying = (nearest: NearestList) =>
+    nProbes === 0 && isFarFromRows(quantizer, model.spreads, nearest);
   const spilled = searcher.spilled.probes(snapshot, model, table, probing);
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
@@ -47,13 +49,15 @@ export function searchWarm(
     };
     const found = searchLists(among, { vector, ...reach, topK, spilled });
     if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
+    else if (isOutlying(found.nearest)) return undefined;
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
   const { probes, ratio } = scanLimits(model, probing, growth);
   const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK, spilled: undefined });
   if (searched === undefined) return undefined;
-  const { candidates, lists } = searched;
+  const { candidates, lists, nearest } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.
   if (candidates.length < topK && (nProbes === 0 || lists < probes)) return undefined;
+  if (isOutlying(nearest)) return undefined;
   return foundIn(all, candidates);
 }

@@ -39,7 +39,9 @@ test("k-means finds clusters: distortion near the spread within them, far below 
   const d = 24;
   const sample = clustered(4000, d, 12, 5);
   const within = 0.09 * d;
-  expect(distortion(train(sample, d, 24), sample)).toBeLessThan(1.35 * within);
+  // Of three seeds the middle one: one may leave two clusters in a list.
+  const distortions = [1, 2, 3].map((seed) => distortion(train(sample, d, 24, seed), sample));
+  expect(distortions.toSorted((a, b) => a - b)[1]).toBeLessThan(1.1 * within);
   expect(distortion(train(sample, d, 1), sample)).toBeGreaterThan(5 * within);
 });
 

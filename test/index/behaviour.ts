@@ -307,7 +307,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         vector,
         metadata: { thousandth: i % 1000, region: `${Math.sign(vector[0])},${Math.sign(vector[1])}` },
       }));
-      const queries = rowsOf(clustered(20, d, clusters, 22), d);
+      const queries = rowsOf(clustered(200, d, clusters, 22), d);
       let index: VectorIndex;
       beforeAll(async () => {
         ({ index } = await newIndex(items.slice(0, 5000)));

@@ -13,11 +13,13 @@ import { filtersOf, loadSet, type RecallSet, setsOnDisk, squaresTo } from "./rec
 const synthetic = cases({ fast: ["skewed"], all: ["skewed", "clustered", "uniform"] });
 const names = [...synthetic, ...(inject("tier") === "all" ? setsOnDisk() : [])];
 const n = repeats("SEALDEX_RECALL_ROWS", { fast: 8_000, all: 24_000 });
-const queryCount = repeats("SEALDEX_RECALL_QUERIES", { fast: 100, all: 400 });
+const queryCount = repeats("SEALDEX_RECALL_QUERIES", { fast: 400, all: 600 });
 const declared = cases({ fast: [0.9, 0.99], all: [0.9, 0.95, 0.98, 0.99] });
 const types: readonly IndexType[] = ["ivfflat", "ivf", "ivfpq"];
 /** The most that a measured recall may be below the declared one. */
 const slack = 0.01;
+/** The most that it may be above for ten neighbours, without a filter, if queries are like rows. */
+const excess = 0.03;
 const [measuredFilters] = cases({ fast: [/^(all|25 % bound) /], all: [/^(all|25|5) /] });
 
 const clients: Client[] = [];
@@ -68,7 +70,7 @@ async function measured(
 ): Promise<number> {
   let found = 0;
   let wanted = 0;
-  for (const [i, queryVector] of queries.slice(0, asked.topK > 10 ? 50 : queries.length).entries()) {
+  for (const [i, queryVector] of queries.slice(0, asked.topK > 10 ? 150 : queries.length).entries()) {
     const { squares, sorted } = truth[i];
     const count = Math.min(asked.topK, sorted.length);
     const farthest = sorted[count - 1] * (1 + 1e-6) + 1e-9;
@@ -90,17 +92,21 @@ describe.each(names)("of %s vectors", (name) => {
     await add(index, set.rows, 0, metadata);
     await index.train();
     const low: string[] = [];
+    const high: string[] = [];
     for (const [i, { name: filter, accepts }] of filters.entries()) {
       const truth = truthOf(set, (row) => accepts[row]);
       for (const topK of [1, 10, 100]) {
         for (const recall of declared) {
           const asked = { recall, topK, filter: { [`f${i}`]: true } };
           const share = await measured(index, set, truth, asked);
-          if (share < recall - slack) low.push(`${filter}, k = ${topK}: ${share} of ${recall}`);
+          const found = `${filter}, k = ${topK}: ${share} of ${recall}`;
+          if (share < recall - slack) low.push(found);
+          if (i === 0 && topK === 10 && share > recall + excess) high.push(found);
         }
       }
     }
     expect(low).toEqual([]);
+    if (synthetic.includes(name)) expect(high).toEqual([]);
   });
 
   test.each(types.filter((type) => type !== "ivfflat"))(

@@ -72,7 +72,7 @@ test("the same items in the same segments give the same refined model", async ()
   const centroids: Float32Array[] = [];
   for (let round = 0; round < 2; round++) {
     const { one } = await begin();
-    await one.index.upsert(itemsOf(clustered(2000, d, 20, 1)));
+    await one.index.upsert(itemsOf(clustered(2000, d, 20, 3)));
     await one.index.train({ nLists: 20 });
     await one.index.upsert(itemsOf(clustered(400, d, 2, 2), 2000));
     expect(await refine(one.inner)).toBe(true);

@@ -16,7 +16,7 @@ import { bruteForceDistance } from "./behaviour.js";
 
 const n = 6000;
 const d = 13;
-const all = rowsOf(uniform(n + 50, d, 8), d);
+const all = rowsOf(uniform(n + 300, d, 8), d);
 const vectors = all.slice(0, n);
 const queries = all.slice(n);
 const items = vectors.map((vector, i): Item => ({ id: `${i}`, vector }));

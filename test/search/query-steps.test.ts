@@ -347,7 +347,7 @@ describe("queries together", () => {
       evictSegments();
       const { scanFlatEach = 0, scanFlat = 0 } = await kernelCalls(() =>
         atOnce(async () => {
-          const found = await query(searcher, snapshot, some(6), each);
+          const found = await query(searcher, snapshot, some(8), each);
           for (const matches of found) expect(matches.length).toBe(Math.min(each.topK, 600));
         }),
       );

@@ -1,0 +1,41 @@
+/** How far the rows of a list are from its centroid. */
+
+import { floatsAt } from "./kernels/memory.js";
+import type { Clusters, Rows } from "./kmeans.js";
+import type { Work } from "./work.js";
+
+const componentsTogether = 2 ** 20;
+
+/** Per list, the mean squared distance of its rows from the centroid; of lists of fewer than two rows, that of all rows. `lists` may have fewer rows. */
+export function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Clusters): Work<Float32Array> {
+  const sums = new Float64Array(centroids.length / dimension);
+  const sizes = new Uint32Array(sums.length);
+  const together = Math.ceil(componentsTogether / dimension);
+  for (let first = 0; first < lists.length; first += together) {
+    const last = Math.min(lists.length, first + together);
+    // A copy: memory that threads share is slow to read number by number.
+    const points = floatsAt(at + 4 * first * dimension, (last - first) * dimension).slice();
+    for (let row = first; row < last; row++) {
+      sums[lists[row]] += squaredL2(
+        points,
+        (row - first) * dimension,
+        centroids,
+        lists[row] * dimension,
+        dimension,
+      );
+      sizes[lists[row]]++;
+    }
+    yield;
+  }
+  const mean = sums.reduce((sum, each) => sum + each, 0) / lists.length;
+  return Float32Array.from(sums, (sum, list) => (sizes[list] < 2 ? mean : sum / sizes[list]));
+}
+
+function squaredL2(a: Float32Array, atA: number, b: Float32Array, atB: number, dimension: number): number {
+  let sum = 0;
+  for (let i = 0; i < dimension; i++) {
+    const difference = a[atA + i] - b[atB + i];
+    sum += difference * difference;
+  }
+  return sum;
+}
