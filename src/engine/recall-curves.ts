@@ -36,7 +36,7 @@ export interface ObservedNeighbours {
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /** The loss of automatic probing, which promises a recall of 0.95: less, since codes lose a little more, and what is measured is a sample. */
-const automaticLoss = 0.025;
+const automaticLoss = 0.035;
 /**
  * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
  * not in the sample are lost more often, since centroids are means of the sample's.

@@ -59,7 +59,7 @@ function searchNear(
   { matching, gathered, probing }: FilteredQuery,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
-  const { topK, recall } = probing;
+  const { topK } = probing;
   const { growth } = snapshot;
   if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
     return searchGathered(scope, among, search, gathered);
@@ -68,9 +68,10 @@ function searchNear(
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
     if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
-    return search.outlying(limitsSince(model.curves, topK / concentration, recall, growth).cosine);
+    const wide = { ...probing, topK: topK / concentration, isFiltered: true };
+    return search.outlying(limitsSince(model.curves, wide, growth).cosine);
   }
-  const deep = { ...probing, topK: topK / Math.min(around, concentration) };
+  const deep = { ...probing, topK: topK / Math.min(around, concentration), isFiltered: true };
   const limits = scanLimits(model, deep, growth);
   const { residency, spilled: secondLists } = scope.searcher;
   const spilled = secondLists.probes(snapshot, model, among.table, deep);

@@ -71,7 +71,7 @@ function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boo
 /** Automatic probing of a query that is far from all rows. */
 function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, probing: Probing): Plan {
   const { model, quantizer } = trained;
-  const { cosine } = limitsSince(model.curves, probing.topK, probing.recall, snapshot.growth);
+  const { cosine } = limitsSince(model.curves, probing, snapshot.growth);
   const probes = quantizer.probe(query, quantizer.nLists);
   return { ...nothing, outlying: { probes, cosine }, pruned: true };
 }
@@ -126,7 +126,8 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     topK: probing.topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
-    limitsFor: (depth) => limitsSince(model.curves, depth, probing.recall, snapshot.growth),
+    limitsFor: (depth) =>
+      limitsSince(model.curves, { ...probing, topK: depth, isFiltered: true }, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined

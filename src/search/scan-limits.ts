@@ -13,7 +13,18 @@ export interface Probing {
   readonly greedy: boolean;
   /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
   readonly recall?: number | undefined;
+  /** Whether `topK` is the depth of a search with a filter. Default false. */
+  readonly isFiltered?: boolean;
 }
+
+/** What a search has to find, as far as its limits depend on it. */
+export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;
+
+/**
+ * What automatic probing aims at with a filter, of which it is promised 0.95: how many rows around a query match, and so how deep a search is, is an
+ * estimate.
+ */
+const filteredRecall = 0.97;
 
 /** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
 const farFromRows = 9;
@@ -36,10 +47,11 @@ function mean(values: Float32Array): number {
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
 export function scanLimits(
   model: Model,
-  { topK, nProbes, recall }: Probing,
+  probing: Probing,
   growth: number,
 ): Pick<ScanLimits, "probes" | "ratio"> {
-  if (nProbes === 0) return limitsSince(model.curves, topK, recall, growth);
+  const { nProbes } = probing;
+  if (nProbes === 0) return limitsSince(model.curves, probing, growth);
   const probes = Math.min(nProbes, listCount(model));
   return { probes, ratio: probeLimit(model.probeLimits, probes) };
 }
@@ -47,36 +59,41 @@ export function scanLimits(
 /** The same of a search that finds rows in second lists, too, and leaves the number of lists to the index. Undefined: no row is in two. */
 export function spilledLimits(
   { spilledCurves }: Model,
-  { topK, recall }: Probing,
+  probing: Probing,
   growth: number,
 ): ScanLimits | undefined {
-  return spilledCurves && limitsSince(spilledCurves, topK, recall, growth);
+  return spilledCurves && limitsSince(spilledCurves, probing, growth);
 }
 
 /**
  * The limits for a depth in an index that has changed since training measured them. A row of an index that shrank is as deep as several were. One that
  * grew keeps its limits, which find more among more rows: some of these may only replace others, or be unlike those that were measured.
  */
-export function limitsSince(
-  curves: RecallCurves,
-  depth: number,
-  recall: number | undefined,
-  growth: number,
-): ScanLimits {
+export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
+  const { topK, recall, isFiltered = false } = sought;
   const last = lastAnswers.get(curves);
-  if (last?.depth === depth && last.recall === recall && last.growth === growth) return last.limits;
-  const limits = limitsFor(curves, growth < 1 ? depth / growth : depth, recall);
-  lastAnswers.set(curves, { depth, recall, growth, limits });
+  const isSame = last?.topK === topK && last.recall === recall && last.isFiltered === isFiltered;
+  if (isSame && last.growth === growth) return last.limits;
+  const depth = growth < 1 ? topK / growth : topK;
+  const known = limitsFor(curves, depth, recall);
+  const limits =
+    isFiltered && recall === undefined ? wider(known, limitsFor(curves, depth, filteredRecall)) : known;
+  lastAnswers.set(curves, { topK, recall, isFiltered, growth, limits });
   return limits;
 }
 
+function wider(a: ScanLimits, b: ScanLimits): ScanLimits {
+  return {
+    probes: Math.max(a.probes, b.probes),
+    ratio: Math.max(a.ratio, b.ratio),
+    cosine: Math.max(a.cosine, b.cosine),
+  };
+}
+
+interface Answer extends Sought {
+  readonly growth: number;
+  readonly limits: ScanLimits;
+}
+
 /** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
-const lastAnswers = new WeakMap<
-  RecallCurves,
-  {
-    readonly depth: number;
-    readonly recall: number | undefined;
-    readonly growth: number;
-    readonly limits: ScanLimits;
-  }
->();
+const lastAnswers = new WeakMap<RecallCurves, Answer>();
