@@ -91,9 +91,12 @@ export class QueryVector {
   }
 }
 
+let scratchRowsMin: number | undefined;
+
 /** Bytes of scratch that scanning blocks of up to `rows` rows takes. */
 export function scratchBytes(rows: number): number {
-  return 12 * Math.ceil(Math.max(rows, kernels().scratchRowsMin()) / 32) * 32;
+  scratchRowsMin ??= kernels().scratchRowsMin();
+  return 12 * Math.ceil(Math.max(rows, scratchRowsMin) / 32) * 32;
 }
 
 function nextMultipleOf16(offset: number): number {

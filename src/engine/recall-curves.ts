@@ -41,7 +41,9 @@ const automaticLoss = 0.035;
  * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
  * not in the sample are lost more often, since centroids are means of the sample's.
  */
-const queryLoss = { perRow: 1.08, perRowBeyondSample: 0.2, besides: 0.003 };
+const queryLoss = { perRow: 1.12, perRowBeyondSample: 0.2, besides: 0.003 };
+/** The same for one neighbour, of which held-out rows show one each: so few say less. */
+const nearestLoss = 1.2;
 /**
  * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
  * away, as those of queries that are not quite like the rows are.
@@ -69,7 +71,9 @@ export function learnRecallCurves(
   weight: number,
 ): RecallCurves {
   const lossPerRow = queryLoss.perRow + queryLoss.perRowBeyondSample * (1 - 1 / weight);
-  const byDepth = observed.map((each) => limitsBy(each, lossPerRow));
+  const byDepth = observed.map((each, i) =>
+    limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow),
+  );
   const automaticFrom = Math.max(
     0,
     depths.findLastIndex((depth) => depth <= automaticDepth),

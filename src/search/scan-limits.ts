@@ -20,11 +20,10 @@ export interface Probing {
 /** What a search has to find, as far as its limits depend on it. */
 export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;
 
-/**
- * What automatic probing aims at with a filter, of which it is promised 0.95: how many rows around a query match, and so how deep a search is, is an
- * estimate.
- */
-const filteredRecall = 0.97;
+/** The share of its loss that a search with a filter allows: how many rows around a query match, and so how deep it is, is an estimate. */
+const filteredLoss = 3 / 4;
+/** The recall by which automatic probing does that. */
+const automaticRecall = 0.96;
 
 /** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
 const farFromRows = 9;
@@ -76,8 +75,8 @@ export function limitsSince(curves: RecallCurves, sought: Sought, growth: number
   if (isSame && last.growth === growth) return last.limits;
   const depth = growth < 1 ? topK / growth : topK;
   const known = limitsFor(curves, depth, recall);
-  const limits =
-    isFiltered && recall === undefined ? wider(known, limitsFor(curves, depth, filteredRecall)) : known;
+  const filtered = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
+  const limits = isFiltered ? wider(known, limitsFor(curves, depth, filtered)) : known;
   lastAnswers.set(curves, { topK, recall, isFiltered, growth, limits });
   return limits;
 }
