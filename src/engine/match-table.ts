@@ -41,6 +41,8 @@ export class MatchTable {
   readonly count: number;
   /** Searches with it. */
   searches = 0;
+  /** Whether a block was found that has no codes for all of its rows, so that they cannot be gathered. */
+  lacksCodes = false;
   /** What searches scanned whose matches were in their nearest lists, and what those did that lay outside of what the filter accepts. */
   readonly within: ScannedLists = { searches: 0, rows: 0 };
   readonly outlying: ScannedLists = { searches: 0, rows: 0 };

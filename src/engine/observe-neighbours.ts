@@ -27,6 +27,8 @@ const outlyingMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
+/** Values that are sorted between two pauses. */
+const sortedTogether = 2 ** 16;
 /** From a depth to the next one, about. */
 const step = Math.sqrt(10);
 
@@ -64,9 +66,9 @@ export interface Observed {
   /** The rows that are neighbours. */
   readonly neighbours: ReadonlySet<number>;
   /** Lists that are within limits of some held-out rows, on average. */
-  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
+  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): Work<number>;
   /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
-  inEither(seconds: Uint32Array): readonly ObservedNeighbours[];
+  inEither(seconds: Uint32Array): Work<readonly ObservedNeighbours[]>;
 }
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
@@ -182,13 +184,12 @@ function compare(queries: number, count: number, { at, n, dimension }: Rows, out
   }));
 }
 
-function listsWithin(
+function* listsWithin(
   squaresOf: readonly Float32Array[],
   { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
-): number {
+): Work<number> {
   let lists = 0;
-  for (const squares of squaresOf) {
-    const sorted = squares.slice().sort();
+  for (const sorted of yield* sortedEach(squaresOf)) {
     let within = Math.min(probes, sorted.length);
     while (within > 1 && distanceRatio(within - 1, sorted[within - 1], sorted[0]) > ratio) within--;
     lists += within;
@@ -197,21 +198,38 @@ function listsWithin(
 }
 
 /** Cosines are those of first lists. */
-function observeEither(
+function* observeEither(
   observed: readonly Observing[],
   squaresOf: readonly Float32Array[],
   lists: Uint32Array,
   seconds: Uint32Array,
-): ObservedNeighbours[] {
-  const sortedOf = squaresOf.map((squares) => squares.slice().sort());
-  return observed.map(({ rows, heldOut: held, cosines, farCosines }) => {
+): Work<ObservedNeighbours[]> {
+  const sortedOf = yield* sortedEach(squaresOf);
+  const either: ObservedNeighbours[] = [];
+  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(squaresOf[held[i]][lists[row]], squaresOf[held[i]][seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(sortedOf[held[i]], square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, sortedOf[held[i]][0]));
-    return { ranks, ratios, cosines, farCosines };
-  });
+    either.push({ ranks, ratios, cosines, farCosines });
+    yield;
+  }
+  return either;
+}
+
+/** Copies of these values, each sorted. */
+function* sortedEach(values: readonly Float32Array[]): Work<Float32Array[]> {
+  const sorted: Float32Array[] = [];
+  let since = 0;
+  for (const each of values) {
+    sorted.push(each.slice().sort());
+    since += each.length;
+    if (since < sortedTogether) continue;
+    since = 0;
+    yield;
+  }
+  return sorted;
 }
 
 /** Adds what a held-out row shows as a query among rows like itself. */

@@ -127,14 +127,15 @@ export function* measureClusters(
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
-  const scanned = listsFor(curves);
+  const scanned = yield* listsFor(curves);
   const maySpill = scanned >= spilledFrom && scanned <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
     const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbours);
-    const either = observed.inEither(seconds);
-    yield;
+    const either = yield* observed.inEither(seconds);
     spilledCurves = learnRecallCurves(depths, either, weight);
     yield;
+    if (!worthSpilling(scanned, yield* listsFor(spilledCurves), rowsInIndex / nLists))
+      spilledCurves = undefined;
   }
   const model = {
     dimension,
@@ -142,8 +143,7 @@ export function* measureClusters(
     rotationSeed,
     spreads,
     curves,
-    ...(spilledCurves &&
-      worthSpilling(scanned, listsFor(spilledCurves), rowsInIndex / nLists) && { spilledCurves }),
+    ...(spilledCurves && { spilledCurves }),
     probeLimits: learnProbeLimits(first[limitsAt], nLists),
   };
   return { model, lists };

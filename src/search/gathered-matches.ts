@@ -55,7 +55,7 @@ export function gatheredCodes(
 ): GatheredCodes | undefined {
   const key: CacheKey<GatheredCodes> = matching;
   const known = snapshot.cache.peek(key);
-  if (known !== undefined || ++matching.searches % decidedEvery > 0) return known;
+  if (known !== undefined || matching.lacksCodes || ++matching.searches % decidedEvery > 0) return known;
   const { nLists, rotation } = quantizer;
   const { count } = matches;
   if (!areAlwaysCompared(count, matching, rotation) && !areComparedOutside(count, matching, rotation))
@@ -65,7 +65,8 @@ export function gatheredCodes(
   if (cacheBytes + bytes > filledShare * cacheBytesMax) return undefined;
   if (!areOpened(searcher, snapshot, matches)) return undefined;
   const gathered = GatheredCodes.gather(table, rowsByList(snapshot, matches), rotation.rotated);
-  if (gathered !== undefined) snapshot.cache.put(key, gathered);
+  if (gathered === undefined) matching.lacksCodes = true;
+  else snapshot.cache.put(key, gathered);
   return gathered && snapshot.cache.peek(key);
 }
 

@@ -289,3 +289,33 @@ test("items of other namespaces are never found", async () => {
     }
   }
 });
+
+test("a search outside of its filter's clusters that finds a block missing leaves nothing for the next one", async () => {
+  const [d, clusters, each] = [16, 64, 100];
+  const rows = rowsOf(clustered(clusters * each, d, clusters, 7), d);
+  const place = new Map(
+    rows
+      .map((row, i) => ({ i, x: row[0] }))
+      .sort((a, b) => a.x - b.x)
+      .map(({ i }, at) => [i, at]),
+  );
+  const store = createMemoryStore();
+  const index = await open(store).createIndex({ ...access, metric: "euclidean" });
+  await index.upsert(
+    rows.map((vector, i) => ({ id: `${i}`, vector, metadata: { place: place.get(i) ?? 0 } })),
+  );
+  await index.train({ nLists: 200 });
+  const cold = await open(store).loadIndex(access);
+  const third = rows.length / 3;
+  const middle = rows.filter((_, i) => (place.get(i) ?? 0) > third && (place.get(i) ?? 0) < 2 * third);
+  for (const [i, queryVector] of middle.slice(0, 400).entries()) {
+    const isLow = i % 2 > 0;
+    const filters = { place: isLow ? { $lt: third } : { $gt: 2 * third } };
+    for (let again = 0; again < 2; again++) {
+      const found = await cold.query({ queryVector, topK: 20, nProbes: 0, filters });
+      const places = found.map(({ id }) => place.get(Number(id)) ?? 0);
+      expect(places.every((at) => (isLow ? at < third : at > 2 * third))).toBe(true);
+      expect(new Set(places).size).toBe(20);
+    }
+  }
+});

@@ -6,7 +6,7 @@
 import { squaredL2Block } from "./distance";
 import { fastScanSmall } from "./fast-scan";
 import { Heap, sortHeap } from "./heap";
-import { addRow, isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
+import { addRow, beginSearch, isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
 import { firstBits } from "./positions";
 import { CoarseQuantizer, countUpTo, squareToCentroid } from "./probe-lists";
 import { estimateEach } from "./rabitq";
@@ -91,7 +91,7 @@ export function searchGathered(
 ): u32 {
   const n = gathered.n;
   const lists = quantizer.block;
-  table.nMissing = 0;
+  beginSearch(table);
   if (!query.table || !query.fitsFloat32 || !point.fitsFloat32 || !lists.fitsFloat32) return 0;
   if (!areOpen(table, table.nLists, false)) return 0;
   scanList(query, heap, job, table, table.nLists, -1, false, now, 0);

@@ -33,7 +33,7 @@ export class ListBlockTable {
   /** Room for `missingMax` uint32: numbers of blocks that the latest search missed, a few of them several times. */
   missing: usize;
   nMissing: u32;
-  /** Rows that wait to be scored; none between searches. */
+  /** Rows that wait to be scored. */
   waiting: WaitingRows;
   /** The `MatchTable` of the search's filter; 0: there is no filter. */
   matching: usize;
@@ -41,6 +41,13 @@ export class ListBlockTable {
 
 /** Blocks missed that are noted per search. */
 const missingMax: u32 = 64;
+
+/** Forgets what a search missed, and rows that wait since it ended early. */
+@inline
+export function beginSearch(table: ListBlockTable): void {
+  table.nMissing = 0;
+  table.waiting.count = 0;
+}
 
 export function noteMissing(table: ListBlockTable, number: u32): void {
   const count = table.nMissing;

@@ -4,7 +4,7 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { addRow, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
+import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
 import { MatchTable } from "./match-table";
 import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { touchPages } from "./read-ahead";
@@ -40,7 +40,7 @@ export function searchLists(
   job: Job,
   now: u32,
 ): u32 {
-  table.nMissing = 0;
+  beginSearch(table);
   // Spilled rows have nothing else to be found by than codes.
   if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
   const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);

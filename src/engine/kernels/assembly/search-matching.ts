@@ -1,7 +1,7 @@
 /** What a search with a filter does besides `searchLists`: it looks at how the matches lie around the query, or far from it. */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { ListBlockTable } from "./list-block-table";
+import { beginSearch, ListBlockTable } from "./list-block-table";
 import { listMatchesAt, MatchTable } from "./match-table";
 import { CoarseQuantizer, probeLists, squareToCentroid } from "./probe-lists";
 import { areOpen, readListAhead, scanList } from "./search-lists";
@@ -53,6 +53,7 @@ export function searchOutlying(
   job: Job,
   now: u32,
 ): u32 {
+  beginSearch(table);
   const among = changetype<MatchTable>(table.matching).among;
   const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
   if (!areOpen(table, table.nLists, false)) return 0;
