@@ -128,6 +128,8 @@ function matchesOf(
     const found = matches.rows.get(segment);
     return found !== undefined && found.count > 0 ? found.bits : undefined;
   };
+  // The same state may have been opened twice, with objects of their own.
+  const named = new Map([...matches.rows.keys()].map((segment) => [segment.ref.name, segment]));
   return {
     lists: Array.from(model.spreads, (spread, list) => {
       const { rows, matches: own } = listMatches(snapshot, matches, list);
@@ -138,6 +140,9 @@ function matchesOf(
       firstBit: block.firstRow,
     })),
     among: distributionOf(snapshot, matches).matching,
-    spilled: spilled.map(bitsOf),
+    spilled: spilled.map(({ ref }) => {
+      const segment = named.get(ref.name);
+      return segment && bitsOf(segment);
+    }),
   };
 }
