@@ -71,7 +71,8 @@ function searchNear(
     const wide = { ...probing, topK: topK / concentration, isFiltered: true };
     return search.outlying(limitsSince(model.curves, wide, growth).cosine);
   }
-  const deep = { ...probing, topK: topK / Math.min(around, concentration), isFiltered: true };
+  const depth = topK / Math.min(around, concentration);
+  const deep = { ...probing, topK: depth, isFiltered: depth > topK };
   const limits = scanLimits(model, deep, growth);
   const { residency, spilled: secondLists } = scope.searcher;
   const spilled = secondLists.probes(snapshot, model, among.table, deep);

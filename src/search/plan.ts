@@ -127,7 +127,11 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
     limitsFor: (depth) =>
-      limitsSince(model.curves, { ...probing, topK: depth, isFiltered: true }, snapshot.growth),
+      limitsSince(
+        model.curves,
+        { ...probing, topK: depth, isFiltered: depth > probing.topK },
+        snapshot.growth,
+      ),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined

@@ -13,7 +13,7 @@ export interface Probing {
   readonly greedy: boolean;
   /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
   readonly recall?: number | undefined;
-  /** Whether `topK` is the depth of a search with a filter. Default false. */
+  /** Whether `topK` is the depth of a search with a filter that rejects some of the rows around the query. Default false. */
   readonly isFiltered?: boolean;
 }
 
