@@ -35,8 +35,8 @@ export interface TakenSample {
 }
 
 /**
- * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages
- * of them would outlive their erasure.
+ * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
+ * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are.
  */
 export async function takeSample(
   { config }: OpenIndex,
@@ -50,20 +50,27 @@ export async function takeSample(
   const sample = new Float32Array(size * dimension);
   const storedIn = new Uint32Array(size).fill(noList);
   let seen = 0;
+  let chosen = 0;
   let taken = 0;
   for await (const live of liveBlocks(snapshot, snapshot.unnamed)) {
     signal?.throwIfAborted();
     const n = live.kept.length;
     const wanted: number[] = [];
-    while (taken < size && positions[taken] < seen + n) wanted.push(live.kept[positions[taken++] - seen]);
+    while (chosen < size && positions[chosen] < seen + n) wanted.push(live.kept[positions[chosen++] - seen]);
     if (wanted.length > 0) {
       const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }), dimension);
-      sample.set(points, (taken - wanted.length) * dimension);
       const isGrouped = live.segment.ref.model === snapshot.manifest.model?.name;
-      if (isGrouped) storedIn.fill(live.block.list, taken - wanted.length, taken);
+      for (let start = 0; start < points.length; start += dimension) {
+        const point = points.subarray(start, start + dimension);
+        if (config.metric === "cosine" && point.every((value) => value === 0)) continue;
+        sample.set(point, taken * dimension);
+        if (isGrouped) storedIn[taken] = live.block.list;
+        taken++;
+      }
     }
     seen += n;
     onRows(seen);
   }
-  return { points: sample, storedIn };
+  const left = Math.max(1, taken);
+  return { points: sample.subarray(0, left * dimension), storedIn: storedIn.subarray(0, left) };
 }

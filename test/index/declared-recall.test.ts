@@ -7,6 +7,8 @@ import {
   type IndexType,
   type VectorIndex,
 } from "../../src/core.js";
+import { uniform } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
 import { cases, repeats } from "../tier.js";
 import { filtersOf, loadSet, type RecallSet, setsOnDisk, squaresTo } from "./recall-sets.js";
 
@@ -123,6 +125,31 @@ describe.each(names)("of %s vectors", (name) => {
       }
     },
   );
+});
+
+test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
+  const d = 24;
+  const vectors = rowsOf(uniform(6000, d, 5), d);
+  /** Lists for 0.8 of 100 neighbours. */
+  const listsFor = async (zeros: number) => {
+    const index = await newIndex({ metric: "cosine" });
+    await add(index, [...vectors, ...Array.from({ length: zeros }, () => new Float32Array(d))]);
+    await index.train({ nLists: 80 });
+    const { recallCurves = [] } = await index.describe();
+    return recallCurves.find(({ topK }) => topK === 100)?.points[0].nProbes ?? 0;
+  };
+  expect(await listsFor(300)).toBeLessThanOrEqual(1.1 * (await listsFor(0)));
+});
+
+test.each(types)("an index of %s of zero vectors alone can be trained, and finds them", async (type) => {
+  const index = await newIndex({ metric: "cosine" }, type);
+  await add(
+    index,
+    Array.from({ length: 300 }, () => new Float32Array(16)),
+  );
+  await index.train({ nLists: 4 });
+  const found = await index.query({ queryVector: new Float32Array(16).fill(1), topK: 400, nProbes: 0 });
+  expect(found.map(({ distance }) => distance)).toEqual(Array.from({ length: 300 }, () => 1));
 });
 
 test.each(types)('recall "exact" of %s is a scan of everything', async (type) => {
