@@ -16,6 +16,11 @@ export interface CodePiece {
 /** Bytes of each section of the codes of n rows. */
 export type Sections = (n: number) => readonly number[];
 
+/** Bytes of the codes of n rows. */
+export function bytesOf(sections: Sections, n: number): number {
+  return sections(n).reduce((sum, length) => sum + length, 0);
+}
+
 export function rowsIn(pieces: readonly CodePiece[]): number {
   return pieces.reduce((sum, { n }) => sum + n, 0);
 }
@@ -42,7 +47,7 @@ export function joinPieces(pieces: readonly CodePiece[], sections: Sections): Ui
   if (pieces.length === 1) return pieces[0].codes;
   const lengths = sections(rowsIn(pieces));
   const starts = consecutive(0, lengths);
-  const joined = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+  const joined = new Uint8Array(bytesOf(sections, rowsIn(pieces)));
   forEachSection(pieces, sections, (section, offset, bytes) => joined.set(bytes, starts[section] + offset));
   return joined;
 }

@@ -6,7 +6,7 @@
  * float64, so they do not depend on how rows are distributed over blocks.
  */
 
-import { type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "./config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
@@ -22,7 +22,7 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
   return {
     kind: "vectors",
     sections,
-    codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
+    codeBytes: (n) => bytesOf(sections, n),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof pruning === "string") return [exact];

@@ -6,7 +6,7 @@
 import { countRows } from "./rows.js";
 
 /** Rows that are held out of a sample, at most. Of half as many, a measured recall of .9 is off by .01 too often. */
-export const unseenMax = 1000;
+const unseenMax = 1000;
 /** Rows of a sample that are used as queries, at least: if fewer are held out, some that k-means saw. */
 const queriesMin = 300;
 /** The largest share of a sample that k-means does without: a small one has few to spare. */

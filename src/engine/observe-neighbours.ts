@@ -27,8 +27,6 @@ const outlyingMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
-/** Values that are sorted between two pauses. */
-const sortedTogether = 2 ** 16;
 /** From a depth to the next one, about. */
 const step = Math.sqrt(10);
 
@@ -45,6 +43,12 @@ export interface ClusteredSample {
   readonly clusters: Clusters;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
+}
+
+/** A held-out row: its squared distances from the lists, and the same ascending. */
+interface HeldOut {
+  readonly toLists: Float32Array;
+  readonly sorted: Float32Array;
 }
 
 interface Observing {
@@ -66,7 +70,7 @@ export interface Observed {
   /** The rows that are neighbours. */
   readonly neighbours: ReadonlySet<number>;
   /** Lists that are within limits of some held-out rows, on average. */
-  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): Work<number>;
+  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
   /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
   inEither(seconds: Uint32Array): Work<readonly ObservedNeighbours[]>;
 }
@@ -127,6 +131,7 @@ export function* observeNeighbours(
       meanSquare: areDirections ? mean.reduce((sum, x) => sum + x * x, 0) : undefined,
     });
     squaresOf.length--;
+    const asked: HeldOut[] = [];
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const together = Math.min(heldOutTogether, positions.length - first);
       yield compare(queriesAt + 4 * first * dimension, together, rows, toRowsAt);
@@ -136,7 +141,10 @@ export function* observeNeighbours(
         // A copy: memory that threads share is slow to read number by number.
         const toRows = floatsAt(toRowsAt + 4 * i * n, n).slice();
         toRows[positions[number]] = Infinity;
-        const row = { number, toRows, toLists: squaresOf[number] };
+        const toLists = squaresOf[number];
+        const own = { toLists, sorted: toLists.slice().sort() };
+        asked.push(own);
+        const row = { ...own, number, toRows };
         observeAmong(row, lists, depths, observed);
         yield;
         if (number >= outlyingMax) continue;
@@ -153,8 +161,8 @@ export function* observeNeighbours(
       first: observed,
       lists,
       neighbours: new Set(observed.flatMap((depth) => depth.rows)),
-      listsWithin: (limits) => listsWithin(squaresOf.slice(0, countedMax), limits),
-      inEither: (seconds) => observeEither(observed, squaresOf, lists, seconds),
+      listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
+      inEither: (seconds) => observeEither(observed, asked, lists, seconds),
     };
   } finally {
     free(lengthsAt);
@@ -184,62 +192,48 @@ function compare(queries: number, count: number, { at, n, dimension }: Rows, out
   }));
 }
 
-function* listsWithin(
-  squaresOf: readonly Float32Array[],
+function listsWithin(
+  asked: readonly HeldOut[],
   { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
-): Work<number> {
+): number {
   let lists = 0;
-  for (const sorted of yield* sortedEach(squaresOf)) {
-    let within = Math.min(probes, sorted.length);
-    while (within > 1 && distanceRatio(within - 1, sorted[within - 1], sorted[0]) > ratio) within--;
+  for (const { sorted } of asked) {
+    const most = Math.min(probes, sorted.length);
+    let within = 1;
+    // Ratios ascend, too.
+    while (within < most && distanceRatio(within, sorted[within], sorted[0]) <= ratio) within++;
     lists += within;
   }
-  return lists / Math.max(1, squaresOf.length);
+  return lists / Math.max(1, asked.length);
 }
 
 /** Cosines are those of first lists. */
 function* observeEither(
   observed: readonly Observing[],
-  squaresOf: readonly Float32Array[],
+  asked: readonly HeldOut[],
   lists: Uint32Array,
   seconds: Uint32Array,
 ): Work<ObservedNeighbours[]> {
-  const sortedOf = yield* sortedEach(squaresOf);
   const either: ObservedNeighbours[] = [];
   for (const { rows, heldOut: held, cosines, farCosines } of observed) {
     const nearer = rows.map((row, i) =>
-      Math.min(squaresOf[held[i]][lists[row]], squaresOf[held[i]][seconds[row]]),
+      Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
     );
-    const ranks = nearer.map((square, i) => countBelow(sortedOf[held[i]], square));
-    const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, sortedOf[held[i]][0]));
+    const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
+    const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
     either.push({ ranks, ratios, cosines, farCosines });
     yield;
   }
   return either;
 }
 
-/** Copies of these values, each sorted. */
-function* sortedEach(values: readonly Float32Array[]): Work<Float32Array[]> {
-  const sorted: Float32Array[] = [];
-  let since = 0;
-  for (const each of values) {
-    sorted.push(each.slice().sort());
-    since += each.length;
-    if (since < sortedTogether) continue;
-    since = 0;
-    yield;
-  }
-  return sorted;
-}
-
 /** Adds what a held-out row shows as a query among rows like itself. */
 function observeAmong(
-  { number, toRows, toLists }: Query & { readonly number: number },
+  { number, toRows, toLists, sorted }: Query & HeldOut & { readonly number: number },
   lists: Uint32Array,
   depths: readonly number[],
   observed: readonly Observing[],
 ): void {
-  const sorted = toLists.slice().sort();
   forEachDepth(toRows, depths, (i, neighbours) => {
     for (const row of neighbours) {
       const square = toLists[lists[row]];

@@ -24,7 +24,7 @@ export class QueryVector {
   /** The address of the room that was asked for. */
   readonly room: number;
   #scratch = 0;
-  #scratchRows = 0;
+  #scratchBytes = 0;
 
   /**
    * `vector` has the dimension of the rows. With the `rotation` of a model, rows can be pruned by their codes. `roomBytes`: kernel memory
@@ -66,10 +66,11 @@ export class QueryVector {
 
   /** Allocates scratch for scanning blocks of up to `rows` rows. */
   reserve(rows: number): void {
-    if (rows <= this.#scratchRows) return;
+    const bytes = scratchBytes(rows);
+    if (bytes <= this.#scratchBytes) return;
     if (this.#scratch > 0) freeScratch(this.#scratch);
-    this.#scratchRows = rows;
-    this.#scratch = allocate(scratchBytes(this.#scratchRows));
+    this.#scratchBytes = bytes;
+    this.#scratch = allocate(bytes);
     this.useScratch(this.#scratch);
   }
 

@@ -7,6 +7,8 @@
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
 
+import type { Work } from "./work.js";
+
 /** What a search scans. */
 export interface ScanLimits {
   /** The number of lists. */
@@ -65,24 +67,28 @@ const lostFar = 0.25;
  * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
  * the index.
  */
-export function learnRecallCurves(
+export function* learnRecallCurves(
   depths: readonly number[],
   observed: readonly ObservedNeighbours[],
   weight: number,
-): RecallCurves {
+): Work<RecallCurves> {
   const lossPerRow = queryLoss.perRow + queryLoss.perRowBeyondSample * (1 - 1 / weight);
-  const byDepth = observed.map((each, i) =>
-    limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow),
-  );
+  const byDepth: LimitsOf[] = [];
+  for (const [i, each] of observed.entries()) {
+    byDepth.push(limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow));
+    yield;
+  }
   const automaticFrom = Math.max(
     0,
     depths.findLastIndex((depth) => depth <= automaticDepth),
   );
-  const steps = byDepth.map((limitsOf, i) => {
+  const steps: number[][] = [];
+  for (const [i, limitsOf] of byDepth.entries()) {
     const [recall, probes, ratio] = byDepth[Math.max(i, automaticFrom)](automaticLoss);
-    const [cosine] = limitsOf(automaticLoss).slice(-1);
-    return [recall, probes, ratio, cosine, ...losses.flatMap(limitsOf)];
-  });
+    const [, , , cosine] = limitsOf(automaticLoss);
+    steps.push([recall, probes, ratio, cosine, ...losses.flatMap(limitsOf)]);
+    yield;
+  }
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
     scaled.unshift(1);
@@ -91,12 +97,15 @@ export function learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
+/** The recall and the limits of a loss. */
+type LimitsOf = (loss: number) => [recall: number, probes: number, ratio: number, cosine: number];
+
 /** Finds limits that lose shares of some neighbours. */
-function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lossPerRow: number) {
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lossPerRow: number): LimitsOf {
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
-  return (loss: number): number[] => {
+  return (loss) => {
     // A single row has no neighbours; a single list cannot be outlying.
     if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;

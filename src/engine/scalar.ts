@@ -7,7 +7,7 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
-import { type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
 import type { Metric, ScalarPrecision } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
@@ -37,7 +37,7 @@ export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning:
   return {
     kind: "scalar",
     sections,
-    codeBytes: (n) => n * rowBytes + (pruning === "none" ? 0 : rabitqBytes(n, dimension)),
+    codeBytes: (n) => bytesOf(sections, n),
     *encode(vectors, list) {
       const codes = encode(vectors, shape);
       if (typeof pruning === "string") return [codes];

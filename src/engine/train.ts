@@ -121,21 +121,17 @@ export function* measureClusters(
   const { first, lists } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
-  yield;
-  const curves = learnRecallCurves(depths, first, weight);
-  yield;
+  const curves = yield* learnRecallCurves(depths, first, weight);
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
-  const scanned = yield* listsFor(curves);
+  const scanned = listsFor(curves);
   const maySpill = scanned >= spilledFrom && scanned <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
     const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbours);
     const either = yield* observed.inEither(seconds);
-    spilledCurves = learnRecallCurves(depths, either, weight);
-    yield;
-    if (!worthSpilling(scanned, yield* listsFor(spilledCurves), rowsInIndex / nLists))
-      spilledCurves = undefined;
+    const curvesOfBoth = yield* learnRecallCurves(depths, either, weight);
+    if (worthSpilling(scanned, listsFor(curvesOfBoth), rowsInIndex / nLists)) spilledCurves = curvesOfBoth;
   }
   const model = {
     dimension,

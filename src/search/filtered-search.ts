@@ -9,7 +9,7 @@ import { entryBytes } from "../segment/cache-group.js";
 import { amongShare, unlikeRows } from "./filtered-probes.js";
 import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, listMatches, type Matches } from "./matches.js";
-import { limitsSince, type Probing, scanLimits } from "./scan-limits.js";
+import { limitsSince, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
@@ -78,12 +78,8 @@ function searchNear(
   const spilled = secondLists.probes(snapshot, model, among.table, deep);
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
-    const own = residency.spilled.areAll ? spilled : limits;
-    const found = search.within({
-      probes: Math.max(own.probes, spilled.probes),
-      ratio: Math.max(own.ratio, spilled.ratio),
-      spilled,
-    });
+    const { probes, ratio } = residency.spilled.areAll ? spilled : wider(spilled, limits);
+    const found = search.within({ probes, ratio, spilled });
     if (found === undefined) secondLists.noteMissing(snapshot, among.table.missing());
     else if (found.candidates.length === topK) return found;
   }

@@ -17,6 +17,9 @@ export interface Probing {
   readonly isFiltered?: boolean;
 }
 
+/** Which lists a search scans. */
+export type Reach = Pick<ScanLimits, "probes" | "ratio">;
+
 /** What a search has to find, as far as its limits depend on it. */
 export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;
 
@@ -44,11 +47,7 @@ function mean(values: Float32Array): number {
 }
 
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
-export function scanLimits(
-  model: Model,
-  probing: Probing,
-  growth: number,
-): Pick<ScanLimits, "probes" | "ratio"> {
+export function scanLimits(model: Model, probing: Probing, growth: number): Reach {
   const { nProbes } = probing;
   if (nProbes === 0) return limitsSince(model.curves, probing, growth);
   const probes = Math.min(nProbes, listCount(model));
@@ -70,29 +69,31 @@ export function spilledLimits(
  */
 export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
   const { topK, recall, isFiltered = false } = sought;
-  const last = lastAnswers.get(curves);
-  const isSame = last?.topK === topK && last.recall === recall && last.isFiltered === isFiltered;
-  if (isSame && last.growth === growth) return last.limits;
   const depth = growth < 1 ? topK / growth : topK;
-  const known = limitsFor(curves, depth, recall);
-  const filtered = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
-  const limits = isFiltered ? wider(known, limitsFor(curves, depth, filtered)) : known;
-  lastAnswers.set(curves, { topK, recall, isFiltered, growth, limits });
-  return limits;
+  if (!isFiltered) return rememberedLimits(curves, depth, recall);
+  const aimed = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
+  const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
+  return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
 }
 
-function wider(a: ScanLimits, b: ScanLimits): ScanLimits {
-  return {
-    probes: Math.max(a.probes, b.probes),
-    ratio: Math.max(a.ratio, b.ratio),
-    cosine: Math.max(a.cosine, b.cosine),
-  };
+/** What is within one of two limits. */
+export function wider(a: Reach, b: Reach): Reach {
+  return { probes: Math.max(a.probes, b.probes), ratio: Math.max(a.ratio, b.ratio) };
 }
 
-interface Answer extends Sought {
-  readonly growth: number;
+interface Answer {
+  readonly depth: number;
+  readonly recall: number | undefined;
   readonly limits: ScanLimits;
 }
 
-/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
 const lastAnswers = new WeakMap<RecallCurves, Answer>();
+
+/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
+function rememberedLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
+  const last = lastAnswers.get(curves);
+  if (last?.depth === depth && last.recall === recall) return last.limits;
+  const limits = limitsFor(curves, depth, recall);
+  lastAnswers.set(curves, { depth, recall, limits });
+  return limits;
+}

@@ -7,7 +7,7 @@ import { type NearestList, searchLists } from "../engine/list-search.js";
 import { searchFiltered } from "./filtered-search.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
-import { isFarFromRows, type Probing, scanLimits } from "./scan-limits.js";
+import { isFarFromRows, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
@@ -42,12 +42,14 @@ export function searchWarm(
   const spilled = searcher.spilled.probes(snapshot, model, table, probing);
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
-    const own = residency.spilled.areAll ? spilled : scanLimits(model, probing, growth);
-    const reach = {
-      nProbes: Math.max(own.probes, spilled.probes),
-      limit: Math.max(own.ratio, spilled.ratio),
-    };
-    const found = searchLists(among, { vector, ...reach, topK, spilled });
+    const reach = residency.spilled.areAll ? spilled : wider(spilled, scanLimits(model, probing, growth));
+    const found = searchLists(among, {
+      vector,
+      nProbes: reach.probes,
+      limit: reach.ratio,
+      topK,
+      spilled,
+    });
     if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
     else if (isOutlying(found.nearest)) return undefined;
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
