@@ -70,13 +70,15 @@ async function refineOn(
   index.rewriting.reserve(manifest.segments);
   const size = await sampleSize(index, snapshot, undefined);
   if (size === undefined) return "too much";
-  const { points, storedIn } = await takeSample(index, snapshot, size, {
+  const sample = await takeSample(index, snapshot, size, {
     seed,
     signal,
     onRows: () => undefined,
   });
   const { config } = index;
-  const of = { points, metric: config.metric, spills: config.spilling !== false, ...size };
+  const { points, storedIn, rows } = sample;
+  const spills = config.spilling !== false;
+  const of = { points, dimension: size.dimension, metric: config.metric, spills, rows };
   const nListsMax = Math.min(size.lists, grown(known, size.rows / manifest.model.items));
   const refined = await run(refineModel(of, storedIn, known, { nListsMax, seed }), signal);
   const written = writtenBy(snapshot, refined.changed);

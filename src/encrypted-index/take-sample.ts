@@ -32,6 +32,8 @@ export interface TakenSample {
   readonly points: Float32Array;
   /** The list of the index's model that each is stored in; `noList` if it is not grouped by that. */
   readonly storedIn: Uint32Array;
+  /** Rows of the index that could have been chosen, as far as those that were tell. */
+  readonly rows: number;
 }
 
 /**
@@ -72,5 +74,9 @@ export async function takeSample(
     onRows(seen);
   }
   const left = Math.max(1, taken);
-  return { points: sample.subarray(0, left * dimension), storedIn: storedIn.subarray(0, left) };
+  return {
+    points: sample.subarray(0, left * dimension),
+    storedIn: storedIn.subarray(0, left),
+    rows: Math.round((rows * left) / size),
+  };
 }

@@ -30,7 +30,7 @@ const segmentBytes = 128 * 1024 * 1024;
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
  * are grouped by later writes, or here if they are too many for that.
- * There are never more lists than rows, and an empty index stays as it is. Throws `storage_unavailable` if other processes
+ * There are never more lists than rows, zero vectors under `cosine` not counted, and an empty index stays as it is. Throws `storage_unavailable` if other processes
  * rewrite the whole index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
@@ -111,20 +111,18 @@ async function learnModel(
   const { config } = index;
   const { rows } = size;
   const seen = report("sample");
-  const { points: sample } = await takeSample(index, snapshot, size, {
+  const sample = await takeSample(index, snapshot, size, {
     seed,
     signal,
     onRows: (done) => seen(done, rows),
   });
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
-  const learning = trainModel(
-    { points: sample, metric: config.metric, spills, ...size },
-    size.lists,
-    seed,
-    report("cluster"),
-  );
-  const learned = await run(learning, signal);
-  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample, rows, signal });
+  const { points } = sample;
+  // Zero vectors, which are no part of a sample, may be most rows.
+  const lists = Math.min(size.lists, points.length / size.dimension);
+  const of = { points, dimension: size.dimension, metric: config.metric, spills, rows: sample.rows };
+  const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
+  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample: points, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */

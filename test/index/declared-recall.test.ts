@@ -152,6 +152,19 @@ test.each(types)("an index of %s of zero vectors alone can be trained, and finds
   expect(found.map(({ distance }) => distance)).toEqual(Array.from({ length: 300 }, () => 1));
 });
 
+test.each(types)("an index of %s can be trained to more lists than rows that are not zero", async (type) => {
+  const d = 64;
+  const directed = rowsOf(uniform(9, d, 5), d);
+  const index = await newIndex({ metric: "cosine" }, type);
+  await add(index, [...directed, ...Array.from({ length: 300 }, () => new Float32Array(d))]);
+  await index.train({ nLists: 12 });
+  expect((await index.describe()).nLists).toBe(9);
+  for (const [i, queryVector] of directed.entries()) {
+    const [nearest] = await index.query({ queryVector, topK: 1 });
+    expect(nearest.id).toBe(String(i));
+  }
+});
+
 test.each(types)('recall "exact" of %s is a scan of everything', async (type) => {
   const set = loadSet("clustered", 3000, 20);
   const index = await newIndex(set, type);
