@@ -22,7 +22,7 @@ import type { IndexConfig } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
-import { addReferences, fromOrigin, residualsOf, toDirections } from "./residuals.js";
+import { addReferences, fromOrigin, residualsOf, toDirections, toProjections } from "./residuals.js";
 import { NibbleQuery, ProductQuery } from "./product-query.js";
 import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
@@ -113,6 +113,8 @@ export class ProductQuantizer implements Quantizer {
     const points = new Float32Array(n * d);
     const references = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
     const { references: around, origin } = this.#model;
+    const squares = new Float64Array(n);
+    const along = new Float64Array(n);
     for (let row = 0; row < n; row++) {
       const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
       const point = points.subarray(row * d, (row + 1) * d);
@@ -129,10 +131,11 @@ export class ProductQuantizer implements Quantizer {
       }
       const add = view.getFloat32(row * rowBytes + 4, true);
       const scale = view.getFloat32(row * rowBytes + 8, true);
-      const length = Math.sqrt(Math.max(0, add - 2 * scale * beside));
-      for (let i = 0; i < d; i++) point[i] *= length;
+      squares[row] = Math.max(0, add - 2 * scale * beside);
+      along[row] = scale > 0 ? squares[row] / scale : 0;
     }
-    addReferences(points, this.#model.references, references, d);
+    toProjections(points, squares, along);
+    addReferences(points, around, references, d);
     return points;
   }
 

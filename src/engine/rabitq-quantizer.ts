@@ -12,7 +12,7 @@ import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-lay
 import { kernels } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel } from "./model.js";
-import { addReferences, fromOrigin, residualsOf } from "./residuals.js";
+import { addReferences, fromOrigin, residualsOf, toProjections } from "./residuals.js";
 import { Rotation } from "./rotation.js";
 import type { Bases, EstimateBuffers, QuantizedQuery, Quantizer } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
@@ -74,7 +74,6 @@ export class RabitqQuantizer implements Quantizer {
     return rows;
   }
 
-  /** The projection of each residual on its signs: |r| s x, with |r|^2 = add + scale * <x, P (a - origin)>. */
   decode(rows: Uint8Array): Float32Array {
     const { dimension, rotated } = this.#rotation;
     const rowBytes = rowCodeBytes(this.layout);
@@ -86,25 +85,28 @@ export class RabitqQuantizer implements Quantizer {
     const originsAt = at + 4 * rotated * n;
     this.#rotation.apply(this.#fromOrigins(distinct), originsAt);
     const origins = floatsAt(originsAt, rotated * distinct.length);
-    const residuals = floatsAt(at, rotated * n);
+    const signs = floatsAt(at, rotated * n);
+    const squares = new Float64Array(n);
+    const along = new Float64Array(n);
+    const unit = 1 / Math.sqrt(rotated);
     for (let row = 0; row < n; row++) {
       const from = row * rowBytes;
       const add = view.getFloat32(from + 4, true);
       const scale = view.getFloat32(from + 8, true);
-      const residual = residuals.subarray(row * rotated, (row + 1) * rotated);
       const origin = numbers[row] * rotated;
-      let along = 0;
+      let beside = 0;
       for (let i = 0; i < rotated; i++) {
-        const sign = (rows[from + 4 * codeWords + (i >> 3)] >> (i & 7)) & 1 ? 1 : -1;
-        residual[i] = sign;
-        along += sign * origins[origin + i];
+        const sign = (rows[from + 4 * codeWords + (i >> 3)] >> (i & 7)) & 1 ? unit : -unit;
+        signs[row * rotated + i] = sign;
+        beside += sign * origins[origin + i];
       }
-      const squares = Math.max(0, add + (scale * along) / Math.sqrt(rotated));
-      const length = scale < 0 ? (-2 * squares) / scale / Math.sqrt(rotated) : 0;
-      for (let i = 0; i < rotated; i++) residual[i] *= length;
+      squares[row] = Math.max(0, add + scale * beside);
+      along[row] = scale < 0 ? (-2 * squares[row]) / scale : 0;
     }
+    // Without the dimensions of padding: a point has nothing there.
     const points = this.#rotation.undo(at, n);
     free(at);
+    toProjections(points, squares, along);
     addReferences(points, this.#model.references, references, dimension);
     return points;
   }

@@ -50,3 +50,20 @@ export function addReferences(
 export function fromOrigin(point: Float32Array, origin: Float32Array): Float32Array {
   return point.map((value, i) => value - origin[i]);
 }
+
+/**
+ * Replaces the direction of each code, layout (n, dimension), by the projection of its residual on it, in place: no multiple of the direction is
+ * nearer to the residual. `squares` are those of the residuals' lengths, `along` the products of residuals and directions.
+ */
+export function toProjections(directions: Float32Array, squares: Float64Array, along: Float64Array): void {
+  const dimension = directions.length / squares.length;
+  squares.forEach((square, row) => {
+    const direction = directions.subarray(row * dimension, (row + 1) * dimension);
+    let own = 0;
+    for (let i = 0; i < dimension; i++) own += direction[i] * direction[i];
+    // Factors are rounded: a residual has no more of a direction than its own length.
+    const product = Math.min(along[row], Math.sqrt(square * own));
+    const times = own > 0 ? product / own : 0;
+    for (let i = 0; i < dimension; i++) direction[i] *= times;
+  });
+}

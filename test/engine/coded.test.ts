@@ -100,6 +100,22 @@ describe.each(shapes)("%s", (_, config) => {
   const vectors = clustered(900, d, 6, 7);
   const queries = rowsOf(clustered(905, d, 6, 7).subarray(900 * d), d);
 
+  test("decodes a row to the point nearest to it in the direction of its code", () => {
+    const index = trained(config, vectors, d, 4);
+    const reference = index.model.centroids.subarray(d, 2 * d);
+    const residuals = (rows: Float32Array) =>
+      rowsOf(rows, d).map((row) => row.map((value, i) => value - reference[i]));
+    const decoded = residuals(index.codec.decode(blockOf(index.codec, vectors, 1), 900));
+    for (const [row, residual] of residuals(vectors).entries()) {
+      const along = dot(residual, decoded[row]);
+      const length = Math.sqrt(dot(residual, residual) * dot(decoded[row], decoded[row]));
+      // Codewords that have too little in common with a residual stand for none of it.
+      if (config.type === "ivfpq" && along / length < 0.6) continue;
+      expect(Math.abs(dot(decoded[row], decoded[row]) - along)).toBeLessThan(1e-4 * length);
+    }
+    index.release();
+  });
+
   test("estimates what the codes stand for, whatever the number of rows", () => {
     const index = trained(config, vectors, d, 4);
     // Entries of one byte suffice where a code's own error is ten times theirs.
