@@ -95,8 +95,12 @@ export class MatchingSearch {
     return this.#found(lists);
   }
 
-  /** The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). Undefined if one of the blocks is not in memory. */
-  outlying(cosine: number): ListsSearched | undefined {
+  /**
+   * The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). `isAutomatic`: codes may lose a few of them,
+   * as no recall is declared. Undefined if one of the blocks is not in memory.
+   */
+  outlying(cosine: number, isAutomatic: boolean): ListsSearched | undefined {
+    if (isAutomatic) this.#query.pruneOutlying();
     const { quantizer, table, now } = this.#among;
     const { count, outlying } = this.#matching;
     initHeap(this.#probes, count);

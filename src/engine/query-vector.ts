@@ -11,6 +11,11 @@ const structBytes = nextMultipleOf16(queryLayout.bytes);
 
 /** RaBitQ's error parameter: how many standard deviations an estimate may be off before a row is wrongly pruned. */
 const epsilon = 2.2;
+/**
+ * The same for a query outside of what its filter accepts, with automatic probing. It is about equally far from many rows, and far from centroids: codes
+ * say less about it, and by the other parameter they leave far more vectors to be read.
+ */
+const outlyingEpsilon = 1.6;
 /** The same for lists: a missed list is one of the farthest, and another takes its place. */
 const listEpsilon = 1.2;
 
@@ -84,6 +89,11 @@ export class QueryVector {
   /** The address of `IdTable` structs of newer segments, newest first. */
   set newerIdTables(at: number) {
     allWords()[(this.address + queryLayout.newerIdTables) >>> 2] = at;
+  }
+
+  /** Lets codes rule out more rows, a few near ones among them, from now on. Needs a rotation. */
+  pruneOutlying(): void {
+    allFloats()[(this.address + queryLayout.epsilon) >>> 2] = outlyingEpsilon;
   }
 
   free(): void {

@@ -69,7 +69,7 @@ function searchNear(
   if (around < amongShare * concentration) {
     if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
     const wide = { ...probing, topK: topK / concentration, isFiltered: true };
-    return search.outlying(limitsSince(model.curves, wide, growth).cosine);
+    return search.outlying(limitsSince(model.curves, wide, growth).cosine, probing.recall === undefined);
   }
   const depth = topK / Math.min(around, concentration);
   const deep = { ...probing, topK: depth, isFiltered: depth > topK };

@@ -45,6 +45,7 @@ function* phasesOfLists(
 ): Generator<ScanPhase> {
   const { likely, unlikely, rest, pruned, outlying } = plan(scope, query, options);
   if (outlying !== undefined) {
+    if (scope.matches !== undefined && options.recall === undefined) query.pruneOutlying();
     yield* outlyingPhases(scope, outlying, options.topK, progress);
     return;
   }

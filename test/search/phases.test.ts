@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { scoreLowerBound } from "../../src/engine/metric.js";
+import { queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
+import { allFloats } from "../../src/engine/kernels/memory.js";
 import type { QueryVector } from "../../src/engine/query-vector.js";
 import { cosineNeeded } from "../../src/engine/recall-curves.js";
 import { listMatches } from "../../src/search/matches.js";
@@ -114,6 +116,21 @@ describe("phases", () => {
       ...all3.slice(0, 2),
       ...single.slice(0, within),
     ]);
+  });
+
+  test("of an outlying query let codes rule out more rows, unless it declares a recall", async () => {
+    const scope = await filtered({ x: { $lt: border } });
+    const epsilonOf = ({ address }: QueryVector) => allFloats()[(address + queryLayout.epsilon) >>> 2];
+    const isOutlying = (vector: Float32Array) =>
+      plan(scope, queryOf(vector), automatic).outlying !== undefined;
+    for (const outlying of [true, false]) {
+      const vector = vectors.find((each) => isOutlying(each) === outlying) ?? vectors[0];
+      const [usual, automatically, declared] = [queryOf(vector), queryOf(vector), queryOf(vector)];
+      phasesOf(scope, automatically, automatic, never);
+      phasesOf(scope, declared, { ...automatic, recall: 0.95 }, never);
+      expect(epsilonOf(declared)).toBe(epsilonOf(usual));
+      expect(epsilonOf(automatically) < epsilonOf(usual)).toBe(outlying);
+    }
   });
 
   test("of an outlying query are lists with enough matches, then more and more that may hold a nearer one", async () => {
