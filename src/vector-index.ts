@@ -156,7 +156,7 @@ export interface TrainingProgress {
 
 /** A training learns from the items that are in no namespace, so that what it learned says nothing of what is erased later. */
 export interface TrainOptions extends CallOptions {
-  /** Inverted lists, at most one per item. Default: the index's number, as far as the items support it. */
+  /** Inverted lists, at most one per item of the sample, of which zero vectors under `cosine` are no part. Default: the index's number, as far as the items support it. */
   readonly nLists?: number;
   /** Called now and then, at most every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;
@@ -226,7 +226,7 @@ export interface VectorIndex {
   /**
    * A page of items in the order of their ids, and the cursor of the next page. All pages show the index as it was for the
    * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
-   * least, that it is no longer stored; `not_supported` if `include` names `vector` and the index keeps codes alone.
+   * least, or `retentionMs`, that it is no longer stored; `not_supported` if `include` names `vector` and the index keeps codes alone.
    */
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,

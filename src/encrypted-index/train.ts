@@ -30,8 +30,8 @@ const segmentBytes = 128 * 1024 * 1024;
 /**
  * `nLists` is honoured; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
  * are grouped by later writes, or here if they are too many for that.
- * There are never more lists than rows, zero vectors under `cosine` not counted, and an empty index stays as it is. Throws `storage_unavailable` if other processes
- * rewrite the whole index all the time.
+ * There are never more lists than rows in the sample, of which zero vectors under `cosine` are no part, and an empty index stays as it is.
+ * Throws `storage_unavailable` if other processes rewrite the whole index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
   await publishTraining(index.indexName, () => trainAlone(index, options));
