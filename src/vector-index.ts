@@ -156,7 +156,10 @@ export interface TrainingProgress {
 
 /** A training learns from the items that are in no namespace, so that what it learned says nothing of what is erased later. */
 export interface TrainOptions extends CallOptions {
-  /** Inverted lists, at most one per item of the sample, of which zero vectors under `cosine` are no part. Default: the index's number, as far as the items support it. */
+  /**
+   * Inverted lists, at most one per item of the sample, of which zero vectors under `cosine` are no part. Default: the index's
+   * number, as far as the items support it.
+   */
   readonly nLists?: number;
   /** Called now and then, at most every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;

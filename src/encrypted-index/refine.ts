@@ -76,11 +76,9 @@ async function refineOn(
     onRows: () => undefined,
   });
   const { config } = index;
-  const { points, storedIn, rows } = sample;
-  const spills = config.spilling !== false;
-  const of = { points, dimension: size.dimension, metric: config.metric, spills, rows };
+  const of = { ...sample, metric: config.metric, spills: config.spilling !== false };
   const nListsMax = Math.min(size.lists, grown(known, size.rows / manifest.model.items));
-  const refined = await run(refineModel(of, storedIn, known, { nListsMax, seed }), signal);
+  const refined = await run(refineModel(of, sample.storedIn, known, { nListsMax, seed }), signal);
   const written = writtenBy(snapshot, refined.changed);
   if (rowsToWrite(written) > writtenShareMax * size.rows) return "too much";
   const items = size.rows;

@@ -30,6 +30,7 @@ export interface SampleOptions {
 export interface TakenSample {
   /** In list space, layout (n, dimension). */
   readonly points: Float32Array;
+  readonly dimension: number;
   /** The list of the index's model that each is stored in; `noList` if it is not grouped by that. */
   readonly storedIn: Uint32Array;
   /** Rows of the index that could have been chosen, as far as those that were tell. */
@@ -76,6 +77,7 @@ export async function takeSample(
   const left = Math.max(1, taken);
   return {
     points: sample.subarray(0, left * dimension),
+    dimension,
     storedIn: storedIn.subarray(0, left),
     rows: Math.round((rows * left) / size),
   };

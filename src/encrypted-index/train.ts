@@ -117,12 +117,11 @@ async function learnModel(
     onRows: (done) => seen(done, rows),
   });
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
-  const { points } = sample;
   // Zero vectors, which are no part of a sample, may be most rows.
-  const lists = Math.min(size.lists, points.length / size.dimension);
-  const of = { points, dimension: size.dimension, metric: config.metric, spills, rows: sample.rows };
+  const lists = Math.min(size.lists, sample.storedIn.length);
+  const of = { ...sample, metric: config.metric, spills };
   const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
-  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample: points, rows, signal });
+  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample: sample.points, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */

@@ -9,7 +9,10 @@ export interface Quantizer {
   readonly bytes: number;
   /** Row codes of points, layout (n, dimension), each relative to the reference centroid with its number. */
   encode(points: Float32Array, references: Uint32Array): Uint8Array;
-  /** The points that row codes stand for, approximately: of each the nearest one in the direction of its code, layout (n, dimension). */
+  /**
+   * The points that row codes stand for, approximately, layout (n, dimension): of each the one nearest to what was encoded in
+   * the direction of its code.
+   */
   decode(rows: Uint8Array): Float32Array;
   /** Prepares a query. */
   prepareQuery(point: Float32Array): QuantizedQuery;

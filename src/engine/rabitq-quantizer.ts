@@ -100,6 +100,7 @@ export class RabitqQuantizer implements Quantizer {
         signs[row * rotated + i] = sign;
         beside += sign * origins[origin + i];
       }
+      // |r|^2 = add + scale * <x, P (a - origin)>, and |r| s = -2 |r|^2 / scale.
       squares[row] = Math.max(0, add + scale * beside);
       along[row] = scale < 0 ? (-2 * squares[row]) / scale : 0;
     }
