@@ -15,7 +15,7 @@ import { checkOptions } from "../option-names.js";
 import { memoryUse } from "../search/memory-use.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { isBlobStore, openLocation } from "../storage/location.js";
+import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
 import { useKernelThreads } from "../threads/kernel-threads.js";
 import type {
@@ -91,7 +91,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       maxStalenessMs = 0,
       storageTimeoutMs = storageTimeoutMsDefault,
       automaticTraining = true,
-      retentionMs = historyMs,
+      retentionMs = isPrivate(indexLocation) ? 0 : historyMs,
       oblivious = false,
       models,
     } = options;

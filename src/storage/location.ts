@@ -35,6 +35,11 @@ export function isBlobStore(location: unknown): location is BlobStore {
   return methods.every((method) => typeof candidate[method] === "function");
 }
 
+/** Whether what is stored there is seen by nobody else: each client with such a location has a memory of its own. */
+export function isPrivate(location: StorageLocation | BlobStore): boolean {
+  return !isBlobStore(location) && location?.location === "memory";
+}
+
 /**
  * The store at a location, with retries and time-outs (see retrying.ts); a caller's own store is returned as it is.
  * Nothing is touched before the first call of the store. Throws `invalid_request`, or `not_supported` for a location

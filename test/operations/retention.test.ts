@@ -95,6 +95,22 @@ test.each<IndexType>(["ivfflat", "ivf", "ivfpq"])(
   },
 );
 
+test("an index in the memory of a client keeps nothing for readers that there cannot be", async () => {
+  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+  clients.push(client);
+  const index = await client.createIndex(access);
+  await fill(index);
+  await index.train();
+  expect((await index.describe()).reclaimableBytes).toBe(0);
+  const loop = index.items({ pageSize: 100, include: [] });
+  await loop.next();
+  await index.upsert(items.slice(0, 1500));
+  await index.compact();
+  // Readers of the same client are waited for.
+  expect((await index.describe()).reclaimableBytes).toBeGreaterThan(0);
+  expect(await drain(loop)).toHaveLength(n - 1);
+});
+
 test("compaction without retention deletes what an earlier client replaced, too", async () => {
   const folder = await newFolder();
   const index = await local(folder).createIndex(access);
