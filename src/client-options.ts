@@ -132,8 +132,9 @@ export interface EmbeddedClientOptions {
   readonly automaticTraining?: boolean;
   /**
    * How long, in milliseconds, objects that changes of this client replaced are kept for readers in other processes, 0 to
-   * 900,000. Readers of this client are known and are waited for. With less than the default, 900,000, cursors and loops of other
-   * processes end earlier with `not_found`; other reads start again. 0 if no other process reads, as is the default of the location `memory`.
+   * 900,000. Readers of this client are known and are waited for, a cursor for 900,000. With less than the default, 900,000,
+   * cursors and loops of other processes end earlier with `not_found`; other reads start again. 0 if no other process reads, as
+   * is the default of the location `memory`.
    */
   readonly retentionMs?: number;
   /**

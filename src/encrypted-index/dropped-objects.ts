@@ -6,7 +6,7 @@
 
 import type { Clock } from "../commit/clock.js";
 import type { ObjectRef } from "../commit/manifest.js";
-import type { NamespaceScopes } from "../search/namespace-scopes.js";
+import { historyMs } from "../commit/retention.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Background } from "./background.js";
 
@@ -22,6 +22,14 @@ export interface Retention {
   readonly background: Background;
 }
 
+/** Who of this process may still read what was dropped. */
+export interface Readers {
+  /** The objects that readers may read. */
+  namesInUse(): ReadonlySet<string>;
+  /** Whether a cursor may still be used: what it names is not known. */
+  haveCursor(): boolean;
+}
+
 interface Waiting {
   readonly object: ObjectRef;
   /** When it was dropped, by the steady clock. */
@@ -30,16 +38,15 @@ interface Waiting {
 
 export class DroppedObjects {
   readonly #store: BlobStore;
-  readonly #namesInUse: NamespaceScopes["namesInUse"];
+  readonly #readers: Readers;
   readonly #retention: Retention;
   /** In the order in which they were dropped. */
   #waiting: Waiting[] = [];
   #isScheduled = false;
 
-  /** `namesInUse`: the objects that readers of this process may read. */
-  constructor(store: BlobStore, namesInUse: NamespaceScopes["namesInUse"], retention: Retention) {
+  constructor(store: BlobStore, readers: Readers, retention: Retention) {
     this.#store = store;
-    this.#namesInUse = namesInUse;
+    this.#readers = readers;
     this.#retention = retention;
   }
 
@@ -53,19 +60,23 @@ export class DroppedObjects {
     if (objects.length === 0) return;
     const since = this.#retention.clock.steady();
     for (const object of objects) this.#waiting.push({ object, since });
-    this.#schedule(this.#retention.retentionMs);
+    this.#schedule(this.#keptMs);
   }
 
-  /** Whether nothing is kept for readers of other processes. */
+  /** Whether nothing is kept but what readers are known to read. */
   get isWithoutGrace(): boolean {
-    return this.#retention.retentionMs === 0;
+    return this.#keptMs === 0;
+  }
+
+  /** The objects that readers of this process may read, whether they were dropped or not. */
+  namesInUse(): ReadonlySet<string> {
+    return this.#readers.namesInUse();
   }
 
   /** Deletes what was kept for long enough. What it cannot delete it tries again later. */
   async deleteDue(): Promise<void> {
-    const { clock, retentionMs } = this.#retention;
-    const end = clock.steady() - retentionMs;
-    const used = this.#namesInUse();
+    const end = this.#retention.clock.steady() - this.#keptMs;
+    const used = this.namesInUse();
     const due = this.#waiting.filter(({ since, object }) => since <= end && !used.has(object.name));
     try {
       if (due.length > 0) await this.#store.delete(due.map(({ object }) => object.name));
@@ -77,11 +88,16 @@ export class DroppedObjects {
     }
   }
 
+  /** How long what was dropped is kept. Cursors are good for as long as by default. */
+  get #keptMs(): number {
+    return this.#readers.haveCursor() ? historyMs : this.#retention.retentionMs;
+  }
+
   /** How long to wait for what is due in `ms`; if it was due before, readers use it. */
   #pauseMs(ms: number): number {
     if (ms <= 0) return usedPauseMs;
     // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
-    return Math.ceil(Math.max(ms, delayShare * this.#retention.retentionMs));
+    return Math.ceil(Math.max(ms, delayShare * this.#keptMs));
   }
 
   #schedule(ms: number): void {

@@ -44,6 +44,7 @@ import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
 import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { listNames } from "./list-names.js";
+import { Listings } from "./listings.js";
 import { listIndex, openListed } from "./open-listed.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
 import { OrphanSweeps } from "./orphan-sweeps.js";
@@ -75,6 +76,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #retentionMs: number;
   readonly #oblivious: boolean;
   readonly #clock: Clock;
+  readonly #listings: Listings;
   readonly #background = new Background();
   readonly #sweeps: OrphanSweeps;
   readonly #training: AutomaticTraining;
@@ -117,6 +119,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     this.#retentionMs = retentionMs;
     this.#oblivious = oblivious;
     this.#clock = clock;
+    this.#listings = new Listings(clock);
     this.#sweeps = new OrphanSweeps(this.#background, clock);
     this.#training = new AutomaticTraining(automaticTraining);
     this.#releaseThreads = useKernelThreads();
@@ -285,6 +288,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const resources = {
       cache: this.#cache,
       clock: this.#clock,
+      listings: this.#listings,
       maxStalenessMs: this.#maxStalenessMs,
       retentionMs: this.#retentionMs,
       oblivious: this.#oblivious,

@@ -125,7 +125,7 @@ export async function deleteDropped(index: OpenIndex, signal: AbortSignal | unde
     signal?.throwIfAborted();
     const batch = names.slice(start, start + manifestsTogether);
     const dropped = (await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))))).flat();
-    const used = index.scopes.namesInUse();
+    const used = index.dropped.namesInUse();
     await index.store.delete(dropped.filter((name) => !named.has(name) && !used.has(name)));
   }
 }

@@ -66,7 +66,10 @@ export async function* listPages(
     let { after } = listing;
     for (;;) {
       const { items, last } = await during(async () => {
-        held ??= await index.snapshots.hold();
+        if (held === undefined) {
+          held = await index.snapshots.hold();
+          index.listings.begin(held);
+        }
         const { snapshot } = held;
         return withoutGap(index, snapshot, () => readItemsOfPage(index, snapshot, { ...listing, after }));
       });
@@ -75,7 +78,10 @@ export async function* listPages(
       after = last.id;
     }
   } finally {
-    held?.release();
+    if (held !== undefined) {
+      index.listings.end(held);
+      held.release();
+    }
   }
 }
 
@@ -107,6 +113,7 @@ async function readPage(index: OpenIndex, snapshot: Snapshot, listing: PageListi
   if (last === undefined) return { items };
   const { manifest } = snapshot;
   const { namespace } = last.segment.ref;
+  index.listings.noteCursor(index.indexId);
   const cursor = { version: manifest.version, state: stateOf(manifest), after: last.id, namespace };
   return { items, cursor: encodeCursor(cursor) };
 }

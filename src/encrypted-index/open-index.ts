@@ -23,6 +23,7 @@ import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
+import type { Listings } from "./listings.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
@@ -49,6 +50,8 @@ export interface OpenIndex extends SearchTarget {
   readonly early: EarlyReads;
   readonly writer: ObjectWriter;
   readonly dropped: DroppedObjects;
+  /** Of the client. */
+  readonly listings: Listings;
   readonly namespaces: Namespaces;
   readonly scopes: NamespaceScopes;
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
@@ -84,6 +87,7 @@ export function foldersOf({ indexStore, configStore }: IndexFolders, indexName: 
 /** What the indexes of a client share. */
 export interface ClientResources extends Retention {
   readonly cache: BlockCache;
+  readonly listings: Listings;
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
@@ -96,7 +100,7 @@ export function openIndex(
   resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
-  const { cache, clock, maxStalenessMs, oblivious } = resources;
+  const { cache, clock, listings, maxStalenessMs, oblivious } = resources;
   const { configStore, anchorStore } = stores;
   const folders = foldersOf(stores, indexName);
   const { indexId, keys, definition } = record;
@@ -122,7 +126,11 @@ export function openIndex(
     maxStalenessMs,
     oblivious,
   });
-  const dropped = new DroppedObjects(folders.indexStore, () => scopes.namesInUse(), resources);
+  const readers = {
+    namesInUse: () => new Set([...scopes.namesInUse(), ...listings.namesShown()]),
+    haveCursor: () => listings.hasCursor(indexId),
+  };
+  const dropped = new DroppedObjects(folders.indexStore, readers, resources);
   return {
     indexName,
     indexId,
@@ -143,6 +151,7 @@ export function openIndex(
       words && rowTexts(words.definition, words.analyzer),
     ),
     dropped,
+    listings,
     namespaces,
     scopes,
     ...scopes.whole,

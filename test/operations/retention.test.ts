@@ -111,6 +111,46 @@ test("an index in the memory of a client keeps nothing for readers that there ca
   expect(await drain(loop)).toHaveLength(n - 1);
 });
 
+test("a loop that another object of the same client began keeps its state, too", async () => {
+  const client = createClient({
+    indexLocation: { location: "memory" },
+    automaticTraining: false,
+    cacheBytesMax: 0,
+  });
+  clients.push(client);
+  const index = await client.createIndex(access);
+  await fill(index);
+  const loop = (await client.loadIndex(access)).items({ pageSize: 100 });
+  await loop.next();
+  await index.train();
+  await index.compact();
+  expect(await drain(loop)).toHaveLength(n - 1);
+  await index.compact();
+  expect((await index.describe()).reclaimableBytes).toBe(0);
+});
+
+test("without retention a cursor is good for 15 minutes all the same", async () => {
+  const clock = new StandingClock();
+  const client = new EmbeddedClient(
+    { indexLocation: { location: "memory" }, automaticTraining: false },
+    clock,
+  );
+  clients.push(client);
+  const index = await client.createIndex(access);
+  await fill(index);
+  const { cursor = "" } = await (await client.loadIndex(access)).listItems({ limit: n - 100, include: [] });
+  await index.train();
+  await index.compact();
+  clock.advance(historyMs - 1);
+  await turn();
+  const last = await index.listItems({ cursor, include: [] });
+  expect(last.items).toHaveLength(100);
+  expect((await index.describe()).reclaimableBytes).toBeGreaterThan(0);
+  clock.advance(1);
+  await until(async () => (await index.describe()).reclaimableBytes === 0);
+  await expect(index.listItems({ cursor, include: [] })).rejects.toMatchObject({ code: "not_found" });
+});
+
 test("compaction without retention deletes what an earlier client replaced, too", async () => {
   const folder = await newFolder();
   const index = await local(folder).createIndex(access);
@@ -153,11 +193,15 @@ test("what a busy writer replaces goes in few requests, and none of it is kept i
     delete: async (keys) => void deleted.push(keys.length),
   };
   const background = new Background();
-  const dropped = new DroppedObjects(counting, () => new Set(), {
-    retentionMs: historyMs,
-    clock,
-    background,
-  });
+  const dropped = new DroppedObjects(
+    counting,
+    { namesInUse: () => new Set(), haveCursor: () => false },
+    {
+      retentionMs: historyMs,
+      clock,
+      background,
+    },
+  );
   const commits = 4000;
   for (let i = 0; i < commits; i++) {
     dropped.add([{ name: `segment ${i}`, header: "", length: 1 }]);

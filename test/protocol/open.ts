@@ -9,6 +9,7 @@ import { folderPrefix, indexesPrefix } from "../../src/commit/object-names.js";
 import { historyMs } from "../../src/commit/retention.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
+import { Listings } from "../../src/encrypted-index/listings.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/calls.js";
@@ -61,7 +62,15 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
     indexName,
     record,
     { indexStore: store, configStore: store },
-    { cache, clock, maxStalenessMs, retentionMs: historyMs, oblivious: false, background },
+    {
+      cache,
+      clock,
+      listings: new Listings(clock),
+      maxStalenessMs,
+      retentionMs: historyMs,
+      oblivious: false,
+      background,
+    },
   );
   return {
     inner,
