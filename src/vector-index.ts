@@ -229,8 +229,8 @@ export interface VectorIndex {
   /**
    * A page of items in the order of their ids, and the cursor of the next page. All pages show the index as it was for the
    * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
-   * least, or with less retention 15 minutes after the page, that it is no longer stored; `not_supported` if `include` names `vector`
-   * and the index keeps codes alone.
+   * least, or with less retention 15 minutes after the last page, if that is sooner, that it is no longer stored; `not_supported` if
+   * `include` names `vector` and the index keeps codes alone.
    */
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,
