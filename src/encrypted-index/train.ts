@@ -3,7 +3,7 @@
 import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { keepsCodesOnly } from "../engine/coded.js";
 import type { Model, QuantizerModel } from "../engine/model.js";
-import { extendQuantizer, trainQuantizer } from "../engine/train-quantizer.js";
+import { extendQuantizer } from "../engine/train-quantizer.js";
 import { rowsPerListMin, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
 import type { Snapshot } from "../search/snapshot.js";
@@ -119,9 +119,11 @@ async function learnModel(
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
   // Zero vectors, which are no part of a sample, may be most rows.
   const lists = Math.min(size.lists, sample.storedIn.length);
-  const of = { ...sample, metric: config.metric, spills };
+  const known = snapshot.model?.quantizer;
+  const coding = keepsCodesOnly(config) && known === undefined ? { coding: config } : undefined;
+  const of = { ...sample, metric: config.metric, spills, ...coding };
   const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
-  return withQuantizer(index, snapshot.model?.quantizer, learned, { sample: sample.points, rows, signal });
+  return withQuantizer(index, known, learned, { sample: sample.points, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */
@@ -169,10 +171,7 @@ async function withQuantizer(
   lists: Model,
   { sample, rows, signal }: Learned,
 ): Promise<Model> {
-  if (!keepsCodesOnly(config)) return lists;
-  if (known === undefined) {
-    return { ...lists, quantizer: await run(trainQuantizer(config, sample, lists, rows), signal) };
-  }
+  if (known === undefined) return lists;
   if (rows < growthMin * known.rows) return { ...lists, quantizer: known };
   return { ...lists, quantizer: await run(extendQuantizer(config, known, sample, lists, rows), signal) };
 }

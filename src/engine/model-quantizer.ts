@@ -3,7 +3,7 @@
 import { RabitqQuantizer, rabitqLayout } from "./rabitq-quantizer.js";
 import { type CodeLayout, noCentroid } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
-import type { CodedModel } from "./model.js";
+import type { CodedModel, QuantizerModel } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { productLayout } from "./codeword-layout.js";
 import { ProductQuantizer } from "./product-quantizer.js";
@@ -15,6 +15,18 @@ export function layoutOf(config: IndexConfig, dimension: number): CodeLayout {
 
 /** Multiply-adds per component that a row takes besides comparisons: rotation and sums. */
 const componentCost = 64;
+
+/** Call `free` of the result when done. */
+export function openQuantizer(config: IndexConfig, dimension: number, model: QuantizerModel): Quantizer {
+  return model.codebooks === undefined
+    ? new RabitqQuantizer(dimension, model)
+    : new ProductQuantizer(config, dimension, model, model.codebooks);
+}
+
+/** Multiply-adds of encoding a row whose reference centroid is known. */
+export function codingCost(dimension: number, { codebooks }: QuantizerModel): number {
+  return componentCost * dimension + (codebooks?.codewords.length ?? 0);
+}
 
 /** Call `free` when done. */
 export class ModelQuantizer {
@@ -34,15 +46,11 @@ export class ModelQuantizer {
     this.model = model;
     this.#dimension = dimension;
     this.ownLists = quantizer.references === model.centroids;
-    this.#vectors =
-      quantizer.codebooks === undefined
-        ? new RabitqQuantizer(dimension, quantizer)
-        : new ProductQuantizer(config, dimension, quantizer, quantizer.codebooks);
+    this.#vectors = openQuantizer(config, dimension, quantizer);
     this.#references = this.ownLists ? undefined : new NearestCentroids(quantizer.references, dimension);
     this.bytes = this.#vectors.bytes + (this.#references?.bytes ?? 0);
     const references = this.ownLists ? 0 : quantizer.references.length;
-    const codewords = quantizer.codebooks?.codewords.length ?? 0;
-    this.rowCost = componentCost * dimension + references + codewords;
+    this.rowCost = references + codingCost(dimension, quantizer);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** In which lists the neighbours of held-out rows lie: what recall curves are learned from. */
 
+import type { EstimatedRows } from "./estimated-rows.js";
 import type { KernelCall } from "./kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
@@ -43,6 +44,8 @@ export interface ClusteredSample {
   readonly clusters: Clusters;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
+  /** The rows as queries among rows like themselves see them. Default: as they are. */
+  readonly estimated?: EstimatedRows | undefined;
 }
 
 /** A held-out row: its squared distances from the lists, and the same ascending. */
@@ -77,7 +80,7 @@ export interface Observed {
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
 export function* observeNeighbours(
-  { rows, clusters: { centroids, lists: seen }, spreads }: ClusteredSample,
+  { rows, clusters: { centroids, lists: seen }, spreads, estimated }: ClusteredSample,
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
@@ -134,20 +137,23 @@ export function* observeNeighbours(
     const asked: HeldOut[] = [];
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const together = Math.min(heldOutTogether, positions.length - first);
-      yield compare(queriesAt + 4 * first * dimension, together, rows, toRowsAt);
+      const group = {
+        at: queriesAt + 4 * first * dimension,
+        positions: positions.subarray(first, first + together),
+      };
+      const known = estimated && (yield* squaresTo(estimated.rows, group, toRowsAt, estimated.added));
+      // Queries outside of all neighbours' lists are few, and how far off estimates are says little about these.
+      const exact = known && first >= outlyingMax ? known : yield* squaresTo(rows, group, toRowsAt);
       onCompared(together * n);
       for (let i = 0; i < together; i++) {
         const number = first + i;
-        // A copy: memory that threads share is slow to read number by number.
-        const toRows = floatsAt(toRowsAt + 4 * i * n, n).slice();
-        toRows[positions[number]] = Infinity;
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         asked.push(own);
-        const row = { ...own, number, toRows };
-        observeAmong(row, lists, depths, observed);
+        observeAmong({ ...own, number, toRows: (known ?? exact)[i] }, lists, depths, observed);
         yield;
         if (number >= outlyingMax) continue;
+        const row = { toLists, toRows: exact[i] };
         const isFar = number % farEvery === 0;
         const outlying = isFar
           ? far.opposite(positions[number], row)
@@ -167,6 +173,32 @@ export function* observeNeighbours(
   } finally {
     free(lengthsAt);
   }
+}
+
+interface QueryGroup {
+  /** The address of the queries, layout (positions, dimension). */
+  readonly at: number;
+  /** Which rows of the sample they are. */
+  readonly positions: Uint32Array;
+}
+
+/** Of each query the squared distances from the rows, Infinity from itself. `out` has room for all of them. `added`: to those of each row. */
+function* squaresTo(
+  rows: Rows,
+  { at, positions }: QueryGroup,
+  out: number,
+  added?: Float32Array,
+): Work<Float32Array[]> {
+  const { n } = rows;
+  yield compare(at, positions.length, rows, out);
+  return Array.from(positions, (position, i) => {
+    // A copy: memory that threads share is slow to read number by number.
+    const squares = floatsAt(out + 4 * i * n, n).slice();
+    // Estimates are not negative.
+    added?.forEach((more, row) => (squares[row] = Math.max(0, squares[row] + more)));
+    squares[position] = Infinity;
+    return squares;
+  });
 }
 
 /** The mean of the rows that these centroids are the means of. */

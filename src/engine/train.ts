@@ -1,6 +1,7 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
-import type { Metric } from "./config.js";
+import type { IndexConfig, Metric } from "./config.js";
+import { type EstimatedRows, estimateRows } from "./estimated-rows.js";
 import { includeUnseen, moveToEnd, queryRows, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
@@ -11,6 +12,7 @@ import { samplePositions, seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
 import { spreadsOf } from "./spreads.js";
+import { trainQuantizer } from "./train-quantizer.js";
 import { copyInPieces, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
@@ -42,10 +44,13 @@ export interface Sample {
   readonly spills: boolean;
   /** Rows of the index that the sample is of. */
   readonly rows: number;
+  /** Of an index that will keep codes alone, and has no quantizer yet. */
+  readonly coding?: IndexConfig;
 }
 
 /**
- * Trains on a sample of at least `nLists` rows. Deterministic in its arguments. `onProgress` receives the number of comparisons of
+ * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and what queries
+ * should scan is measured by its estimates. Deterministic in its arguments. `onProgress` receives the number of comparisons of
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
@@ -68,14 +73,19 @@ export function* trainModel(
     const vectors = () => floatsAt(rows.at, of.points.length);
     moveToEnd(vectors(), of.dimension, samplePositions(random, n, unseen));
     const clusters = yield* kmeans({ ...rows, n: n - unseen }, nLists, random, onCompared);
-    const { model, lists } = yield* measureClusters(of, rows, clusters, {
-      rotationSeed: seed,
-      random,
-      onCompared,
-    });
-    includeUnseen(model.centroids, vectors(), lists, n - unseen);
-    onProgress(total, total);
-    return model;
+    const measuring = { rotationSeed: seed, random, onCompared };
+    const { coding } = of;
+    const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
+    const quantizer = coding && (yield* trainQuantizer(coding, of.points, learned, of.rows));
+    const estimated = coding && quantizer && (yield* estimateRows(coding, quantizer, rows, clusters));
+    try {
+      const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
+      includeUnseen(model.centroids, vectors(), lists, n - unseen);
+      onProgress(total, total);
+      return quantizer === undefined ? model : { ...model, quantizer };
+    } finally {
+      estimated?.free();
+    }
   });
 }
 
@@ -101,6 +111,8 @@ interface Measuring {
   readonly rotationSeed: number;
   readonly random: () => number;
   readonly onCompared: OnCompared;
+  /** The rows of the sample as queries see them, if they will be codes. Default: as they are. */
+  readonly estimated?: EstimatedRows | undefined;
 }
 
 /**
@@ -111,13 +123,18 @@ export function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,
-  { rotationSeed, random, onCompared }: Measuring,
+  { rotationSeed, random, onCompared, estimated }: Measuring,
 ): Work<Measured> {
   const { centroids } = clusters;
   const nLists = centroids.length / dimension;
   const spreads = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
-  const observed = yield* observeNeighbours({ rows, clusters, spreads }, depths, random, onCompared);
+  const observed = yield* observeNeighbours(
+    { rows, clusters, spreads, estimated },
+    depths,
+    random,
+    onCompared,
+  );
   const { first, lists } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);

@@ -1,0 +1,89 @@
+/**
+ * Rows as a search of codes sees them. The squared distance of a query q from a row with the residual r, coded relative to a, is estimated as
+ * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2.
+ */
+
+import type { IndexConfig } from "./config.js";
+import { allocate, floatsAt, free } from "./kernels/memory.js";
+import type { Clusters, Rows } from "./kmeans.js";
+import type { QuantizerModel } from "./model.js";
+import { codingCost, openQuantizer } from "./model-quantizer.js";
+import { NearestCentroids } from "./nearest-centroids.js";
+import { rowsOfPiece, type Work } from "./work.js";
+
+/** Holds kernel memory: call `free` when done. */
+export interface EstimatedRows {
+  /** Of each row a + v. */
+  readonly rows: Rows;
+  /** What is added to the squared distance of each. */
+  readonly added: Float32Array;
+  free(): void;
+}
+
+/** Codes all rows relative to the centroids of their clusters, which are the quantizer's references: the last ones, which no cluster has, too. */
+export function* estimateRows(
+  config: IndexConfig,
+  quantizer: QuantizerModel,
+  rows: Rows,
+  clusters: Clusters,
+): Work<EstimatedRows> {
+  const { n, dimension } = rows;
+  const { references } = quantizer;
+  const lists = yield* listsOf(rows, clusters);
+  const coder = openQuantizer(config, dimension, quantizer);
+  const at = allocate(4 * n * dimension);
+  const added = new Float32Array(n);
+  let isDone = false;
+  try {
+    const together = rowsOfPiece(4 * dimension, codingCost(dimension, quantizer));
+    for (let first = 0; first < n; first += together) {
+      const count = Math.min(together, n - first);
+      const points = floatsAt(rows.at + 4 * first * dimension, count * dimension).slice();
+      const own = lists.subarray(first, first + count);
+      const decoded = coder.decode(coder.encode(points, own));
+      for (let row = 0; row < count; row++) {
+        const reference = references.subarray(own[row] * dimension, (own[row] + 1) * dimension);
+        const range = [row * dimension, (row + 1) * dimension] as const;
+        added[first + row] = toEstimated(decoded.subarray(...range), points.subarray(...range), reference);
+      }
+      floatsAt(at + 4 * first * dimension, decoded.length).set(decoded);
+      yield;
+    }
+    isDone = true;
+    return { rows: { ...rows, at }, added, free: () => free(at) };
+  } finally {
+    coder.free();
+    if (!isDone) free(at);
+  }
+}
+
+/** The list of each row. */
+function* listsOf({ at, n, dimension }: Rows, { centroids, lists: seen }: Clusters): Work<Uint32Array> {
+  const lists = new Uint32Array(n);
+  lists.set(seen);
+  const nearest = new NearestCentroids(centroids, dimension);
+  try {
+    const together = rowsOfPiece(4 * dimension, centroids.length);
+    for (let first = seen.length; first < n; first += together) {
+      const count = Math.min(together, n - first);
+      lists.set(nearest.assign(floatsAt(at + 4 * first * dimension, count * dimension).slice()), first);
+      yield;
+    }
+    return lists;
+  } finally {
+    nearest.free();
+  }
+}
+
+/** Replaces a decoded point a + p, p being the projection of the residual on its code, by a + v, and returns |r|^2 - |v|^2. */
+function toEstimated(decoded: Float32Array, point: Float32Array, reference: Float32Array): number {
+  let square = 0;
+  let projected = 0;
+  for (let i = 0; i < decoded.length; i++) {
+    square += (point[i] - reference[i]) ** 2;
+    projected += (decoded[i] - reference[i]) ** 2;
+  }
+  const times = projected > 0 ? square / projected : 0;
+  for (let i = 0; i < decoded.length; i++) decoded[i] = reference[i] + times * (decoded[i] - reference[i]);
+  return square - times ** 2 * projected;
+}
