@@ -39,7 +39,8 @@ export interface TakenSample {
 
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
- * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are.
+ * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are. Of
+ * codes, the sample has vectors that they may be of: decoded ones are nearer to one another, and to lists, than queries will be.
  */
 export async function takeSample(
   { config }: OpenIndex,
@@ -49,7 +50,8 @@ export async function takeSample(
 ): Promise<TakenSample> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
   const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
-  const positions = samplePositions(seededRandom(seed), rows, size);
+  const random = seededRandom(seed);
+  const positions = samplePositions(random, rows, size);
   const sample = new Float32Array(size * dimension);
   const storedIn = new Uint32Array(size).fill(noList);
   let seen = 0;
@@ -61,7 +63,7 @@ export async function takeSample(
     const wanted: number[] = [];
     while (chosen < size && positions[chosen] < seen + n) wanted.push(live.kept[positions[chosen++] - seen]);
     if (wanted.length > 0) {
-      const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }), dimension);
+      const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }, random), dimension);
       const isGrouped = live.segment.ref.model === snapshot.manifest.model?.name;
       for (let start = 0; start < points.length; start += dimension) {
         const point = points.subarray(start, start + dimension);

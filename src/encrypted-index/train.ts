@@ -120,8 +120,8 @@ async function learnModel(
   // Zero vectors, which are no part of a sample, may be most rows.
   const lists = Math.min(size.lists, sample.storedIn.length);
   const known = snapshot.model?.quantizer;
-  const coding = keepsCodesOnly(config) && known === undefined ? { coding: config } : undefined;
-  const of = { ...sample, metric: config.metric, spills, ...coding };
+  const coding = keepsCodesOnly(config) ? { config, known } : undefined;
+  const of = { ...sample, metric: config.metric, spills, coding };
   const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
   return withQuantizer(index, known, learned, { sample: sample.points, rows, signal });
 }
@@ -161,7 +161,7 @@ interface Learned {
 }
 
 /**
- * Adds what codes mean from now on, for types that keep codes alone. Rows that are codes keep them as they are: coding them
+ * Adds what codes mean from now on, for types that keep codes alone, as far as training did not. Rows that are codes keep them as they are: coding them
  * again would round what is rounded already. So a known quantizer stays, and once the index has grown so much that most
  * rows are newer it is extended for rows to come.
  */
@@ -171,8 +171,7 @@ async function withQuantizer(
   lists: Model,
   { sample, rows, signal }: Learned,
 ): Promise<Model> {
-  if (known === undefined) return lists;
-  if (rows < growthMin * known.rows) return { ...lists, quantizer: known };
+  if (known === undefined || rows < growthMin * known.rows) return lists;
   return { ...lists, quantizer: await run(extendQuantizer(config, known, sample, lists, rows), signal) };
 }
 

@@ -87,10 +87,10 @@ export interface RowCodec extends BlockCodec {
   pack(rows: Uint8Array): Uint8Array;
   /** Row codes of vectors of some lists, layout (n, dimension). The codec must have been created to encode. */
   encodeRows(vectors: Float32Array, lists: Uint32Array): Uint8Array;
-  /** The points in list space that row codes stand for, approximately, layout (n, dimension). */
-  decodeRows(rows: Uint8Array): Float32Array;
+  /** The points in list space that row codes stand for, approximately, layout (n, dimension). `random`: see Quantizer. */
+  decodeRows(rows: Uint8Array, random?: () => number): Float32Array;
   /** The same of a block of n rows. */
-  decode(codes: Uint8Array, n: number): Float32Array;
+  decode(codes: Uint8Array, n: number, random?: () => number): Float32Array;
 }
 
 /** How vectors become codes, and back. */

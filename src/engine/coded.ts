@@ -44,9 +44,9 @@ export function codedCodec(
     if (quantizer === undefined) throw new TypeError("this codec was created to read");
     return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
-  const decodeRows = (rows: Uint8Array) => {
+  const decodeRows = (rows: Uint8Array, random?: () => number) => {
     const reader = quantizer ?? new ModelQuantizer(config, model);
-    const points = reader.decode(rows);
+    const points = reader.decode(rows, random);
     if (quantizer === undefined) reader.free();
     return points;
   };
@@ -61,7 +61,7 @@ export function codedCodec(
     pack: (rows) => packBlock(layout, rows),
     encodeRows,
     decodeRows,
-    decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
+    decode: (codes, n, random) => decodeRows(unpackBlock(layout, codes, n), random),
     load(pieces, fingerprints) {
       const n = rowsIn(pieces);
       const length = blockBytes(layout, n);

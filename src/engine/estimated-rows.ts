@@ -20,7 +20,7 @@ export interface EstimatedRows {
   free(): void;
 }
 
-/** Codes all rows relative to the centroids of their clusters, which are the quantizer's references: the last ones, which no cluster has, too. */
+/** Codes all rows, those that no cluster has, too. The quantizer's reference centroids may be those of the clusters. */
 export function* estimateRows(
   config: IndexConfig,
   quantizer: QuantizerModel,
@@ -29,17 +29,19 @@ export function* estimateRows(
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
   const { references } = quantizer;
-  const lists = yield* listsOf(rows, clusters);
+  const known = references === clusters.centroids ? clusters.lists : new Uint32Array();
+  const numbers = yield* referencesOf(rows, references, known);
   const coder = openQuantizer(config, dimension, quantizer);
   const at = allocate(4 * n * dimension);
   const added = new Float32Array(n);
   let isDone = false;
   try {
-    const together = rowsOfPiece(4 * dimension, codingCost(dimension, quantizer));
+    // Rows are coded, and decoded again.
+    const together = rowsOfPiece(8 * dimension, 2 * codingCost(dimension, quantizer));
     for (let first = 0; first < n; first += together) {
       const count = Math.min(together, n - first);
       const points = floatsAt(rows.at + 4 * first * dimension, count * dimension).slice();
-      const own = lists.subarray(first, first + count);
+      const own = numbers.subarray(first, first + count);
       const decoded = coder.decode(coder.encode(points, own));
       for (let row = 0; row < count; row++) {
         const reference = references.subarray(own[row] * dimension, (own[row] + 1) * dimension);
@@ -57,19 +59,23 @@ export function* estimateRows(
   }
 }
 
-/** The list of each row. */
-function* listsOf({ at, n, dimension }: Rows, { centroids, lists: seen }: Clusters): Work<Uint32Array> {
-  const lists = new Uint32Array(n);
-  lists.set(seen);
-  const nearest = new NearestCentroids(centroids, dimension);
+/** The number of each row's reference centroid: the nearest one, where it is not known. */
+function* referencesOf(
+  { at, n, dimension }: Rows,
+  references: Float32Array,
+  known: Uint32Array,
+): Work<Uint32Array> {
+  const numbers = new Uint32Array(n);
+  numbers.set(known);
+  const nearest = new NearestCentroids(references, dimension);
   try {
-    const together = rowsOfPiece(4 * dimension, centroids.length);
-    for (let first = seen.length; first < n; first += together) {
+    const together = rowsOfPiece(4 * dimension, references.length);
+    for (let first = known.length; first < n; first += together) {
       const count = Math.min(together, n - first);
-      lists.set(nearest.assign(floatsAt(at + 4 * first * dimension, count * dimension).slice()), first);
+      numbers.set(nearest.assign(floatsAt(at + 4 * first * dimension, count * dimension).slice()), first);
       yield;
     }
-    return lists;
+    return numbers;
   } finally {
     nearest.free();
   }

@@ -69,8 +69,8 @@ export class ModelQuantizer {
   }
 
   /** See Quantizer. */
-  decode(rows: Uint8Array): Float32Array {
-    return this.#vectors.decode(rows);
+  decode(rows: Uint8Array, random?: () => number): Float32Array {
+    return this.#vectors.decode(rows, random);
   }
 
   /** See Quantizer. */

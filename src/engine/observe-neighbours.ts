@@ -142,7 +142,7 @@ export function* observeNeighbours(
         positions: positions.subarray(first, first + together),
       };
       const known = estimated && (yield* squaresTo(estimated.rows, group, toRowsAt, estimated.added));
-      // Queries outside of all neighbours' lists are few, and how far off estimates are says little about these.
+      // What a query outside of all neighbours' lists needs is measured by vectors: a cosine, in place of what is near by estimates.
       const exact = known && first >= outlyingMax ? known : yield* squaresTo(rows, group, toRowsAt);
       onCompared(together * n);
       for (let i = 0; i < together; i++) {

@@ -22,7 +22,14 @@ import type { IndexConfig } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
-import { addReferences, fromOrigin, residualsOf, toDirections, toProjections } from "./residuals.js";
+import {
+  addRandomRest,
+  addReferences,
+  fromOrigin,
+  residualsOf,
+  toDirections,
+  toProjections,
+} from "./residuals.js";
 import { NibbleQuery, ProductQuery } from "./product-query.js";
 import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
@@ -105,7 +112,7 @@ export class ProductQuantizer implements Quantizer {
     return rows;
   }
 
-  decode(rows: Uint8Array): Float32Array {
+  decode(rows: Uint8Array, random?: () => number): Float32Array {
     const d = this.#dimension;
     const rowBytes = rowCodeBytes(this.layout);
     const n = rows.length / rowBytes;
@@ -135,6 +142,7 @@ export class ProductQuantizer implements Quantizer {
       along[row] = scale > 0 ? squares[row] / scale : 0;
     }
     toProjections(points, squares, along);
+    if (random !== undefined) addRandomRest(points, squares, random);
     addReferences(points, around, references, d);
     return points;
   }

@@ -11,9 +11,10 @@ export interface Quantizer {
   encode(points: Float32Array, references: Uint32Array): Uint8Array;
   /**
    * The points that row codes stand for, approximately, layout (n, dimension): of each the one nearest to what was encoded in
-   * the direction of its code.
+   * the direction of its code. With `random`, points that may have been encoded: each is as far from its reference centroid, too, in a
+   * random direction.
    */
-  decode(rows: Uint8Array): Float32Array;
+  decode(rows: Uint8Array, random?: () => number): Float32Array;
   /** Prepares a query. */
   prepareQuery(point: Float32Array): QuantizedQuery;
   free(): void;

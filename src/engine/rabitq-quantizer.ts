@@ -12,7 +12,7 @@ import { codeWords, type CodeLayout, noCentroid, rowCodeBytes } from "./code-lay
 import { kernels } from "./kernels/kernels.js";
 import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel } from "./model.js";
-import { addReferences, fromOrigin, residualsOf, toProjections } from "./residuals.js";
+import { addRandomRest, addReferences, fromOrigin, residualsOf, toProjections } from "./residuals.js";
 import { Rotation } from "./rotation.js";
 import type { Bases, EstimateBuffers, QuantizedQuery, Quantizer } from "./quantizer.js";
 import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
@@ -74,7 +74,7 @@ export class RabitqQuantizer implements Quantizer {
     return rows;
   }
 
-  decode(rows: Uint8Array): Float32Array {
+  decode(rows: Uint8Array, random?: () => number): Float32Array {
     const { dimension, rotated } = this.#rotation;
     const rowBytes = rowCodeBytes(this.layout);
     const n = rows.length / rowBytes;
@@ -108,6 +108,7 @@ export class RabitqQuantizer implements Quantizer {
     const points = this.#rotation.undo(at, n);
     free(at);
     toProjections(points, squares, along);
+    if (random !== undefined) addRandomRest(points, squares, random);
     addReferences(points, this.#model.references, references, dimension);
     return points;
   }

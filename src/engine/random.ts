@@ -13,6 +13,11 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
+/** Normally distributed numbers (Box and Muller, 1958). */
+export function gaussian(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
 /** `count` distinct positions out of `n` (count <= n), ascending: Floyd's sampling. */
 export function samplePositions(random: () => number, n: number, count: number): Uint32Array {
   const chosen = new Set<number>();

@@ -1,6 +1,7 @@
 /** Differences between points and their reference centroids. */
 
 import { noCentroid } from "./code-layout.js";
+import { gaussian } from "./random.js";
 
 /** Points minus their reference centroids, layout (n, dimension); zeros for a point without one. */
 export function residualsOf(
@@ -65,5 +66,24 @@ export function toProjections(directions: Float32Array, squares: Float64Array, a
     const product = Math.min(along[row], Math.sqrt(square * own));
     const times = own > 0 ? product / own : 0;
     for (let i = 0; i < dimension; i++) direction[i] *= times;
+  });
+}
+
+/**
+ * Adds to each projection, layout (n, dimension), in place, what its residual may have beside it: at a right angle, in a random direction, as long
+ * as the residual's length leaves it. `squares` are those of the residuals' lengths.
+ */
+export function addRandomRest(projections: Float32Array, squares: Float64Array, random: () => number): void {
+  const dimension = projections.length / squares.length;
+  squares.forEach((square, row) => {
+    const projection = projections.subarray(row * dimension, (row + 1) * dimension);
+    const rest = Float64Array.from(projection, () => gaussian(random));
+    const own = projection.reduce((sum, value) => sum + value * value, 0);
+    const along = own > 0 ? projection.reduce((sum, value, i) => sum + value * rest[i], 0) / own : 0;
+    for (let i = 0; i < dimension; i++) rest[i] -= along * projection[i];
+    const length = Math.sqrt(rest.reduce((sum, value) => sum + value * value, 0));
+    // A vector of one number has nothing beside it.
+    const times = length > 0 && dimension > 1 ? Math.sqrt(Math.max(0, square - own)) / length : 0;
+    for (let i = 0; i < dimension; i++) projection[i] += times * rest[i];
   });
 }

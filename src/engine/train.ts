@@ -5,7 +5,7 @@ import { type EstimatedRows, estimateRows } from "./estimated-rows.js";
 import { includeUnseen, moveToEnd, queryRows, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
-import type { Model } from "./model.js";
+import type { Model, QuantizerModel } from "./model.js";
 import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
@@ -44,8 +44,14 @@ export interface Sample {
   readonly spills: boolean;
   /** Rows of the index that the sample is of. */
   readonly rows: number;
-  /** Of an index that will keep codes alone, and has no quantizer yet. */
-  readonly coding?: IndexConfig;
+  /** If the index keeps codes alone, or will. */
+  readonly coding?: Coding | undefined;
+}
+
+interface Coding {
+  readonly config: IndexConfig;
+  /** What codes mean already. Default: learned from the sample. */
+  readonly known: QuantizerModel | undefined;
 }
 
 /**
@@ -76,8 +82,9 @@ export function* trainModel(
     const measuring = { rotationSeed: seed, random, onCompared };
     const { coding } = of;
     const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
-    const quantizer = coding && (yield* trainQuantizer(coding, of.points, learned, of.rows));
-    const estimated = coding && quantizer && (yield* estimateRows(coding, quantizer, rows, clusters));
+    const quantizer =
+      coding && (coding.known ?? (yield* trainQuantizer(coding.config, of.points, learned, of.rows)));
+    const estimated = coding && quantizer && (yield* estimateRows(coding.config, quantizer, rows, clusters));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
       includeUnseen(model.centroids, vectors(), lists, n - unseen);

@@ -8,6 +8,7 @@ import { toListSpace } from "../../src/engine/metric.js";
 import { type CodedModel, type Model } from "../../src/engine/model.js";
 import { ModelQuantizer } from "../../src/engine/model-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
+import { seededRandom } from "../../src/engine/random.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
 import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
@@ -295,6 +296,29 @@ test("rows keep their code, and their estimates, under lists that were learned a
     now.release();
   }
 });
+
+test.each([ivf(), ivfpq(4, 8)])(
+  "vectors that codes of $type may be of are as far from their centroid as what was coded, and the same along the code",
+  (config) => {
+    const d = 32;
+    const vectors = clustered(600, d, 4, 21);
+    const { model, codec, release } = trained(config, vectors, d, 1);
+    const codes = codec.encodeRows(vectors, new Uint32Array(600));
+    const [decoded, drawn] = [codec.decodeRows(codes), codec.decodeRows(codes, seededRandom(4))];
+    const centroid = model.centroids.subarray(0, d);
+    const fromCentroid = (points: Float32Array, row: number) =>
+      points.subarray(row * d, (row + 1) * d).map((value, i) => value - centroid[i]);
+    for (let row = 0; row < 600; row++) {
+      const [of, along, may] = [vectors, decoded, drawn].map((points) => fromCentroid(points, row));
+      const square = dot(of, of);
+      expect(Math.abs(dot(may, may) - square)).toBeLessThan(1e-3 * square);
+      expect(Math.abs(dot(may, along) - dot(along, along))).toBeLessThan(1e-3 * square);
+    }
+    // Codes leave something open, and it is not left out.
+    expect(drawn).not.toEqual(decoded);
+    release();
+  },
+);
 
 test("a quantizer that is extended gets the words that more rows support, and keeps those it had", () => {
   const d = 16;

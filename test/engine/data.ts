@@ -1,17 +1,14 @@
 /** Seeded test vectors. */
 
 import type { Metric } from "../../src/engine/config.js";
-import { seededRandom } from "../../src/engine/random.js";
+import { gaussian, seededRandom } from "../../src/engine/random.js";
 import type { Sample } from "../../src/engine/train.js";
+
+export { gaussian };
 
 /** All rows of an index as the sample that it is trained on; layout (n, d). */
 export function sampleOf(points: Float32Array, d: number, metric: Metric = "euclidean"): Sample {
   return { points, dimension: d, metric, spills: false, rows: points.length / d };
-}
-
-/** Normally distributed numbers (Box and Muller). */
-export function gaussian(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
 /** n vectors in `clusters` clouds, layout (n, d). */
