@@ -77,10 +77,9 @@ export async function* liveBlocks(
   }
 }
 
-/** Vectors of live rows, layout (kept, dimension), as the segment's codec decodes them. `random`, of codes alone: see Quantizer. */
-export function liveVectors({ segment, block, kept, codes }: LiveBlock, random?: () => number): Float32Array {
+/** Vectors of live rows, layout (kept, dimension), as the segment's codec decodes them. */
+export function liveVectors({ segment, block, kept, codes }: LiveBlock): Float32Array {
   const { codec, footer } = segment.reader;
-  const { rows } = block;
-  const vectors = codec.kind === "codes" ? codec.decode(codes, rows, random) : codec.decode(codes, rows);
+  const vectors = codec.decode(codes, block.rows);
   return kept.length === block.rows ? vectors : gather(vectors, footer.dimension, Uint32Array.from(kept));
 }

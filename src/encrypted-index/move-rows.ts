@@ -34,7 +34,7 @@ export async function move(
   const { rowBytes, rowCost } = codec;
   const { dimension } = footer;
   if (stored.kind === "codes" && reads(config, codec.model.quantizer, stored.model.quantizer)) {
-    const codes = chosenRows(stored.unpack(live.codes, block.rows), stored.rowBytes, kept);
+    const codes = stored.unpack(live.codes, block.rows, kept);
     if (segment.ref.model === modelName) {
       return codedRows(codes, new Uint32Array(kept.length).fill(block.list));
     }
@@ -93,11 +93,4 @@ async function join<T extends Float32Array | Uint8Array | Uint32Array>(
     await yieldToEventLoop();
   }
   return to;
-}
-
-function chosenRows(rows: Uint8Array, rowBytes: number, chosen: readonly number[]): Uint8Array {
-  if (chosen.length * rowBytes === rows.length) return rows;
-  const kept = new Uint8Array(chosen.length * rowBytes);
-  chosen.forEach((row, at) => kept.set(rows.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes));
-  return kept;
 }

@@ -4,12 +4,17 @@ import { toListSpace } from "../engine/metric.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { noList } from "../engine/second-lists.js";
 import { rowsPerListSampled } from "../engine/train.js";
+import { rowsOfPiece } from "../engine/work.js";
 import type { Snapshot } from "../search/snapshot.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenIndex } from "./open-index.js";
-import { liveBlocks, liveVectors } from "./live-blocks.js";
+import { type LiveBlock, liveBlocks, liveVectors } from "./live-blocks.js";
 
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
+
+/** Multiply-adds per component that drawing a vector takes. */
+const drawnCost = 400;
 
 export interface SampleSize {
   /** Live rows of the snapshot that are in no namespace. */
@@ -40,7 +45,7 @@ export interface TakenSample {
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
  * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are. Of
- * codes, the sample has vectors that they may be of: decoded ones are nearer to one another, and to lists, than queries will be.
+ * codes, the sample has random vectors that may have had these: decoded ones are nearer to one another, and to lists, than queries will be.
  */
 export async function takeSample(
   { config }: OpenIndex,
@@ -63,7 +68,11 @@ export async function takeSample(
     const wanted: number[] = [];
     while (chosen < size && positions[chosen] < seen + n) wanted.push(live.kept[positions[chosen++] - seen]);
     if (wanted.length > 0) {
-      const points = toListSpace(config.metric, liveVectors({ ...live, kept: wanted }, random), dimension);
+      const points = toListSpace(
+        config.metric,
+        await drawn({ ...live, kept: wanted }, dimension, random),
+        dimension,
+      );
       const isGrouped = live.segment.ref.model === snapshot.manifest.model?.name;
       for (let start = 0; start < points.length; start += dimension) {
         const point = points.subarray(start, start + dimension);
@@ -83,4 +92,19 @@ export async function takeSample(
     storedIn: storedIn.subarray(0, left),
     rows: Math.round((rows * left) / size),
   };
+}
+
+/** The vectors of these rows; of codes alone, random ones that may have had them. */
+async function drawn(live: LiveBlock, dimension: number, random: () => number): Promise<Float32Array> {
+  const { segment, block, kept, codes } = live;
+  const { codec } = segment.reader;
+  if (codec.kind !== "codes") return liveVectors(live);
+  const vectors = new Float32Array(kept.length * dimension);
+  const together = rowsOfPiece(4 * dimension, drawnCost * dimension);
+  for (let first = 0; first < kept.length; first += together) {
+    const rows = codec.unpack(codes, block.rows, kept.slice(first, first + together));
+    vectors.set(codec.decodeRows(rows, random), first * dimension);
+    await yieldToEventLoop();
+  }
+  return vectors;
 }

@@ -81,8 +81,8 @@ export interface RowCodec extends BlockCodec {
   readonly rowBytes: number;
   /** Multiply-adds that encoding one row takes. */
   readonly rowCost: number;
-  /** The row codes of a block of n rows. */
-  unpack(codes: Uint8Array, n: number): Uint8Array;
+  /** The row codes of a block of n rows, or of those at these positions. */
+  unpack(codes: Uint8Array, n: number, chosen?: readonly number[]): Uint8Array;
   /** A block of row codes. */
   pack(rows: Uint8Array): Uint8Array;
   /** Row codes of vectors of some lists, layout (n, dimension). The codec must have been created to encode. */
@@ -90,7 +90,7 @@ export interface RowCodec extends BlockCodec {
   /** The points in list space that row codes stand for, approximately, layout (n, dimension). `random`: see Quantizer. */
   decodeRows(rows: Uint8Array, random?: () => number): Float32Array;
   /** The same of a block of n rows. */
-  decode(codes: Uint8Array, n: number, random?: () => number): Float32Array;
+  decode(codes: Uint8Array, n: number): Float32Array;
 }
 
 /** How vectors become codes, and back. */

@@ -57,11 +57,12 @@ export function codedCodec(
     rowCost: quantizer?.rowCost ?? 0,
     sections,
     codeBytes: (n) => blockBytes(layout, n),
-    unpack: (codes, n) => unpackBlock(layout, codes, n),
+    unpack: (codes, n, chosen) =>
+      chosen === undefined ? unpackBlock(layout, codes, n) : unpackRows(layout, codes, n, chosen),
     pack: (rows) => packBlock(layout, rows),
     encodeRows,
     decodeRows,
-    decode: (codes, n, random) => decodeRows(unpackBlock(layout, codes, n), random),
+    decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
     load(pieces, fingerprints) {
       const n = rowsIn(pieces);
       const length = blockBytes(layout, n);

@@ -1,6 +1,7 @@
 /**
  * Rows as a search of codes sees them. The squared distance of a query q from a row with the residual r, coded relative to a, is estimated as
- * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2.
+ * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2, or less if the code has little in
+ * common with r.
  */
 
 import type { IndexConfig } from "./config.js";
@@ -20,7 +21,7 @@ export interface EstimatedRows {
   free(): void;
 }
 
-/** Codes all rows, those that no cluster has, too. The quantizer's reference centroids may be those of the clusters. */
+/** Codes all rows, including held-out ones. The quantizer's reference centroids may be those of the clusters. */
 export function* estimateRows(
   config: IndexConfig,
   quantizer: QuantizerModel,
@@ -59,7 +60,7 @@ export function* estimateRows(
   }
 }
 
-/** The number of each row's reference centroid: the nearest one, where it is not known. */
+/** The number of each row's reference centroid: the nearest one if it is not known. */
 function* referencesOf(
   { at, n, dimension }: Rows,
   references: Float32Array,

@@ -1,6 +1,6 @@
 /** A model's quantizer in kernel memory, and the search for reference centroids if those are not the model's lists. */
 
-import { RabitqQuantizer, rabitqLayout } from "./rabitq-quantizer.js";
+import { RabitqQuantizer, rabitqLayout, signCount } from "./rabitq-quantizer.js";
 import { type CodeLayout, noCentroid } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import type { CodedModel, QuantizerModel } from "./model.js";
@@ -25,7 +25,9 @@ export function openQuantizer(config: IndexConfig, dimension: number, model: Qua
 
 /** Multiply-adds of encoding a row whose reference centroid is known. */
 export function codingCost(dimension: number, { codebooks }: QuantizerModel): number {
-  return componentCost * dimension + (codebooks?.codewords.length ?? 0);
+  return codebooks === undefined
+    ? componentCost * signCount(dimension)
+    : componentCost * dimension + codebooks.codewords.length;
 }
 
 /** Call `free` when done. */

@@ -135,31 +135,45 @@ export function* observeNeighbours(
     });
     squaresOf.length--;
     const asked: HeldOut[] = [];
+    const toRowsOf = (number: number, added?: Float32Array) => {
+      // A copy: memory that threads share is slow to read number by number.
+      const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
+      // Estimates are not negative.
+      if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
+      toRows[positions[number]] = Infinity;
+      return toRows;
+    };
+    const observeOutside = (number: number, toRows: Float32Array) => {
+      const row = { toLists: squaresOf[number], toRows };
+      const isFar = number % farEvery === 0;
+      const outlying = isFar
+        ? far.opposite(positions[number], row)
+        : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
+      const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
+      observeOutlying(outlying, { lists, lengths, spreads }, depths, cosines);
+    };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
-      const together = Math.min(heldOutTogether, positions.length - first);
-      const group = {
-        at: queriesAt + 4 * first * dimension,
-        positions: positions.subarray(first, first + together),
-      };
-      const known = estimated && (yield* squaresTo(estimated.rows, group, toRowsAt, estimated.added));
-      // What a query outside of all neighbours' lists needs is measured by vectors: a cosine, in place of what is near by estimates.
-      const exact = known && first >= outlyingMax ? known : yield* squaresTo(rows, group, toRowsAt);
-      onCompared(together * n);
-      for (let i = 0; i < together; i++) {
-        const number = first + i;
+      const last = Math.min(positions.length, first + heldOutTogether);
+      const at = queriesAt + 4 * first * dimension;
+      yield compare(at, last - first, estimated?.rows ?? rows, toRowsAt);
+      onCompared((last - first) * n);
+      for (let number = first; number < last; number++) {
+        const toRows = toRowsOf(number, estimated?.added);
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         asked.push(own);
-        observeAmong({ ...own, number, toRows: (known ?? exact)[i] }, lists, depths, observed);
+        observeAmong({ ...own, number, toRows }, lists, depths, observed);
         yield;
-        if (number >= outlyingMax) continue;
-        const row = { toLists, toRows: exact[i] };
-        const isFar = number % farEvery === 0;
-        const outlying = isFar
-          ? far.opposite(positions[number], row)
-          : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
-        const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
-        observeOutlying(outlying, { lists, lengths, spreads }, depths, cosines);
+        if (estimated || number >= outlyingMax) continue;
+        observeOutside(number, toRows);
+        yield;
+      }
+      const outside = estimated ? Math.min(last, outlyingMax) : first;
+      if (outside <= first) continue;
+      // What a query outside of all neighbours' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
+      yield compare(at, outside - first, rows, toRowsAt);
+      for (let number = first; number < outside; number++) {
+        observeOutside(number, toRowsOf(number));
         yield;
       }
     }
@@ -173,32 +187,6 @@ export function* observeNeighbours(
   } finally {
     free(lengthsAt);
   }
-}
-
-interface QueryGroup {
-  /** The address of the queries, layout (positions, dimension). */
-  readonly at: number;
-  /** Which rows of the sample they are. */
-  readonly positions: Uint32Array;
-}
-
-/** Of each query the squared distances from the rows, Infinity from itself. `out` has room for all of them. `added`: to those of each row. */
-function* squaresTo(
-  rows: Rows,
-  { at, positions }: QueryGroup,
-  out: number,
-  added?: Float32Array,
-): Work<Float32Array[]> {
-  const { n } = rows;
-  yield compare(at, positions.length, rows, out);
-  return Array.from(positions, (position, i) => {
-    // A copy: memory that threads share is slow to read number by number.
-    const squares = floatsAt(out + 4 * i * n, n).slice();
-    // Estimates are not negative.
-    added?.forEach((more, row) => (squares[row] = Math.max(0, squares[row] + more)));
-    squares[position] = Infinity;
-    return squares;
-  });
 }
 
 /** The mean of the rows that these centroids are the means of. */

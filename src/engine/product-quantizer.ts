@@ -35,6 +35,8 @@ import type { QuantizedQuery, Quantizer } from "./quantizer.js";
 
 /** Codewords that have almost nothing in common with a direction must not be scaled up to all of it. */
 const alongMin = 0.25;
+/** The same, as it may be rounded in a factor. */
+const alongRounded = 1.001 * alongMin;
 
 export class ProductQuantizer implements Quantizer {
   readonly layout: CodewordLayout;
@@ -140,6 +142,11 @@ export class ProductQuantizer implements Quantizer {
       const scale = view.getFloat32(row * rowBytes + 8, true);
       squares[row] = Math.max(0, add - 2 * scale * beside);
       along[row] = scale > 0 ? squares[row] / scale : 0;
+      // The factor holds `alongMin` in place of a smaller product, of which a mean of directions has about its own square.
+      if (random !== undefined && along[row] < alongRounded * Math.sqrt(squares[row])) {
+        const own = point.reduce((sum, value) => sum + value * value, 0);
+        along[row] = Math.min(along[row], own * Math.sqrt(squares[row]));
+      }
     }
     toProjections(points, squares, along);
     if (random !== undefined) addRandomRest(points, squares, random);

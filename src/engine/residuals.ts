@@ -70,20 +70,30 @@ export function toProjections(directions: Float32Array, squares: Float64Array, a
 }
 
 /**
- * Adds to each projection, layout (n, dimension), in place, what its residual may have beside it: at a right angle, in a random direction, as long
- * as the residual's length leaves it. `squares` are those of the residuals' lengths.
+ * Adds to each projection, layout (n, dimension), in place, what its residual may have orthogonal to it: in a random direction, as long as the
+ * residual's length leaves it. `squares` are those of the residuals' lengths.
  */
 export function addRandomRest(projections: Float32Array, squares: Float64Array, random: () => number): void {
   const dimension = projections.length / squares.length;
+  // A vector of one number has nothing orthogonal to it.
+  if (dimension === 1) return;
+  const rest = new Float64Array(dimension);
   squares.forEach((square, row) => {
     const projection = projections.subarray(row * dimension, (row + 1) * dimension);
-    const rest = Float64Array.from(projection, () => gaussian(random));
-    const own = projection.reduce((sum, value) => sum + value * value, 0);
-    const along = own > 0 ? projection.reduce((sum, value, i) => sum + value * rest[i], 0) / own : 0;
-    for (let i = 0; i < dimension; i++) rest[i] -= along * projection[i];
-    const length = Math.sqrt(rest.reduce((sum, value) => sum + value * value, 0));
-    // A vector of one number has nothing beside it.
-    const times = length > 0 && dimension > 1 ? Math.sqrt(Math.max(0, square - own)) / length : 0;
+    let own = 0;
+    let product = 0;
+    for (let i = 0; i < dimension; i++) {
+      rest[i] = gaussian(random);
+      own += projection[i] * projection[i];
+      product += projection[i] * rest[i];
+    }
+    const along = own > 0 ? product / own : 0;
+    let restSquare = 0;
+    for (let i = 0; i < dimension; i++) {
+      rest[i] -= along * projection[i];
+      restSquare += rest[i] * rest[i];
+    }
+    const times = restSquare > 0 ? Math.sqrt(Math.max(0, square - own) / restSquare) : 0;
     for (let i = 0; i < dimension; i++) projection[i] += times * rest[i];
   });
 }

@@ -320,6 +320,29 @@ test.each([ivf(), ivfpq(4, 8)])(
   },
 );
 
+test("vectors that coarse codes may be of have no more in common with their codes than what was coded", () => {
+  const d = 64;
+  const n = 1200;
+  const vectors = clustered(n, d, 1, 22);
+  const { model, codec, release } = trained(ivfpq(1, 4), vectors, d, 1);
+  const codes = codec.encodeRows(vectors, new Uint32Array(n));
+  const decoded = codec.decodeRows(codes);
+  const centroid = model.centroids.subarray(0, d);
+  const residual = (points: Float32Array, row: number) =>
+    points.subarray(row * d, (row + 1) * d).map((value, i) => value - centroid[i]);
+  const meanCosine = (points: Float32Array) => {
+    let sum = 0;
+    for (let row = 0; row < n; row++) {
+      const [point, code] = [residual(points, row), residual(decoded, row)];
+      sum += dot(point, code) / Math.sqrt(dot(point, point) * dot(code, code));
+    }
+    return sum / n;
+  };
+  const drawn = codec.decodeRows(codes, seededRandom(4));
+  expect(Math.abs(meanCosine(drawn) - meanCosine(vectors))).toBeLessThan(0.05);
+  release();
+});
+
 test("a quantizer that is extended gets the words that more rows support, and keeps those it had", () => {
   const d = 16;
   const vectors = clustered(1600, d, 8, 4);
