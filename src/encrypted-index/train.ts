@@ -123,7 +123,7 @@ async function learnModel(
   const coding = keepsCodesOnly(config) ? { config, known } : undefined;
   const of = { ...sample, metric: config.metric, spills, coding };
   const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
-  return withQuantizer(index, known, learned, { sample: sample.points, rows, signal });
+  return extendIfGrown(index, known, learned, { sample: sample.points, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */
@@ -152,7 +152,7 @@ export async function regroupLarge(index: OpenIndex, signal: AbortSignal | undef
   }
 }
 
-interface Learned {
+interface LearnedFrom {
   /** Rows in list space, layout (n, dimension). */
   readonly sample: Float32Array;
   /** Rows of the index. */
@@ -161,15 +161,14 @@ interface Learned {
 }
 
 /**
- * Adds what codes mean from now on, for types that keep codes alone, as far as training did not. Rows that are codes keep them as they are: coding them
- * again would round what is rounded already. So a known quantizer stays, and once the index has grown so much that most
- * rows are newer it is extended for rows to come.
+ * Extends a known quantizer for rows to come, once the index has grown so much that most rows are newer. What it had stays: rows that are codes keep
+ * them as they are, since coding them again would round what is rounded already.
  */
-async function withQuantizer(
+async function extendIfGrown(
   { config }: OpenIndex,
   known: QuantizerModel | undefined,
   lists: Model,
-  { sample, rows, signal }: Learned,
+  { sample, rows, signal }: LearnedFrom,
 ): Promise<Model> {
   if (known === undefined || rows < growthMin * known.rows) return lists;
   return { ...lists, quantizer: await run(extendQuantizer(config, known, sample, lists, rows), signal) };

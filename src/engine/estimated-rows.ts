@@ -1,7 +1,7 @@
 /**
  * Rows as a search of codes sees them. The squared distance of a query q from a row with the residual r, coded relative to a, is estimated as
- * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2, or less if the code has little in
- * common with r.
+ * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2. If a code of few bits has little in
+ * common with r, quantizers take it for more; then this is a few percent off what they estimate.
  */
 
 import type { IndexConfig } from "./config.js";
@@ -10,6 +10,7 @@ import type { Clusters, Rows } from "./kmeans.js";
 import type { QuantizerModel } from "./model.js";
 import { codingCost, openQuantizer } from "./model-quantizer.js";
 import { NearestCentroids } from "./nearest-centroids.js";
+import type { Quantizer } from "./quantizer.js";
 import { rowsOfPiece, type Work } from "./work.js";
 
 /** Holds kernel memory: call `free` when done. */
@@ -30,13 +31,14 @@ export function* estimateRows(
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
   const { references } = quantizer;
-  const known = references === clusters.centroids ? clusters.lists : new Uint32Array();
-  const numbers = yield* referencesOf(rows, references, known);
-  const coder = openQuantizer(config, dimension, quantizer);
+  const assigned = references === clusters.centroids ? clusters.lists : new Uint32Array();
+  const numbers = yield* referencesOf(rows, references, assigned);
   const at = allocate(4 * n * dimension);
   const added = new Float32Array(n);
+  let coder: Quantizer | undefined;
   let isDone = false;
   try {
+    coder = openQuantizer(config, dimension, quantizer);
     // Rows are coded, and decoded again.
     const together = rowsOfPiece(8 * dimension, 2 * codingCost(dimension, quantizer));
     for (let first = 0; first < n; first += together) {
@@ -55,23 +57,23 @@ export function* estimateRows(
     isDone = true;
     return { rows: { ...rows, at }, added, free: () => free(at) };
   } finally {
-    coder.free();
+    coder?.free();
     if (!isDone) free(at);
   }
 }
 
-/** The number of each row's reference centroid: the nearest one if it is not known. */
+/** The number of each row's reference centroid: the nearest one, to which the first rows may be assigned already. */
 function* referencesOf(
   { at, n, dimension }: Rows,
   references: Float32Array,
-  known: Uint32Array,
+  assigned: Uint32Array,
 ): Work<Uint32Array> {
   const numbers = new Uint32Array(n);
-  numbers.set(known);
+  numbers.set(assigned);
   const nearest = new NearestCentroids(references, dimension);
   try {
     const together = rowsOfPiece(4 * dimension, references.length);
-    for (let first = known.length; first < n; first += together) {
+    for (let first = assigned.length; first < n; first += together) {
       const count = Math.min(together, n - first);
       numbers.set(nearest.assign(floatsAt(at + 4 * first * dimension, count * dimension).slice()), first);
       yield;

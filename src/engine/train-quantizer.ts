@@ -19,8 +19,8 @@ const rowsPerCodewordSampled = 128;
 /** Rows assigned at a time, in multiply-adds. */
 const pieceCost = 2 ** 25;
 
-/** Lists, and the seed for codes. */
-type Learned = Pick<Model, "centroids" | "dimension" | "rotationSeed">;
+/** Coarse centroids, and the seed of their codes. */
+type Lists = Pick<Model, "centroids" | "dimension" | "rotationSeed">;
 
 /** Codewords per codebook that n rows support, at most 2^bits. */
 export function codewordCount(n: number, bits: number): number {
@@ -38,7 +38,7 @@ export function codewordCount(n: number, bits: number): number {
 export function* trainQuantizer(
   { type, pqDim = 1, pqBits = 1 }: IndexConfig,
   sample: Float32Array,
-  model: Learned,
+  model: Lists,
   rows: number,
 ): Work<QuantizerModel> {
   const { centroids, dimension, rotationSeed } = model;
@@ -130,7 +130,7 @@ function concat(parts: readonly Float32Array[]): Float32Array {
 }
 
 /** Rows minus the centroids of their lists. */
-function* listResiduals(rows: Float32Array, model: Learned): Work<Float32Array> {
+function* listResiduals(rows: Float32Array, model: Lists): Work<Float32Array> {
   const { centroids, dimension } = model;
   const quantizer = new NearestCentroids(model.centroids, dimension);
   try {

@@ -298,7 +298,7 @@ test("rows keep their code, and their estimates, under lists that were learned a
 });
 
 test.each([ivf(), ivfpq(4, 8)])(
-  "vectors that codes of $type may be of are as far from their centroid as what was coded, and the same along the code",
+  "random vectors that may have had the codes of $type are as far from their centroid as what was coded, and the same along the code",
   (config) => {
     const d = 32;
     const vectors = clustered(600, d, 4, 21);
@@ -320,7 +320,7 @@ test.each([ivf(), ivfpq(4, 8)])(
   },
 );
 
-test("vectors that coarse codes may be of have no more in common with their codes than what was coded", () => {
+test("random vectors that may have had coarse codes have no more in common with their codes than what was coded", () => {
   const d = 64;
   const n = 1200;
   const vectors = clustered(n, d, 1, 22);
