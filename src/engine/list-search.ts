@@ -26,6 +26,8 @@ export interface ListQuery {
   readonly nProbes: number;
   /** See probe-limits.ts. */
   readonly limit: number;
+  /** See pruning.ts. */
+  readonly epsilon: number;
   readonly topK: number;
   /** How many of these lists, within a limit of their own, are enough for rows that are in two lists. Undefined: only first lists count. */
   readonly spilled: SpilledProbes | undefined;
@@ -65,7 +67,7 @@ export interface NearestList {
  */
 export function searchLists(
   { metric, quantizer, table, newer, now }: ListSearch,
-  { vector, nProbes, limit, topK, spilled = noSpilled }: ListQuery,
+  { vector, nProbes, limit, epsilon, topK, spilled = noSpilled }: ListQuery,
 ): NearestSearched | undefined {
   const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
   // In one piece: allocating and freeing each of them takes longer than scanning a list.
@@ -81,6 +83,7 @@ export function searchLists(
     initHeap(nearest, topK);
     query.useScratch(nearest + nearestBytes);
     query.newerIdTables = tables;
+    query.epsilon = epsilon;
     table.matching = 0;
     const lists = kernels().searchLists(
       query.address,

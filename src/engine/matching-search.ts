@@ -11,12 +11,6 @@ import type { ScanLimits } from "./recall-curves.js";
 import { writeIdTables } from "./search.js";
 import { heapBytes, initHeap, readHeap } from "./top-k.js";
 
-/** Among the lists that have a match. */
-export interface MatchingReach extends Pick<ScanLimits, "probes" | "ratio"> {
-  /** See `ListQuery`. */
-  readonly spilled: SpilledProbes | undefined;
-}
-
 /** Holds kernel memory: call `free` when done, before the next await. */
 export class MatchingSearch {
   readonly #among: ListSearch;
@@ -68,10 +62,17 @@ export class MatchingSearch {
     );
   }
 
-  /** The nearest matches in the lists within these limits. Undefined if one of the blocks is not in memory. */
-  within({ probes, ratio, spilled }: MatchingReach): ListsSearched | undefined {
+  /**
+   * The nearest matches in the lists within these limits, of lists that have a match. `spilled`: see `ListQuery`. Undefined if one of the blocks is not in
+   * memory.
+   */
+  within(
+    { probes, ratio, epsilon }: Omit<ScanLimits, "cosine">,
+    spilled: SpilledProbes | undefined,
+  ): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
     const { count, rowsPerList, within } = this.#matching;
+    this.#query.epsilon = epsilon;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
     const lists = kernels().searchLists(

@@ -7,6 +7,7 @@ import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
 import { queryRows } from "./held-out.js";
+import { aroundTimes, type CodedLists, marginsOf } from "./margins.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
@@ -59,6 +60,7 @@ interface Observing {
   readonly ratios: number[];
   readonly cosines: number[];
   readonly farCosines: number[];
+  readonly margins: number[];
   /** Of each neighbour: its row, and which of the held-out rows it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
@@ -108,6 +110,7 @@ export function* observeNeighbours(
     ratios: [],
     cosines: [],
     farCosines: [],
+    margins: [],
     rows: [],
     heldOut: [],
   }));
@@ -135,6 +138,7 @@ export function* observeNeighbours(
     });
     squaresOf.length--;
     const asked: HeldOut[] = [];
+    const coded = estimated === undefined ? { dimension, lengths, spreads } : undefined;
     const toRowsOf = (number: number, added?: Float32Array) => {
       // A copy: memory that threads share is slow to read number by number.
       const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
@@ -162,7 +166,7 @@ export function* observeNeighbours(
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         asked.push(own);
-        observeAmong({ ...own, number, toRows }, lists, depths, observed);
+        observeAmong({ ...own, number, toRows }, lists, coded, depths, observed);
         yield;
         if (estimated || number >= outlyingMax) continue;
         observeOutside(number, toRows);
@@ -227,7 +231,7 @@ function listsWithin(
   return lists / Math.max(1, asked.length);
 }
 
-/** Cosines are those of first lists. */
+/** Cosines and margins are those of first lists. */
 function* observeEither(
   observed: readonly Observing[],
   asked: readonly HeldOut[],
@@ -235,34 +239,38 @@ function* observeEither(
   seconds: Uint32Array,
 ): Work<ObservedNeighbours[]> {
   const either: ObservedNeighbours[] = [];
-  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
+  for (const { rows, heldOut: held, cosines, farCosines, margins } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
-    either.push({ ranks, ratios, cosines, farCosines });
+    either.push({ ranks, ratios, cosines, farCosines, margins });
     yield;
   }
   return either;
 }
 
-/** Adds what a held-out row shows as a query among rows like itself. */
+/** Adds what a held-out row shows as a query among rows like itself. `coded`: whose codes rule out rows before vectors are compared. */
 function observeAmong(
   { number, toRows, toLists, sorted }: Query & HeldOut & { readonly number: number },
   lists: Uint32Array,
+  coded: CodedLists | undefined,
   depths: readonly number[],
   observed: readonly Observing[],
 ): void {
-  forEachDepth(toRows, depths, (i, neighbours) => {
-    for (const row of neighbours) {
-      const square = toLists[lists[row]];
-      const rank = countBelow(sorted, square);
-      observed[i].ranks.push(rank);
-      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
-      observed[i].rows.push(row);
-      observed[i].heldOut.push(number);
+  forEachDepth(toRows, depths, (i, count, rows) => {
+    const listsOf = Array.from(rows, (row) => lists[row]);
+    const ranks = listsOf.map((list) => countBelow(sorted, toLists[list]));
+    const { margins, ...seen } = observed[i];
+    for (let n = 0; n < count; n++) {
+      seen.ranks.push(ranks[n]);
+      seen.ratios.push(distanceRatio(ranks[n], toLists[listsOf[n]], sorted[0]));
+      seen.rows.push(rows[n]);
+      seen.heldOut.push(number);
     }
+    if (coded === undefined) return;
+    margins.push(...marginsOf({ rows, lists: listsOf, ranks }, count, toRows, toLists, coded));
   });
 }
 
@@ -290,28 +298,29 @@ function observeOutlying(
   depths: readonly number[],
   cosines: readonly number[][],
 ): void {
-  forEachDepth(toRows, depths, (i, neighbours) => {
-    const reach = toRows[neighbours[neighbours.length - 1]];
-    for (const row of neighbours) {
-      const list = lists[row];
+  forEachDepth(toRows, depths, (i, count, rows) => {
+    const reach = toRows[rows[count - 1]];
+    for (let n = 0; n < count; n++) {
+      const list = lists[rows[n]];
       const square = lengths === undefined ? toLists[list] : squareToCentroid(lengths[list], toLists[list]);
       cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }
   });
 }
 
-/** Calls `visit` for each depth that has a neighbour, with positions of neighbours down to there, nearest first. */
+/** Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows, of which the first `count` are neighbours down to there. */
 function forEachDepth(
   toRows: Float32Array,
   depths: readonly number[],
-  visit: (i: number, neighbours: Uint32Array) => void,
+  visit: (i: number, count: number, rows: Uint32Array) => void,
 ): void {
-  const few = nearestPositions(toRows, 1, observedMax);
+  const few = nearestPositions(toRows, 1, aroundTimes * observedMax);
   depths.forEach((depth, i) => {
     const stride = Math.ceil(depth / observedMax);
-    const neighbours =
-      stride === 1 ? few.subarray(0, depth) : nearestPositions(toRows, stride, Math.round(depth / stride));
-    if (neighbours.length > 0) visit(i, neighbours);
+    const count = Math.round(depth / stride);
+    const around = aroundTimes * count;
+    const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
+    if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
   });
 }
 

@@ -9,8 +9,8 @@ import type { Rotation } from "./rotation.js";
 /** Of one of two structs that follow one another. */
 const structBytes = nextMultipleOf16(queryLayout.bytes);
 
-/** RaBitQ's error parameter: how many standard deviations an estimate may be off before a row is wrongly pruned. */
-const epsilon = 2.2;
+/** RaBitQ's error parameter, if nothing else is measured: how many standard deviations an estimate may be off before a row is wrongly pruned. */
+export const epsilonByDefault = 2.2;
 /**
  * The same for a query outside of what its filter accepts, with automatic probing. It is about equally far from many rows, and far from centroids: codes
  * say less about it, and by the other parameter they leave far more vectors to be read.
@@ -58,7 +58,7 @@ export class QueryVector {
     kernels().measureQuery(this.address);
     if (rotation === undefined) return;
     words[(this.address + queryLayout.table) >>> 2] = rotatedAt + 4 * rotated;
-    floats[(this.address + queryLayout.epsilon) >>> 2] = epsilon;
+    floats[(this.address + queryLayout.epsilon) >>> 2] = epsilonByDefault;
     rotation.prepare(this.address, point, rotatedAt);
     words.copyWithin(this.listAddress >>> 2, this.address >>> 2, this.listAddress >>> 2);
     words[(this.listAddress + queryLayout.vector) >>> 2] = point;
@@ -93,7 +93,12 @@ export class QueryVector {
 
   /** Lets codes rule out more rows, a few near ones among them, from now on. Needs a rotation. */
   pruneOutlying(): void {
-    allFloats()[(this.address + queryLayout.epsilon) >>> 2] = outlyingEpsilon;
+    this.epsilon = outlyingEpsilon;
+  }
+
+  /** How many standard deviations estimates may be off, from now on. Default: `epsilonByDefault`. */
+  set epsilon(value: number) {
+    allFloats()[(this.address + queryLayout.epsilon) >>> 2] = value;
   }
 
   free(): void {

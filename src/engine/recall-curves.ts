@@ -3,10 +3,11 @@
  *
  * What decides is the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
  * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbours that
- * may be lost, training measured three limits. The first two suit a query among rows like itself, as held-out rows are; the last one
+ * may be lost, training measured four limits. They suit a query among rows like itself, as held-out rows are; the cosine
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
 
+import { epsilonFor, lostByCode } from "./pruning.js";
 import type { Work } from "./work.js";
 
 /** What a search scans. */
@@ -17,12 +18,14 @@ export interface ScanLimits {
   readonly ratio: number;
   /** The largest cosine that a list's rows may need to be neighbours (see `cosineNeeded`). */
   readonly cosine: number;
+  /** By how many standard deviations codes may be off (see pruning.ts). */
+  readonly epsilon: number;
 }
 
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;
-  /** Layout (depths, limits, 4): recall of queries, probes, ratio, cosine. First the limits of automatic probing, then others by ascending recall. */
+  /** Layout (depths, limits, 5): recall of queries, probes, ratio, cosine, epsilon. First the limits of automatic probing, then others by ascending recall. */
   readonly values: Float32Array;
 }
 
@@ -33,12 +36,16 @@ export interface ObservedNeighbours {
   /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
   readonly cosines: readonly number[];
   readonly farCosines: readonly number[];
+  /** See margins.ts. Empty if codes rule out nothing. */
+  readonly margins: readonly number[];
 }
 
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
-/** The loss of automatic probing, which promises a recall of 0.95: less, since codes lose a little more, and what is measured is a sample. */
+/** The loss of automatic probing, which promises a recall of 0.95: less, since what is measured is a sample, and queries may be unlike it. */
 const automaticLoss = 0.035;
+/** The smallest epsilon of automatic probing, whatever margins held-out rows have: others lose at most one neighbour in eighteen. */
+const automaticEpsilon = 1.6;
 /**
  * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
  * not in the sample are lost more often, since centroids are means of the sample's.
@@ -51,7 +58,8 @@ const nearestLoss = 1.2;
  * away, as those of queries that are not quite like the rows are.
  */
 const automaticDepth = 10;
-const width = 4;
+const width = 5;
+const cosineAt = 3;
 /** Of a depth: the limits of automatic probing, then those for each loss. */
 const stepLength = width * (1 + losses.length);
 /**
@@ -62,6 +70,8 @@ const lostByProbes = 0.1;
 const lostByRatio = 0.9;
 /** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
+/** Times that the interval is halved in which the loss of automatic probing lies. */
+const automaticHalvings = 8;
 
 /**
  * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
@@ -84,9 +94,9 @@ export function* learnRecallCurves(
   );
   const steps: number[][] = [];
   for (const [i, limitsOf] of byDepth.entries()) {
-    const [recall, probes, ratio] = byDepth[Math.max(i, automaticFrom)](automaticLoss);
-    const [, , , cosine] = limitsOf(automaticLoss);
-    steps.push([recall, probes, ratio, cosine, ...losses.flatMap(limitsOf)]);
+    const automatic = automaticLimits(byDepth[Math.max(i, automaticFrom)]);
+    automatic[cosineAt] = limitsOf(automaticLoss)[cosineAt];
+    steps.push([...automatic, ...losses.flatMap((loss) => limitsOf(loss))]);
     yield;
   }
   const scaled = depths.map((depth) => depth * weight);
@@ -97,25 +107,49 @@ export function* learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
-/** The recall and the limits of a loss. */
-type LimitsOf = (loss: number) => [recall: number, probes: number, ratio: number, cosine: number];
+/** The recall and the limits of a loss by lists. */
+type LimitsOf = (
+  loss: number,
+  epsilon?: number,
+) => [recall: number, probes: number, ratio: number, cosine: number, epsilon: number];
 
 /** Finds limits that lose shares of some neighbours. */
-function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lossPerRow: number): LimitsOf {
+function limitsBy(
+  { ranks, ratios, cosines, farCosines, margins }: ObservedNeighbours,
+  lossPerRow: number,
+): LimitsOf {
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
-  return (loss) => {
+  return (loss, epsilon = epsilonFor(loss)) => {
     // A single row has no neighbours; a single list cannot be outlying.
-    if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity];
+    if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
     const cosine = Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     let missed = 0;
-    for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
-    const lost = lossPerRow * (missed / ranks.length) + queryLoss.besides;
-    return [1 - lost, probes, ratio, cosine];
+    let ruledOut = 0;
+    for (let i = 0; i < ranks.length; i++) {
+      if (ranks[i] >= probes || ratios[i] > ratio) missed++;
+      else if (margins.length > 0) ruledOut += lostByCode(margins[i], epsilon);
+    }
+    const lost = (lossPerRow * missed + ruledOut) / ranks.length + queryLoss.besides;
+    return [1 - lost, probes, ratio, cosine, epsilon];
   };
+}
+
+/** The limits with which lists and codes lose, together, what lists alone lose at `automaticLoss`. */
+function automaticLimits(limitsOf: LimitsOf): ReturnType<LimitsOf> {
+  const [wanted] = limitsOf(automaticLoss, Infinity);
+  const at = (loss: number) => limitsOf(loss, Math.max(automaticEpsilon, epsilonFor(loss)));
+  let [least, most] = [losses[losses.length - 1], automaticLoss];
+  if (at(most)[0] >= wanted) return at(most);
+  for (let halving = 0; halving < automaticHalvings; halving++) {
+    const middle = Math.sqrt(least * most);
+    if (at(middle)[0] >= wanted) least = middle;
+    else most = middle;
+  }
+  return at(least);
 }
 
 /**
@@ -123,9 +157,8 @@ function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, lo
  * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
  */
 function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
-  const cosines = width - 1;
   return steps[0].map((value, i) => {
-    if (i % width !== cosines || steps.length === 1) return value;
+    if (i % width !== cosineAt || steps.length === 1) return value;
     const fall = (value - steps[1][i]) / Math.log(second / first);
     return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(first) : value;
   });
@@ -161,7 +194,8 @@ function limitsAt({ values }: RecallCurves, step: number, recall: number | undef
   const measured = (row: number) => values[first + width * row];
   const at = (row: number): ScanLimits => {
     const from = first + width * row;
-    return { probes: values[from + 1], ratio: values[from + 2], cosine: values[from + 3] };
+    const [probes, ratio, cosine, epsilon] = values.subarray(from + 1, from + width);
+    return { probes, ratio, cosine, epsilon };
   };
   if (recall === undefined) return at(0);
   let above = 1;
@@ -177,6 +211,7 @@ function between(a: ScanLimits, b: ScanLimits, part: number): ScanLimits {
     probes: Math.round(geometric(a.probes, b.probes)),
     ratio: geometric(a.ratio, b.ratio),
     cosine: a.cosine === b.cosine ? a.cosine : (1 - part) * a.cosine + part * b.cosine,
+    epsilon: (1 - part) * a.epsilon + part * b.epsilon,
   };
 }
 

@@ -42,6 +42,8 @@ export interface MatchingProbes {
   readonly probes: Probes;
   /** The largest distance ratio of a likely one. */
   readonly ratio: number;
+  /** By how much their codes may be off (see engine/pruning.ts), unless the query is outlying. */
+  readonly epsilon?: number;
   /** The largest cosine needed (see `cosineNeeded`), if the query lies outside of what the filter accepts. */
   readonly outlying?: number;
 }
@@ -61,8 +63,8 @@ export function probeMatching(
     const all = quantizer.probe(query, matching.count, { among: matching });
     return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
   }
-  const { probes, ratio } = limitsFor(topK / Math.min(around, concentration));
-  return { probes: quantizer.probe(query, probes, { among: matching, limit: ratio }), ratio };
+  const { probes, ratio, epsilon } = limitsFor(topK / Math.min(around, concentration));
+  return { probes: quantizer.probe(query, probes, { among: matching, limit: ratio }), ratio, epsilon };
 }
 
 /** The share of the rows of these lists that match. */

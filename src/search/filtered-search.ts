@@ -59,7 +59,7 @@ function searchNear(
   { matching, gathered, probing }: FilteredQuery,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
-  const { topK } = probing;
+  const { topK, nProbes, greedy, recall } = probing;
   const { growth } = snapshot;
   if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
     return searchGathered(scope, among, search, gathered);
@@ -68,22 +68,21 @@ function searchNear(
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
     if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
-    const wide = { ...probing, topK: topK / concentration, isFiltered: true };
-    return search.outlying(limitsSince(model.curves, wide, growth).cosine, probing.recall === undefined);
+    const wide = { topK: topK / concentration, recall, isFiltered: true };
+    return search.outlying(limitsSince(model.curves, wide, growth).cosine, recall === undefined);
   }
   const depth = topK / Math.min(around, concentration);
-  const deep = { ...probing, topK: depth, isFiltered: depth > topK };
+  const deep = { topK: depth, nProbes, greedy, recall, isFiltered: depth > topK };
   const limits = scanLimits(model, deep, growth);
   const { residency, spilled: secondLists } = scope.searcher;
   const spilled = secondLists.probes(snapshot, model, among.table, deep);
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
-    const { probes, ratio } = residency.spilled.areAll ? spilled : wider(spilled, limits);
-    const found = search.within({ probes, ratio, spilled });
+    const found = search.within(residency.spilled.areAll ? spilled : wider(spilled, limits), spilled);
     if (found === undefined) secondLists.noteMissing(snapshot, among.table.missing());
     else if (found.candidates.length === topK) return found;
   }
-  return search.within({ ...limits, spilled: undefined });
+  return search.within(limits, undefined);
 }
 
 function searchGathered(

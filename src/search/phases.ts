@@ -43,7 +43,8 @@ function* phasesOfLists(
   options: Probing,
   progress: Progress,
 ): Generator<ScanPhase> {
-  const { likely, unlikely, rest, pruned, outlying } = plan(scope, query, options);
+  const { likely, unlikely, rest, pruned, epsilon, outlying } = plan(scope, query, options);
+  query.epsilon = epsilon;
   if (outlying !== undefined) {
     if (scope.matches !== undefined && options.recall === undefined) query.pruneOutlying();
     yield* outlyingPhases(scope, outlying, options.topK, progress);

@@ -3,7 +3,7 @@
 import type { Trained } from "../engine/choose-codec.js";
 import type { Probes } from "../engine/coarse-quantizer.js";
 import { likelyLists, probeLimit } from "../engine/probe-limits.js";
-import type { QueryVector } from "../engine/query-vector.js";
+import { epsilonByDefault, type QueryVector } from "../engine/query-vector.js";
 import { probeFiltered, probeMatching } from "./filtered-probes.js";
 import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
 import { isFarFromRows, limitsSince, type Probing, scanLimits } from "./scan-limits.js";
@@ -24,6 +24,8 @@ export interface Plan {
   readonly unlikely: Probed;
   /** Whether their rows may be ruled out by their codes. */
   readonly pruned: boolean;
+  /** By how much these may be off (see engine/pruning.ts). */
+  readonly epsilon: number;
   /** To scan as long as it can help. */
   readonly rest: Probed;
   /** To scan instead of all of these, as far as the rows found allow. */
@@ -38,7 +40,7 @@ export interface OutlyingProbes {
 }
 
 const noBlocks: Probed = { blocks: [], distances: [] };
-const nothing = { likely: noBlocks, unlikely: noBlocks, rest: noBlocks };
+const nothing = { likely: noBlocks, unlikely: noBlocks, rest: noBlocks, epsilon: epsilonByDefault };
 
 /** A scope with a model. */
 export type TrainedScope = SearchScope & { readonly trained: Trained };
@@ -52,13 +54,13 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
     return everyList(scope, query, probing);
   }
   if (matches === undefined) {
-    const { probes, ratio } = scanLimits(model, probing, scope.snapshot.growth);
+    const { probes, ratio, epsilon } = scanLimits(model, probing, scope.snapshot.growth);
     // Of an explicit number, those beyond the ratio are still needed if there are too few rows.
     const limit = probing.nProbes === 0 ? ratio : Infinity;
     const nearest = quantizer.probe(query, probes, { limit });
     return probing.nProbes === 0 && isFar(trained, nearest)
       ? planOutlying(scope, query, probing)
-      : splitByRatio(scope, nearest, ratio);
+      : splitByRatio(scope, nearest, ratio, epsilon);
   }
   if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
   return planProbes(scope, matches, query, probing);
@@ -91,13 +93,14 @@ function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): P
 }
 
 /** Probes of which those within the distance ratio are likely. */
-function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number): Plan {
+function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number, epsilon = epsilonByDefault): Plan {
   const likely = likelyLists(probes.distances, ratio);
   return {
     ...nothing,
     likely: blocksOf(scope, probes, 0, likely),
     unlikely: blocksOf(scope, probes, likely, probes.lists.length),
     pruned: true,
+    epsilon,
   };
 }
 
@@ -121,7 +124,7 @@ function planProbes(scope: TrainedScope, matches: Matches, query: QueryVector, p
 function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
-  const { probes, ratio, outlying } = probeMatching(quantizer, query, {
+  const { probes, ratio, epsilon, outlying } = probeMatching(quantizer, query, {
     unfiltered: scanLimits(model, probing, snapshot.growth),
     topK: probing.topK,
     spreads: model.spreads,
@@ -135,7 +138,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   return outlying === undefined
-    ? splitByRatio(scope, probes, ratio)
+    ? splitByRatio(scope, probes, ratio, epsilon)
     : { ...nothing, outlying: { probes, cosine: outlying }, pruned: true };
 }
 

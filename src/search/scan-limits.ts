@@ -4,6 +4,7 @@ import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { NearestList } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
+import { epsilonByDefault } from "../engine/query-vector.js";
 import { limitsFor, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
 
 /** How a query asks; see CheckedQuery. */
@@ -17,8 +18,8 @@ export interface Probing {
   readonly isFiltered?: boolean;
 }
 
-/** Which lists a search scans. */
-export type Reach = Pick<ScanLimits, "probes" | "ratio">;
+/** Which lists a search scans, and of their rows, which vectors it compares. */
+export type Reach = Omit<ScanLimits, "cosine">;
 
 /** What a search has to find, as far as its limits depend on it. */
 export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;
@@ -51,7 +52,7 @@ export function scanLimits(model: Model, probing: Probing, growth: number): Reac
   const { nProbes } = probing;
   if (nProbes === 0) return limitsSince(model.curves, probing, growth);
   const probes = Math.min(nProbes, listCount(model));
-  return { probes, ratio: probeLimit(model.probeLimits, probes) };
+  return { probes, ratio: probeLimit(model.probeLimits, probes), epsilon: epsilonByDefault };
 }
 
 /** The same of a search that finds rows in second lists, too, and leaves the number of lists to the index. Undefined: no row is in two. */
@@ -78,7 +79,11 @@ export function limitsSince(curves: RecallCurves, sought: Sought, growth: number
 
 /** What is within one of two limits. */
 export function wider(a: Reach, b: Reach): Reach {
-  return { probes: Math.max(a.probes, b.probes), ratio: Math.max(a.ratio, b.ratio) };
+  return {
+    probes: Math.max(a.probes, b.probes),
+    ratio: Math.max(a.ratio, b.ratio),
+    epsilon: Math.max(a.epsilon, b.epsilon),
+  };
 }
 
 interface Answer {

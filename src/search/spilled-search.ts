@@ -9,7 +9,7 @@ import type { ListBlockTable } from "../engine/list-block-table.js";
 import { listCount, type Model } from "../engine/model.js";
 import type { Block } from "../segment/block.js";
 import type { MemoryUse } from "../vector-index.js";
-import { type Probing, spilledLimits } from "./scan-limits.js";
+import { type Probing, type Reach, spilledLimits } from "./scan-limits.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
@@ -48,7 +48,7 @@ export class SpilledSearch {
     model: Model,
     table: ListBlockTable,
     probing: Probing,
-  ): SpilledProbes | undefined {
+  ): (SpilledProbes & Reach) | undefined {
     const { segments } = this.#residency.spilled;
     if (segments.length === 0 || probing.nProbes > 0 || this.#waiting-- > 0) return undefined;
     const limits = spilledLimits(model, probing, growth);
@@ -63,7 +63,8 @@ export class SpilledSearch {
       table.putSpilled(i, opened.groups);
       rowsMax = Math.max(rowsMax, opened.rowsMax);
     }
-    return { probes: limits.probes, ratio: limits.ratio, rowsMax };
+    const { probes, ratio, epsilon } = limits;
+    return { probes, ratio, epsilon, rowsMax };
   }
 
   /** A search found that vectors of these blocks are not in memory. */

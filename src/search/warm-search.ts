@@ -47,6 +47,7 @@ export function searchWarm(
       vector,
       nProbes: reach.probes,
       limit: reach.ratio,
+      epsilon: reach.epsilon,
       topK,
       spilled,
     });
@@ -54,8 +55,15 @@ export function searchWarm(
     else if (isOutlying(found.nearest)) return undefined;
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
-  const { probes, ratio } = scanLimits(model, probing, growth);
-  const searched = searchLists(among, { vector, nProbes: probes, limit: ratio, topK, spilled: undefined });
+  const { probes, ratio, epsilon } = scanLimits(model, probing, growth);
+  const searched = searchLists(among, {
+    vector,
+    nProbes: probes,
+    limit: ratio,
+    epsilon,
+    topK,
+    spilled: undefined,
+  });
   if (searched === undefined) return undefined;
   const { candidates, lists, nearest } = searched;
   // What the index chose, lists or their number, must not cost rows that were asked for.

@@ -9,6 +9,7 @@ import {
   free,
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
+import { marginsOf } from "../../src/engine/margins.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { encodeList, rabitqBytes } from "../../src/engine/rabitq.js";
 import { flatCodec } from "../../src/engine/flat.js";
@@ -143,6 +144,27 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
     release();
   });
 });
+
+test.each([64, 100, 257, 384, 1100, 4200])(
+  "codes of %i dimensions are off by as much as training expects",
+  (d) => {
+    const n = 333;
+    const m = 352;
+    const { quantizer, rows, at, distance, exact, release } = encoded(n, d, d);
+    const centroid = floatsAt(quantizer.centroids.at, d);
+    const spread = rowsOf(rows, d).reduce((sum, row) => sum + squaredL2(row, centroid), 0) / n;
+    // Of two rows, the farther one is compared first.
+    const nearest = { rows: Uint32Array.of(0, 1), lists: [0, 0], ranks: [1, 0] };
+    const lists = { dimension: d, lengths: undefined, spreads: Float32Array.of(spread) };
+    const toRows = Float32Array.of(exact[0], exact[0] + 1);
+    const [margin] = marginsOf(nearest, 1, toRows, Float32Array.of(distance ** 2), lists);
+    const errors = floatsAt(at + 8 * m, n);
+    const mean = (errors.reduce((sum, value) => sum + value, 0) / n) * distance;
+    expect(mean * margin).toBeGreaterThan(0.9);
+    expect(mean * margin).toBeLessThan(1.1);
+    release();
+  },
+);
 
 describe.each([1, 3, 4, 31, 32, 33, 333])("of %i rows, those within a limit", (n) => {
   test("are the rows whose floor is up to it", () => {

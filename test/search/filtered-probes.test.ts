@@ -128,7 +128,7 @@ describe("automatic probing", () => {
   const spreads = new Float32Array(20).fill(4);
 
   /** Limits that tell at which depth they were asked for. */
-  const limitsFor = (depth: number) => ({ probes: 3, ratio: 2 * depth, cosine: depth / 1000 });
+  const limitsFor = (depth: number) => ({ probes: 3, ratio: 2 * depth, cosine: depth / 1000, epsilon: 2 });
 
   function probed(
     point: number,

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { likelyLists, probeLimit } from "../../src/engine/probe-limits.js";
+import { epsilonByDefault } from "../../src/engine/query-vector.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
 import { probeFiltered } from "../../src/search/filtered-probes.js";
 import { distributionOf, listMatches } from "../../src/search/matches.js";
@@ -37,6 +38,7 @@ describe("limits without a filter", () => {
       expect(scanLimits(model, { ...automatic, nProbes }, 1)).toEqual({
         probes: nProbes,
         ratio: probeLimit(model.probeLimits, nProbes),
+        epsilon: epsilonByDefault,
       });
     }
     expect(scanLimits(model, { ...automatic, nProbes: 1000 }, 1).probes).toBe(nLists);
@@ -71,6 +73,7 @@ describe("a plan", () => {
           unlikely: blocksOfRanks(all, probes, likely, nProbes),
           rest: none,
           pruned: true,
+          epsilon: epsilonByDefault,
         });
       }
     },
@@ -81,7 +84,11 @@ describe("a plan", () => {
     for (const recall of [undefined, 0.85, 0.99]) {
       for (const i of asked) {
         const query = queryOf(vectors[i]);
-        const { probes: count, ratio } = scanLimits(model, { ...automatic, recall }, snapshot.growth);
+        const {
+          probes: count,
+          ratio,
+          epsilon,
+        } = scanLimits(model, { ...automatic, recall }, snapshot.growth);
         const probes = quantizer.probe(query, count, { limit: ratio });
         const likely = likelyLists(probes.distances, ratio);
         expect(plan(all, query, { ...automatic, recall })).toEqual({
@@ -89,6 +96,7 @@ describe("a plan", () => {
           unlikely: blocksOfRanks(all, probes, likely, probes.lists.length),
           rest: none,
           pruned: true,
+          epsilon,
         });
       }
     }
@@ -109,6 +117,7 @@ describe("a plan", () => {
       unlikely: none,
       rest: blocksOfRanks(all, probes, wanted, nLists),
       pruned: false,
+      epsilon: epsilonByDefault,
     });
   });
 
@@ -122,6 +131,7 @@ describe("a plan", () => {
       unlikely: none,
       rest: none,
       pruned: false,
+      epsilon: epsilonByDefault,
     });
   });
 
@@ -150,6 +160,7 @@ describe("a plan", () => {
           unlikely: blocksOfRanks(scope, probes, likely, length),
           rest: none,
           pruned: true,
+          epsilon: epsilonByDefault,
         });
       }
     }
