@@ -5,15 +5,16 @@
  * deviations and, besides, by the neighbour's margin: by how many deviations that is within reach.
  */
 
-/** The smallest epsilon: a neighbour without margin is lost one time in nine. */
+/** A neighbour without margin is lost one time in nine by the smallest epsilon, and three times in a thousand by the largest. */
 const epsilonMin = 1.2;
+const epsilonMax = 2.75;
 
 /**
- * The epsilon of a search whose lists lose this share of the neighbours. Neighbours without margins would be lost about six times as often by their
+ * The epsilon of a search whose lists lose this share of the neighbours. Neighbours without margins would be lost about five times as often by their
  * codes, but most have margins. Measured: codes then lose about as much as lists where that saves many vectors, and little elsewhere.
  */
 export function epsilonFor(loss: number): number {
-  return Math.max(epsilonMin, -0.5 - 0.43 * Math.log(loss));
+  return Math.min(epsilonMax, Math.max(epsilonMin, -0.65 - 0.49 * Math.log(loss)));
 }
 
 /** How probable it is that a code loses a neighbour of this margin. */
