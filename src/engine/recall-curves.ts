@@ -95,7 +95,7 @@ export function* learnRecallCurves(
   const steps: number[][] = [];
   for (const [i, limitsOf] of byDepth.entries()) {
     const automatic = automaticLimits(byDepth[Math.max(i, automaticFrom)]);
-    automatic[cosineAt] = limitsOf(automaticLoss)[cosineAt];
+    automatic[cosineAt] = limitsOf(automaticLoss, Infinity)[cosineAt];
     steps.push([...automatic, ...losses.flatMap((loss) => limitsOf(loss))]);
     yield;
   }
@@ -126,7 +126,6 @@ function limitsBy(
     if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
-    const cosine = Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     let missed = 0;
     let ruledOut = 0;
     for (let i = 0; i < ranks.length; i++) {
@@ -134,6 +133,12 @@ function limitsBy(
       else if (margins.length > 0) ruledOut += lostByCode(margins[i], epsilon);
     }
     const lost = (lossPerRow * missed + ruledOut) / ranks.length + queryLoss.besides;
+    // An outlying query has an epsilon of its own, so its lists may lose what codes do here.
+    const lostOutlying = loss + ruledOut / (lossPerRow * ranks.length);
+    const cosine = Math.max(
+      keeping(sortedCosines, 1 - lostOutlying),
+      keeping(sortedFar, 1 - lostFar * lostOutlying),
+    );
     return [1 - lost, probes, ratio, cosine, epsilon];
   };
 }

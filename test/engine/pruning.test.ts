@@ -3,7 +3,8 @@
 import { expect, test } from "vitest";
 import { marginsOf } from "../../src/engine/margins.js";
 import { lostByCode } from "../../src/engine/pruning.js";
-import { limitsFor } from "../../src/engine/recall-curves.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { learnRecallCurves, limitsFor } from "../../src/engine/recall-curves.js";
 import { trainModel } from "../../src/engine/train.js";
 import { sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
@@ -37,5 +38,24 @@ test("the less recall is declared, the more codes may be off; automatic probing 
     expect(epsilons).toEqual(epsilons.toSorted((a, b) => a - b));
     expect(epsilons[4] - epsilons[0]).toBeGreaterThan(0.3);
     expect(limitsFor(curves, depth, undefined).epsilon).toBeGreaterThan(1.599);
+  }
+});
+
+test("what codes lose is made up for by lists, but not by those of outlying queries, whose codes are as good as ever", () => {
+  const random = seededRandom(5);
+  const n = 4000;
+  const some = () => Array.from({ length: n }, random);
+  const observed = {
+    ranks: some().map((x) => Math.floor(100 * x ** 4)),
+    ratios: some(),
+    cosines: some(),
+    farCosines: some(),
+  };
+  const curvesWith = (margins: number[]) => finish(learnRecallCurves([1], [{ ...observed, margins }], 1));
+  const [exact, coded] = [curvesWith([]), curvesWith(new Array<number>(n).fill(0.5))];
+  for (const recall of [undefined, 0.85, 0.9, 0.95]) {
+    const [without, within] = [limitsFor(exact, 1, recall), limitsFor(coded, 1, recall)];
+    expect(within.ratio).toBeGreaterThan(without.ratio + 0.01);
+    expect(Math.abs(within.cosine - without.cosine)).toBeLessThan(0.01);
   }
 });
