@@ -130,11 +130,16 @@ function load(
     bytes,
     address: block,
     gather(rows) {
-      const gathered = new Float32Array(rows.length * dimension);
-      rows.forEach((row, i) =>
-        gathered.set(decodeAt(vectors + row * rowBytes, scales + 4 * row, 1, shape), i * dimension),
-      );
-      return gathered;
+      const at = allocate(rows.length * rowBytesOf(shape) + slackBytes);
+      const codes = at + 4 * rows.length;
+      const [from, to] = [floatsAt(scales, n), floatsAt(at, rows.length)];
+      rows.forEach((row, i) => {
+        to[i] = from[row];
+        bytesAt(codes + i * rowBytes, rowBytes).set(bytesAt(vectors + row * rowBytes, rowBytes));
+      });
+      const decodedRows = decodeAt(codes, at, rows.length, shape);
+      free(at);
+      return decodedRows;
     },
     free: () => free(vectors),
   };
