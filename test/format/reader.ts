@@ -353,6 +353,12 @@ function readSegment(
   for (const block of codes) {
     const plaintext = next(block);
     const codesOfRows = plaintext.subarray(16 * block.rows);
+    if (keepsVectors) {
+      const rowBytes = bytesOfVector(dimension, definition.config.precision);
+      const pruning = ref.model === undefined ? 0 : 12 + 8 * Math.ceil(dimension / 64);
+      if (codesOfRows.length !== block.rows * (rowBytes + pruning))
+        throw new Error("segment: a code block of another length");
+    }
     for (let i = 0; i < block.rows; i++) {
       const vector = keepsVectors
         ? vectorOf(codesOfRows, { row: i, n: block.rows }, dimension, definition.config.precision)
@@ -707,6 +713,12 @@ function vectorOf(
       scale * (precision === "int8" ? view.getInt8(component) : float16(view.getUint16(2 * component, true)))
     );
   });
+}
+
+/** Of a row, with its scale. */
+function bytesOfVector(dimension: number, precision: unknown): number {
+  if (precision === undefined) return 4 * dimension;
+  return 4 + (precision === "int8" ? dimension : 2 * dimension);
 }
 
 /** The value of an IEEE 754 binary16. */
