@@ -234,14 +234,14 @@ test("nothing is read for codes in second lists while many vectors are not in me
 });
 
 test("second lists that are not one for each row, or are of no list, are refused", () => {
-  const stored = new Uint8Array(Uint16Array.of(3, 0, 299).buffer);
-  expect([...decodeSecondLists([stored.subarray(0, 4), stored.subarray(4)], 3, 300)]).toEqual([3, 0, 299]);
+  const bytes = new Uint8Array(Uint16Array.of(3, 0, 299).buffer);
+  expect([...decodeSecondLists([bytes.subarray(0, 4), bytes.subarray(4)], 3, 300)]).toEqual([3, 0, 299]);
   for (const [rows, lists] of [
     [2, 300],
     [4, 300],
     [3, 299],
   ]) {
-    expect(() => decodeSecondLists([stored], rows, lists)).toThrow(
+    expect(() => decodeSecondLists([bytes], rows, lists)).toThrow(
       expect.objectContaining({ code: "corrupt" }),
     );
   }
