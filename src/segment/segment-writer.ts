@@ -12,7 +12,7 @@ import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
-import { encodePage } from "./page.js";
+import { encodePage, encodedPageBytes } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
@@ -305,14 +305,19 @@ function pages(
   bytesMax: number,
 ): { firstRow: number; parts: (Uint8Array | null)[] }[] {
   const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
-  let bytes = Infinity;
+  let longest = 0;
+  let bytes = 0;
   sections.forEach((section, row) => {
-    bytes += 4 + (section?.length ?? 0);
-    if (bytes > bytesMax) {
-      cut.push({ firstRow: row, parts: [] });
-      bytes = 4 + (section?.length ?? 0);
+    const length = section?.length ?? 0;
+    const parts = cut.at(-1)?.parts;
+    longest = Math.max(longest, length);
+    bytes += length;
+    if (parts !== undefined && encodedPageBytes(parts.length + 1, longest, bytes) <= bytesMax) {
+      parts.push(section);
+      return;
     }
-    cut[cut.length - 1].parts.push(section);
+    cut.push({ firstRow: row, parts: [section] });
+    longest = bytes = length;
   });
   return cut;
 }

@@ -673,10 +673,13 @@ function derive(
 
 /** The parts of a page: u32 lengths, then the parts; null where there is none. */
 function parts(page: Uint8Array, count: number): (Uint8Array | null)[] {
-  const lengths = times(count, words(page));
-  let at = 4 * count;
+  const width = page[0];
+  const lengths = times(count, (i) =>
+    page.subarray(1 + width * i, 1 + width * (i + 1)).reduceRight((sum, byte) => 256 * sum + byte, 0),
+  );
+  let at = 1 + width * count;
   return lengths.map((length) => {
-    if (length === 0xffffffff) return null;
+    if (length === 256 ** width - 1) return null;
     at += length;
     return page.subarray(at - length, at);
   });
