@@ -7,6 +7,7 @@ import type { SegmentReader } from "../segment/segment-reader.js";
 import { SpilledCodes } from "../segment/spilled-codes.js";
 import { SealdexError } from "../errors.js";
 import { run } from "../threads/run.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 
 /** `quantizer`: of the model that the rows are grouped by, in memory until this is done. Blocks that are not in memory are read. */
 export async function computeSpilled(
@@ -27,6 +28,7 @@ export async function computeSpilled(
           if (firstRow !== added || lists.length !== rows) throw misfit();
           await run(spilled.add({ firstRow, lists, vectors }, quantizer, metric));
           added += rows;
+          await yieldIfDue();
         }
       } finally {
         reader.cache.unpin(blocks);

@@ -96,11 +96,11 @@ export class SpilledSearch {
   #noteWarm(segments: readonly OpenSegment[], model: Model): void {
     if (++this.#warm < warmSearchesMin) return;
     this.#warm = 0;
-    const areInMemory = segments.every(({ reader }) => {
-      const { codes } = reader.footer;
-      return lengthOf(missingOf(reader)) <= missingShareMax * lengthOf(codes);
+    const mayCompute = segments.every(({ reader }) => {
+      if (reader.openedSpilled() !== undefined) return true;
+      return lengthOf(missingOf(reader)) <= missingShareMax * lengthOf(reader.footer.codes);
     });
-    this.#readFor(async () => areInMemory && this.load(segments, model));
+    this.#readFor(async () => mayCompute && this.load(segments, model));
   }
 
   /**
