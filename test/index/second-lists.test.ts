@@ -297,6 +297,21 @@ test("nothing stays in memory of what is read in the background while the index 
   expect(allocatedBytes()).toBe(before);
 });
 
+test("nothing stays in memory of codes that are computed while the index is closed", async () => {
+  const store = createMemoryStore();
+  const writer = await filled(store);
+  await writer.close();
+  const before = allocatedBytes();
+  for (const turns of [1, 5, 20, 50]) {
+    const { index, close } = inside(store);
+    const prefetched = index.prefetch();
+    for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
+    await close();
+    await prefetched.catch(() => undefined);
+    expect(allocatedBytes()).toBe(before);
+  }
+});
+
 test("damaged second lists change no answer, and are found when the whole index is read", async () => {
   const store = createMemoryStore();
   const writer = await filled(store);
