@@ -23,12 +23,13 @@ export function rabitqBytes(n: number, dimension: number): number {
   return roomFor(n) * (12 + signBytes(dimension));
 }
 
-/** Where the sections of what is stored of n rows go in kernel memory. Then `unpackRabitq` makes codes of them. */
+/** Where the sections of what is stored of n rows go in kernel memory. */
 export function rabitqAddresses(at: number, n: number): readonly number[] {
   const stride = 4 * roomFor(n);
   return [at, at + stride, at + 2 * stride, at + 3 * stride];
 }
 
+/** Puts what was stored of n rows, and copied to `rabitqAddresses`, in the order in which kernels read it. */
 export function unpackRabitq(at: number, n: number, dimension: number): void {
   const room = roomFor(n);
   for (let factor = 0; factor < 3; factor++) floatsAt(at + 4 * (factor * room + n), room - n).fill(0);
@@ -48,7 +49,7 @@ function packRabitq(at: number, n: number, dimension: number): Uint8Array {
     end += lengths[section];
   });
   const alone = packed.subarray(end - (n % rowsTogether) * signBytes(dimension));
-  if (n % rowsTogether > 0) separate(lastSigns(at, n, dimension), alone, signBytes(dimension));
+  separate(lastSigns(at, n, dimension), alone, signBytes(dimension));
   return packed;
 }
 

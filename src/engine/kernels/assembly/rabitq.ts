@@ -53,11 +53,11 @@ export function encodeRow(
   for (let group: u32 = 0; group < groups; group++) {
     const at = <usize>group << 4;
     const values = v128.load(row + at);
-    const centres = v128.load(centroid + at);
+    const centers = v128.load(centroid + at);
     let bits: u32 = 0;
     // Two components at a time, without branches, which half of the signs would mispredict.
     for (let half: u32 = 0; half < 2; half++) {
-      const c = half ? upperHalf(centres) : f64x2.promote_low_f32x4(centres);
+      const c = half ? upperHalf(centers) : f64x2.promote_low_f32x4(centers);
       const r = f64x2.sub(half ? upperHalf(values) : f64x2.promote_low_f32x4(values), c);
       const positive = f64x2.ge(r, zero);
       squareSums = f64x2.add(squareSums, f64x2.mul(r, r));
