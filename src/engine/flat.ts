@@ -6,12 +6,12 @@
  * float64, so they do not depend on how rows are distributed over blocks.
  */
 
-import { bytesOf, type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "./config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
 import { kernels } from "./kernels/kernels.js";
-import { encodeList, rabitqBytes, rabitqSections } from "./rabitq.js";
+import { encodeList, rabitqAddresses, rabitqBytes, rabitqSections, unpackRabitq } from "./rabitq.js";
 
 export function flatCodec(metric: Metric, dimension: number, pruning: PruningCodes): VectorCodec {
   const rowBytes = 4 * dimension;
@@ -45,10 +45,10 @@ function loadFlat(
   fingerprints: number,
 ): LoadedVectors {
   const n = rowsIn(pieces);
-  const [, ...rabitq] = sections(n);
-  const rabitqLength = rabitq.length === 0 ? 0 : rabitqBytes(n, dimension);
-  const memory = allocateFlat(n, dimension, rabitqLength);
-  copyPieces(pieces, sections, [memory.vectors, ...consecutive(memory.factors, rabitq)]);
+  const isPruned = sections(n).length > 1;
+  const memory = allocateFlat(n, dimension, isPruned ? rabitqBytes(n, dimension) : 0);
+  copyPieces(pieces, sections, [memory.vectors, ...rabitqAddresses(memory.factors, n)]);
+  if (isPruned) unpackRabitq(memory.factors, n, dimension);
   kernels().normsFloat64(memory.vectors, n, dimension, memory.norms);
   return loadedVectors(memory, fingerprints);
 }

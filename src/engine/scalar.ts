@@ -7,13 +7,13 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
-import { bytesOf, type CodePiece, consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
 import type { Metric, ScalarPrecision } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
-import { encodeList, rabitqBytes, rabitqSections } from "./rabitq.js";
+import { encodeList, rabitqAddresses, rabitqBytes, rabitqSections, unpackRabitq } from "./rabitq.js";
 
 /** As the kernels number them. */
 const kernelPrecision = { float16: 1, int8: 2 } as const;
@@ -100,8 +100,8 @@ function load(
   const { precision, dimension } = shape;
   const n = rowsIn(pieces);
   const rowBytes = componentBytes[precision] * dimension;
-  const [, , ...rabitq] = sections(n);
-  const rabitqLength = rabitq.length === 0 ? 0 : rabitqBytes(n, dimension);
+  const isPruned = sections(n).length > 2;
+  const rabitqLength = isPruned ? rabitqBytes(n, dimension) : 0;
   const vectorBytes = Math.ceil((n * rowBytes + slackBytes) / 8) * 8;
   const bytes = vectorBytes + 8 * n + blockLayout.bytes + rabitqLength + 4 * n;
   const vectors = allocate(bytes);
@@ -109,7 +109,8 @@ function load(
   const block = norms + 8 * n;
   const factors = block + blockLayout.bytes;
   const scales = factors + rabitqLength;
-  copyPieces(pieces, sections, [scales, vectors, ...consecutive(factors, rabitq)]);
+  copyPieces(pieces, sections, [scales, vectors, ...rabitqAddresses(factors, n)]);
+  if (isPruned) unpackRabitq(factors, n, dimension);
   const decoded = allocate(4 * n * dimension);
   kernels().decodeScalar(vectors, scales, n, dimension, kernelPrecision[precision], decoded);
   kernels().normsFloat64(decoded, n, dimension, norms);
@@ -120,7 +121,7 @@ function load(
     vectors,
     norms,
     fitsFloat32: kernels().fitsFloat32(norms, n),
-    ...(rabitqLength > 0 && { factors, codes: factors + 12 * Math.ceil(n / 32) * 32 }),
+    ...(isPruned && { factors, codes: rabitqAddresses(factors, n)[3] }),
     precision: kernelPrecision[precision],
     scales,
   });
@@ -130,11 +131,16 @@ function load(
     bytes,
     address: block,
     gather(rows) {
-      const gathered = new Float32Array(rows.length * dimension);
-      rows.forEach((row, i) =>
-        gathered.set(decodeAt(vectors + row * rowBytes, scales + 4 * row, 1, shape), i * dimension),
-      );
-      return gathered;
+      const at = allocate(rows.length * rowBytesOf(shape) + slackBytes);
+      const codes = at + 4 * rows.length;
+      const [from, to] = [floatsAt(scales, n), floatsAt(at, rows.length)];
+      rows.forEach((row, i) => {
+        to[i] = from[row];
+        bytesAt(codes + i * rowBytes, rowBytes).set(bytesAt(vectors + row * rowBytes, rowBytes));
+      });
+      const decodedRows = decodeAt(codes, at, rows.length, shape);
+      free(at);
+      return decodedRows;
     },
     free: () => free(vectors),
   };

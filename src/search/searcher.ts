@@ -27,7 +27,7 @@ export class Searcher {
   constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
     this.residency = new Residency(cache);
-    this.spilled = new SpilledSearch(this.residency, () => memoryUse(cache));
+    this.spilled = new SpilledSearch(this);
     this.#cache = cache;
   }
 

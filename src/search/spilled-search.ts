@@ -4,39 +4,52 @@
  * first lists alone, and read nothing more than before.
  */
 
-import type { SpilledProbes } from "../engine/list-search.js";
+import type { Trained } from "../engine/choose-codec.js";
+import type { IndexConfig } from "../engine/config.js";
 import type { ListBlockTable } from "../engine/list-block-table.js";
+import type { SpilledProbes } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
-import type { Block } from "../segment/block.js";
+import type { CodeBlock } from "../segment/code-table.js";
+import type { SegmentReader } from "../segment/segment-reader.js";
+import { spilledBytes } from "../segment/spilled-codes.js";
 import type { MemoryUse } from "../vector-index.js";
-import { type Probing, type Reach, spilledLimits } from "./scan-limits.js";
+import { computeSpilled } from "./compute-spilled.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
+import { type Probing, type Reach, spilledLimits } from "./scan-limits.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
-/** Searches that read nothing, after which the codes in second lists are read: the index is in use, and in memory. */
+/** Searches that read nothing, after which the codes in second lists are computed: the index is in use, and in memory. */
 const warmSearchesMin = 32;
 /** Searches after which they are tried again, if vectors were missing or there was no room. */
 const retriedAfter = 1024;
 /** How much of the cache may be full in the end: they must evict nothing. */
 const filledShare = 0.9;
+/** Of the vectors of a segment, how much may have to be read for its codes in second lists while queries run. */
+const missingShareMax = 1 / 8;
+
+/** The index that is searched. */
+interface Searched {
+  readonly config: IndexConfig;
+  readonly residency: Residency;
+  withTrained<T>(model: Model, use: (trained: Trained) => Promise<T>): Promise<T>;
+  memory(): MemoryUse;
+}
 
 export class SpilledSearch {
-  readonly #residency: Residency;
-  readonly #memory: () => MemoryUse;
+  readonly #searched: Searched;
   /** Searches to go until they are tried again. */
   #waiting = 0;
   /** Searches since something was missing. */
   #warm = 0;
 
-  constructor(residency: Residency, memory: () => MemoryUse) {
-    this.#residency = residency;
-    this.#memory = memory;
+  constructor(searched: Searched) {
+    this.#searched = searched;
   }
 
   /** The most rows of one segment that have the same second list, of those that are in memory. */
   get rowsMax(): number {
-    return this.#residency.spilled.segments.reduce(
+    return this.#searched.residency.spilled.segments.reduce(
       (most, { reader }) => Math.max(most, reader.openedSpilled()?.rowsMax ?? 0),
       0,
     );
@@ -49,7 +62,7 @@ export class SpilledSearch {
     table: ListBlockTable,
     probing: Probing,
   ): (SpilledProbes & Reach) | undefined {
-    const { segments } = this.#residency.spilled;
+    const { segments } = this.#searched.residency.spilled;
     if (segments.length === 0 || probing.nProbes > 0 || this.#waiting-- > 0) return undefined;
     const limits = spilledLimits(model, probing, growth);
     if (limits === undefined) return undefined;
@@ -72,9 +85,9 @@ export class SpilledSearch {
     const { all } = snapshot.listBlocks;
     const blocks = numbers.map((number) => all[number]);
     this.#readFor(async () => {
-      if (!this.#hasRoom(blocks.map(({ block }) => block))) return false;
+      if (!this.#hasRoom(lengthOf(blocks.map(({ block }) => block)))) return false;
       const pinned = await pinListBlocks(snapshot, blocks);
-      this.#residency.recordAddresses(snapshot, blocks, pinned.codes);
+      this.#searched.residency.recordAddresses(snapshot, blocks, pinned.codes);
       pinned.release();
       return true;
     });
@@ -83,15 +96,28 @@ export class SpilledSearch {
   #noteWarm(segments: readonly OpenSegment[], model: Model): void {
     if (++this.#warm < warmSearchesMin) return;
     this.#warm = 0;
-    this.#readFor(() => this.load(segments, model));
+    const mayCompute = segments.every(({ reader }) => {
+      if (reader.openedSpilled() !== undefined) return true;
+      return lengthOf(missingOf(reader)) <= missingShareMax * lengthOf(reader.footer.codes);
+    });
+    this.#readFor(async () => mayCompute && this.load(segments, model));
   }
 
-  /** Reads the codes in second lists of these segments. Evicts nothing for it: returns whether there was room. */
+  /**
+   * Computes the codes in second lists of these segments, of whose vectors it reads those that are not in memory. Evicts nothing for it:
+   * returns whether there was room.
+   */
   async load(segments: readonly OpenSegment[], model: Model): Promise<boolean> {
     for (const { reader } of segments) {
       if (reader.openedSpilled() !== undefined) continue;
-      if (!this.#hasRoom(reader.footer.spilled)) return false;
-      await reader.loadSpilled(listCount(model));
+      const { rows, dimension } = reader.footer;
+      const bytes = spilledBytes(rows, listCount(model), dimension);
+      if (!this.#hasRoom(lengthOf(missingOf(reader)) + bytes)) return false;
+      await reader.loadSpilled(() =>
+        this.#searched.withTrained(model, ({ quantizer }) =>
+          computeSpilled(reader, quantizer, this.#searched.config.metric),
+        ),
+      );
     }
     this.#waiting = 0;
     return true;
@@ -108,9 +134,19 @@ export class SpilledSearch {
     );
   }
 
-  #hasRoom(blocks: readonly Block[]): boolean {
-    const { cacheBytes, cacheBytesMax } = this.#memory();
-    const bytes = blocks.reduce((sum, { length }) => sum + length, 0);
+  #hasRoom(bytes: number): boolean {
+    const { cacheBytes, cacheBytesMax } = this.#searched.memory();
     return cacheBytes + bytes <= filledShare * cacheBytesMax;
   }
+}
+
+/** The code blocks of a segment that are not in memory. */
+function missingOf(reader: SegmentReader): CodeBlock[] {
+  return [...reader.footer.codes].filter((block) => reader.openedCodes(block) === undefined);
+}
+
+function lengthOf(blocks: Iterable<CodeBlock>): number {
+  let sum = 0;
+  for (const { length } of blocks) sum += length;
+  return sum;
 }

@@ -3,6 +3,7 @@
 import { SealdexError } from "../errors.js";
 import type { CachedValue } from "./cache-group.js";
 import { Column } from "./column.js";
+import { Page } from "./page.js";
 
 /** Columns of one group of rows, each decoded when it is first asked for. */
 export class ColumnPage implements CachedValue {
@@ -14,16 +15,12 @@ export class ColumnPage implements CachedValue {
 
   /** `plaintext`: a page (see page.ts) of `count` columns of `rows` rows. */
   constructor(plaintext: Uint8Array, count: number, rows: number) {
-    const view = new DataView(plaintext.buffer, plaintext.byteOffset, plaintext.byteLength);
-    let at = 4 * count;
-    if (at > plaintext.length) throw misfit();
+    const page = new Page(plaintext, count);
     this.#parts = Array.from({ length: count }, (_, i) => {
-      const start = at;
-      at += view.getUint32(4 * i, true);
-      if (at > plaintext.length) throw misfit();
-      return plaintext.subarray(start, at);
+      const part = page.entry(i);
+      if (part === null) throw new SealdexError("corrupt", "metadata columns: a column is missing");
+      return part;
     });
-    if (at !== plaintext.length) throw misfit();
     this.#rows = rows;
     this.plaintext = plaintext;
     this.bytes = decodedShare * plaintext.buffer.byteLength;
@@ -36,7 +33,3 @@ export class ColumnPage implements CachedValue {
 
 /** Memory of decoded columns and their bytes, as a multiple of the bytes: values of few characters weigh most. */
 const decodedShare = 4;
-
-function misfit(): SealdexError {
-  return new SealdexError("corrupt", "metadata columns: their lengths do not fit the block's");
-}

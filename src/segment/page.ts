@@ -1,15 +1,32 @@
 /** A page: entries of rows side by side, such as their records. FORMAT.md §4. */
 
+import { SealdexError } from "../errors.js";
 import type { CachedValue } from "./cache-group.js";
 
-const absent = 0xffffffff;
+/** In place of a length that takes `width` bytes: there is no entry. */
+function absent(width: number): number {
+  return 2 ** (8 * width) - 1;
+}
 
-/** u32 length of each entry (0xffffffff: absent), then the entries. */
+/** Bytes of each length in a page whose longest entry has so many bytes. */
+function widthFor(longest: number): number {
+  return [1, 2].find((width) => longest < absent(width)) ?? 4;
+}
+
+/** Bytes of a page. */
+export function encodedPageBytes(entries: number, longest: number, bytesOfAll: number): number {
+  return 1 + widthFor(longest) * entries + bytesOfAll;
+}
+
+/** u8 width of lengths, the length of each entry, then the entries. */
 export function encodePage(entries: readonly (Uint8Array | null)[]): Uint8Array {
-  const lengths = Buffer.alloc(4 * entries.length);
-  const present: Uint8Array[] = [lengths];
+  const longest = entries.reduce((most, entry) => Math.max(most, entry?.length ?? 0), 0);
+  const width = widthFor(longest);
+  const head = Buffer.alloc(1 + width * entries.length);
+  head[0] = width;
+  const present: Uint8Array[] = [head];
   entries.forEach((entry, i) => {
-    lengths.writeUInt32LE(entry === null ? absent : entry.length, 4 * i);
+    head.writeUIntLE(entry?.length ?? absent(width), 1 + width * i, width);
     if (entry !== null) present.push(entry);
   });
   return Buffer.concat(present);
@@ -21,19 +38,25 @@ export class Page implements CachedValue {
   readonly plaintext: Uint8Array;
   /** Where each entry ends, as an offset from the first. */
   readonly #ends: Uint32Array;
+  /** Bytes of each length. */
+  readonly #width: number;
 
   /** Keeps `page`. */
   constructor(page: Uint8Array, n: number) {
-    const lengths = new DataView(page.buffer, page.byteOffset, 4 * n);
     // Views of a Uint8Array are made faster than those of a Buffer.
     this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
+    const [width] = page;
+    let end = 1 + width * n;
+    if (![1, 2, 4].includes(width) || end > page.length) throw misfit();
+    const lengths = new DataView(page.buffer, page.byteOffset, page.length);
     this.#ends = new Uint32Array(n);
-    let end = 4 * n;
     for (let i = 0; i < n; i++) {
-      const length = lengths.getUint32(4 * i, true);
-      if (length !== absent) end += length;
+      const length = lengthAt(lengths, i, width);
+      if (length !== absent(width)) end += length;
       this.#ends[i] = end;
     }
+    if (end !== page.length) throw misfit();
+    this.#width = width;
     this.bytes = page.buffer.byteLength + this.#ends.byteLength;
   }
 
@@ -47,11 +70,19 @@ export class Page implements CachedValue {
 
   /** Where an entry that is present begins in `plaintext`. */
   startOf(i: number): number {
-    return i === 0 ? 4 * this.#ends.length : this.#ends[i - 1];
+    return i === 0 ? 1 + this.#width * this.#ends.length : this.#ends[i - 1];
   }
 
   #isAbsent(i: number): boolean {
-    const at = 4 * i;
-    return [0, 1, 2, 3].every((byte) => this.plaintext[at + byte] === 0xff);
+    return this.plaintext[1 + this.#width * i] === 0xff;
   }
+}
+
+function lengthAt(lengths: DataView, i: number, width: number): number {
+  if (width === 1) return lengths.getUint8(1 + i);
+  return width === 2 ? lengths.getUint16(1 + 2 * i, true) : lengths.getUint32(1 + 4 * i, true);
+}
+
+function misfit(): SealdexError {
+  return new SealdexError("corrupt", "segment: the lengths of a page do not fit it");
 }

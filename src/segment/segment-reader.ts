@@ -25,7 +25,7 @@ import {
   OpenIdTable,
 } from "./opened-blocks.js";
 import { Page } from "./page.js";
-import { SpilledCodes } from "./spilled-codes.js";
+import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
 const spilledKey = namedKey<SpilledCodes>("spilled codes");
@@ -106,12 +106,15 @@ export class SegmentReader {
     this.cache.unpin([idTableKey]);
   }
 
-  /** Reads the codes of the rows in their second lists into kernel memory. `nLists`: of the model that the rows are grouped by. */
-  async loadSpilled(nLists: number): Promise<void> {
-    const { spilled, dimension } = this.footer;
-    await this.cache.load([spilledKey], async () => [
-      new SpilledCodes(await this.#source.read(spilled), { nLists, dimension }),
-    ]);
+  /** The second list of each row, one of `nLists`. */
+  async secondLists(nLists: number): Promise<Uint16Array> {
+    const { spilled, rows } = this.footer;
+    return decodeSecondLists(await this.#source.read(spilled), rows, nLists);
+  }
+
+  /** Keeps codes of the rows in their second lists in the cache, unless it has them. */
+  async loadSpilled(compute: () => Promise<SpilledCodes>): Promise<void> {
+    await this.cache.load([spilledKey], async () => [await compute()]);
   }
 
   /** Those codes if they are in kernel memory already, not pinned: valid until the next await. */

@@ -12,13 +12,13 @@ import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
-import { encodePage } from "./page.js";
+import { encodePage, encodedPageBytes } from "./page.js";
 import type { Row } from "./row.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
 import type { RowOrigin } from "./moved-terms.js";
-import { encodeSpilled } from "./encode-spilled.js";
+import { encodeSecondLists } from "./encode-second-lists.js";
 import { encodeTermIndex, type WordSource } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
@@ -100,9 +100,8 @@ export function* writeSegment(
   }
 
   const spilled: FooterDraft["spilled"][number][] = [];
-  for (const plaintext of yield* encodeSpilled(batch.source, { order, runs }, encoding)) {
-    spilled.push({ length: parts.seal(...plaintext) });
-    yield;
+  for (const plaintext of yield* encodeSecondLists(batch.source, { order, runs }, encoding)) {
+    spilled.push({ length: parts.seal(plaintext) });
   }
 
   yield;
@@ -176,16 +175,15 @@ export function* writeSegment(
 
 /** About as many bytes as a segment has, or rather more: ids are stored twice, and padding is a thirtieth. */
 function expectedBytes(
-  { dimension, deleted }: Batch,
+  { deleted }: Batch,
   rows: readonly Row[],
   blocks: readonly { readonly rows: number }[],
   codec: Codec,
 ): number {
   const codes = blocks.reduce((sum, block) => sum + codec.codeBytes(block.rows), 0);
   const texts = rows.reduce((sum, row) => sum + 2 * row.record.length + (row.contents?.length ?? 0), 0);
-  const spilled = rows.length * (dimension / 8 + 32);
   const entries = entryBytes * (rows.length + deleted.length);
-  return Math.ceil(1.1 * (codes + texts + spilled + entries)) + pageBytes;
+  return Math.ceil(1.1 * (codes + texts + entries)) + pageBytes;
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */
@@ -307,14 +305,19 @@ function pages(
   bytesMax: number,
 ): { firstRow: number; parts: (Uint8Array | null)[] }[] {
   const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
-  let bytes = Infinity;
+  let longest = 0;
+  let bytes = 0;
   sections.forEach((section, row) => {
-    bytes += 4 + (section?.length ?? 0);
-    if (bytes > bytesMax) {
-      cut.push({ firstRow: row, parts: [] });
-      bytes = 4 + (section?.length ?? 0);
+    const length = section?.length ?? 0;
+    const parts = cut.at(-1)?.parts;
+    longest = Math.max(longest, length);
+    bytes += length;
+    if (parts !== undefined && encodedPageBytes(parts.length + 1, longest, bytes) <= bytesMax) {
+      parts.push(section);
+      return;
     }
-    cut[cut.length - 1].parts.push(section);
+    cut.push({ firstRow: row, parts: [section] });
+    longest = bytes = length;
   });
   return cut;
 }

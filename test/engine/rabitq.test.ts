@@ -11,7 +11,14 @@ import {
 } from "../../src/engine/kernels/memory.js";
 import { marginsOf } from "../../src/engine/margins.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { encodeList, rabitqBytes } from "../../src/engine/rabitq.js";
+import { copyPieces } from "../../src/engine/code-pieces.js";
+import {
+  encodeList,
+  rabitqAddresses,
+  rabitqBytes,
+  rabitqSections,
+  unpackRabitq,
+} from "../../src/engine/rabitq.js";
 import { flatCodec } from "../../src/engine/flat.js";
 import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
@@ -21,7 +28,7 @@ import { clustered, gaussian } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
-const { buildTable, estimateRabitq, fastScan, fastScanSmall, rabitqWithin } = kernels();
+const { buildTable, encodeRabitq, estimateRabitq, fastScan, fastScanSmall, rabitqWithin } = kernels();
 
 describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotation of %i dimensions", (d) => {
   const rotation = new Rotation(d, 7);
@@ -56,6 +63,39 @@ describe.each([1, 3, 64, 100, 128, 256, 300, 384, 768, 1000, 1536])("the rotatio
   });
 });
 
+/** Stored codes of n rows, in kernel memory. */
+function inMemory(stored: Uint8Array, n: number, d: number): number {
+  const at = allocate(rabitqBytes(n, d));
+  // What was there before must not matter.
+  bytesAt(at, rabitqBytes(n, d)).fill(255);
+  const addresses = rabitqAddresses(at, n);
+  copyPieces([{ codes: stored, n }], (rows) => rabitqSections(rows, d), addresses);
+  unpackRabitq(at, n, d);
+  return at;
+}
+
+test.each([1, 7, 16, 17, 31, 32, 33, 61, 64])(
+  "codes of %i rows are stored without room for others, and are the same when they are read",
+  (n) => {
+    const d = 70;
+    const D = rotatedDimension(d);
+    const rotation = new Rotation(d, 5);
+    const centroid = allocate(4 * D);
+    floatsAt(centroid, D).fill(0.1);
+    const rows = clustered(n, d, 1, n);
+    const rotated = allocate(4 * n * D + rabitqBytes(n, d));
+    rotation.apply(rows, rotated);
+    const written = rotated + 4 * n * D;
+    encodeRabitq(rotated, n, D, centroid, rabitqAddresses(written, n)[3], written);
+    const stored = finish(encodeList(rows, "euclidean", { rotation, rotatedCentroid: () => centroid }, 0));
+    expect(stored.length).toBe(n * (12 + D / 8));
+    const read = inMemory(stored, n, d);
+    expect(bytesAt(read, rabitqBytes(n, d))).toEqual(bytesAt(written, rabitqBytes(n, d)));
+    rotation.free();
+    for (const at of [centroid, rotated, read]) free(at);
+  },
+);
+
 /** Rows around one centroid, their codes in kernel memory, and what a query should find. */
 function encoded(n: number, d: number, seed: number) {
   const vectors = clustered(n + 1, d, 1, seed);
@@ -76,10 +116,7 @@ function encoded(n: number, d: number, seed: number) {
       "euclidean",
     ),
   );
-  const codes = finish(encodeList(rows, "euclidean", quantizer, 0));
-  expect(codes.length).toBe(rabitqBytes(n, d));
-  const at = allocate(codes.length);
-  bytesAt(at, codes.length).set(codes);
+  const at = inMemory(finish(encodeList(rows, "euclidean", quantizer, 0)), n, d);
   const distance = Math.sqrt(squaredL2(query, centroid));
   const exact = rowsOf(rows, d).map((row) => squaredL2(query, row));
   const release = () => {
@@ -322,9 +359,7 @@ test("rows that are their centroid, zeros, and values beyond float32 lose nothin
     ),
   );
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
-  const codes = finish(encodeList(rows, "euclidean", quantizer, 0));
-  const at = allocate(codes.length);
-  bytesAt(at, codes.length).set(codes);
+  const at = inMemory(finish(encodeList(rows, "euclidean", quantizer, 0)), 3, d);
   const { floors } = estimate(new Float32Array(d).fill(1), quantizer, at, 3, Math.sqrt(8));
   for (const row of [0, 1]) expect(floors[row] > 8.001).toBe(false);
   free(at);

@@ -204,5 +204,5 @@ test("an index whose rows are in second lists is read by it, too", async () => {
   await client.close();
   const found = await read(stores, "spilled", key);
   expectItems(found, new Map(all.map((each) => [each.id, each])));
-  expect(found.spilledRows).toBe(all.length);
+  expect(found.rowsInSecondLists).toBe(all.length);
 });

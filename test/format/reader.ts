@@ -40,8 +40,8 @@ export interface ReadIndex {
   readonly model: ReadModel | undefined;
   /** For each path of the metadata columns, how many rows reach each value; of all segments. */
   readonly values: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Rows of all segments that have spilled codes. */
-  readonly spilledRows: number;
+  /** Rows of all segments that have second lists. */
+  readonly rowsInSecondLists: number;
 }
 
 interface ObjectRef {
@@ -97,7 +97,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
   const values = new Map<string, Map<string, number>>();
   const items = new Map<string, ReadItem>();
   const known = new Set<string>();
-  let spilledRows = 0;
+  let rowsInSecondLists = 0;
   // Newest first: what a newer segment says about an item counts.
   for (const ref of manifest.segments.toReversed()) {
     const namespace = ref.namespace === undefined ? undefined : namespaces.get(ref.namespace);
@@ -105,7 +105,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
       throw new Error("segment: the secret of its namespace is gone");
     const own = namespace === undefined ? keys : { ...keys, ...namespace };
     const segment = readSegment(needed(objects, ref.name), ref, own, definition, values);
-    spilledRows += segment.spilledRows;
+    rowsInSecondLists += segment.rowsInSecondLists;
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {
       known.add(fingerprint);
@@ -116,7 +116,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
     }
   }
   const model = manifest.model && readModel(needed(objects, manifest.model.name), manifest.model, keys);
-  return { definition, manifest, items, model, values, spilledRows };
+  return { definition, manifest, items, model, values, rowsInSecondLists };
 }
 
 /** §1: the objects of the indexes that have had this name, by the names under which they are sealed. */
@@ -353,6 +353,12 @@ function readSegment(
   for (const block of codes) {
     const plaintext = next(block);
     const codesOfRows = plaintext.subarray(16 * block.rows);
+    if (keepsVectors) {
+      const rowBytes = bytesOfVector(dimension, definition.config.precision);
+      const pruning = ref.model === undefined ? 0 : 12 + 8 * Math.ceil(dimension / 64);
+      if (codesOfRows.length !== block.rows * (rowBytes + pruning))
+        throw new Error("segment: a code block of another length");
+    }
     for (let i = 0; i < block.rows; i++) {
       const vector = keepsVectors
         ? vectorOf(codesOfRows, { row: i, n: block.rows }, dimension, definition.config.precision)
@@ -360,9 +366,9 @@ function readSegment(
       rows.push({ fingerprint: hex(plaintext.subarray(16 * i, 16 * i + 16)), vector });
     }
   }
-  const spilledRows = checkSpilled(
+  const rowsInSecondLists = checkSecondLists(
     (spilled ?? []).map((length) => next({ length })),
-    { rowCount, dimension },
+    codes.flatMap(({ list, rows: count }) => times(count, () => list)),
   );
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
@@ -435,34 +441,17 @@ function readSegment(
   const inOrder = read.map(({ id }) => id).sort();
   if (JSON.stringify(inOrder) !== JSON.stringify(idParts))
     throw new Error("segment: its sorted ids are wrong");
-  return { rows: read, entries, spilledRows };
+  return { rows: read, entries, rowsInSecondLists };
 }
 
-/** §4, spilled codes: each row is in one group, in the order of lists. */
-function checkSpilled(
-  blocks: readonly Uint8Array[],
-  { rowCount, dimension }: { readonly rowCount: number; readonly dimension: number },
-): number {
+/** §4, second lists: one for each row, and not its own. */
+function checkSecondLists(blocks: readonly Uint8Array[], lists: readonly number[]): number {
   if (blocks.length === 0) return 0;
-  const rows: number[] = [];
-  const lists: number[] = [];
-  for (const plaintext of blocks) {
-    const view = new DataView(plaintext.buffer, plaintext.byteOffset, plaintext.byteLength);
-    let at = 0;
-    while (at < plaintext.length) {
-      const n = view.getUint32(at + 4, true);
-      lists.push(view.getUint32(at, true));
-      for (let i = 0; i < n; i++) rows.push(view.getUint32(at + 8 + 4 * i, true));
-      const padded = 32 * Math.ceil(n / 32);
-      at += 8 + 4 * n + padded * (12 + 8 * Math.ceil(dimension / 64));
-    }
-    if (at !== plaintext.length) throw new Error("segment: a group of spilled codes is cut off");
-  }
-  const ascend = lists.every((list, i) => i === 0 || lists[i - 1] <= list);
-  const inOrder = rows.sort((a, b) => a - b);
-  if (!ascend || inOrder.length !== rowCount || inOrder.some((row, i) => row !== i))
-    throw new Error("segment: spilled codes are not of each row once");
-  return rows.length;
+  const bytes = concat(...blocks);
+  if (bytes.length !== 2 * lists.length) throw new Error("segment: second lists are not of each row");
+  const isOwn = (list: number, row: number) => bytes[2 * row] + 256 * bytes[2 * row + 1] === list;
+  if (lists.some(isOwn)) throw new Error("segment: a second list is the first one");
+  return lists.length;
 }
 
 interface TermsOfFooter {
@@ -684,10 +673,13 @@ function derive(
 
 /** The parts of a page: u32 lengths, then the parts; null where there is none. */
 function parts(page: Uint8Array, count: number): (Uint8Array | null)[] {
-  const lengths = times(count, words(page));
-  let at = 4 * count;
+  const width = page[0];
+  const lengths = times(count, (i) =>
+    page.subarray(1 + width * i, 1 + width * (i + 1)).reduceRight((sum, byte) => 256 * sum + byte, 0),
+  );
+  let at = 1 + width * count;
   return lengths.map((length) => {
-    if (length === 0xffffffff) return null;
+    if (length === 256 ** width - 1) return null;
     at += length;
     return page.subarray(at - length, at);
   });
@@ -724,6 +716,12 @@ function vectorOf(
       scale * (precision === "int8" ? view.getInt8(component) : float16(view.getUint16(2 * component, true)))
     );
   });
+}
+
+/** Of a row, with its scale. */
+function bytesOfVector(dimension: number, precision: unknown): number {
+  if (precision === undefined) return 4 * dimension;
+  return 4 + (precision === "int8" ? dimension : 2 * dimension);
 }
 
 /** The value of an IEEE 754 binary16. */

@@ -4,9 +4,12 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { IndexConfig, Metric } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import type { Model } from "../../src/engine/model.js";
 import { systemClock } from "../../src/commit/clock.js";
+import { computeSpilled } from "../../src/search/compute-spilled.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
+import { decodeSecondLists } from "../../src/segment/spilled-codes.js";
 import type { Item, VectorIndex } from "../../src/vector-index.js";
 import { uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
@@ -183,7 +186,7 @@ test("rows that are written after training are found at once", async () => {
   }
 });
 
-test("large segments of a trained index hold codes of each row in its second list, small ones none", async () => {
+test("large segments of a trained index hold the second list of each row, small ones none", async () => {
   const { index, segments } = await filled();
   await index.upsert(items.slice(0, 50).map(({ id, vector }) => ({ id: `small ${id}`, vector })));
   const [large, small] = await segments();
@@ -191,7 +194,7 @@ test("large segments of a trained index hold codes of each row in its second lis
   expect(small.reader.footer.spilled).toEqual([]);
 });
 
-test("codes in second lists are read once an index is in use and in memory, and in no query's way", async () => {
+test("codes in second lists are computed once an index is in use and in memory, and in no query's way", async () => {
   const store = createMemoryStore();
   const writer = await filled(store);
   await writer.close();
@@ -210,13 +213,53 @@ test("codes in second lists are read once an index is in use and in memory, and 
   expect(await recallOf(index, "euclidean", stored, { topK: 10 })).toBeGreaterThan(0.93);
 });
 
+test("nothing is read for codes in second lists while many vectors are not in memory", async () => {
+  const store = createMemoryStore();
+  const writer = await filled(store);
+  await writer.close();
+  let reads = 0;
+  const read: typeof store.read = (name, ...asked) => {
+    if (name.includes("/segment/")) reads++;
+    return store.read(name, ...asked);
+  };
+  const { index, segments } = inside({ ...store, read });
+  const ask = () => index.query({ queryVector: queries[0], topK: 10, nProbes: 0 });
+  await ask();
+  const readBefore = reads;
+  for (let i = 0; i < 100; i++) await ask();
+  await new Promise((resolve) => setImmediate(resolve));
+  const [{ reader }] = await segments();
+  expect(reader.openedSpilled()).toBeUndefined();
+  expect(reads).toBe(readBefore);
+});
+
+test("second lists that are not one for each row, or are of no list, are refused", () => {
+  const bytes = new Uint8Array(Uint16Array.of(3, 0, 299).buffer);
+  expect([...decodeSecondLists([bytes.subarray(0, 4), bytes.subarray(4)], 3, 300)]).toEqual([3, 0, 299]);
+  for (const [rows, lists] of [
+    [2, 300],
+    [4, 300],
+    [3, 299],
+  ]) {
+    expect(() => decodeSecondLists([bytes], rows, lists)).toThrow(
+      expect.objectContaining({ code: "corrupt" }),
+    );
+  }
+});
+
 test("vectors that are not in memory are read in the background, and until then nothing is missed", async () => {
   const store = createMemoryStore();
   const writer = await filled(store);
   await writer.close();
   const { index, segments } = inside(store);
   const [{ reader }] = await segments();
-  await reader.loadSpilled(nLists);
+  // The codes are computed of vectors that another process has in memory.
+  const other = inside(store);
+  await other.inner.snapshots.readNewest(async ({ model, segments: [{ reader: from }] }) => {
+    await other.inner.searcher.withTrained(model as Model, ({ quantizer }) =>
+      reader.loadSpilled(() => computeSpilled(from, quantizer, "euclidean")),
+    );
+  });
   const blocks = [...reader.footer.codes];
   const isOpen = () => blocks.filter((block) => reader.openedCodes(block) !== undefined).length;
   for (let round = 0; round < 3; round++) {
@@ -241,7 +284,7 @@ test("nothing stays in memory of what is read in the background while the index 
     return store.read(name, ...asked);
   };
   const { index, close } = inside({ ...store, read });
-  await index.query({ queryVector: queries[0], topK: 10, recall: 0.99 });
+  await index.query({ queryVector: queries[0], topK: 10, recall: "exact" });
   gate = new Promise((resolve) => {
     release = resolve;
   });
@@ -254,7 +297,22 @@ test("nothing stays in memory of what is read in the background while the index 
   expect(allocatedBytes()).toBe(before);
 });
 
-test("damaged codes in second lists change no answer, and are found when the whole index is read", async () => {
+test("nothing stays in memory of codes that are computed while the index is closed", async () => {
+  const store = createMemoryStore();
+  const writer = await filled(store);
+  await writer.close();
+  const before = allocatedBytes();
+  for (const turns of [1, 5, 20, 50]) {
+    const { index, close } = inside(store);
+    const prefetched = index.prefetch();
+    for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
+    await close();
+    await prefetched.catch(() => undefined);
+    expect(allocatedBytes()).toBe(before);
+  }
+});
+
+test("damaged second lists change no answer, and are found when the whole index is read", async () => {
   const store = createMemoryStore();
   const writer = await filled(store);
   const [{ ref, reader }] = await writer.segments();

@@ -22,45 +22,75 @@ export function encodeRabitq(
   codes: usize,
   factors: usize,
 ): void {
-  const groups = d >> 2;
   const m = (n + 31) & ~31;
-  memory.fill(codes, 0, (<usize>m >> 5) * (<usize>groups << 4));
+  memory.fill(codes, 0, (<usize>m * d) >> 3);
   memory.fill(factors, 0, 12 * <usize>m);
-  const root = sqrt<f64>(<f64>d);
   for (let i: u32 = 0; i < n; i++) {
-    const row = rows + <usize>i * (<usize>d << 2);
-    const block = codes + <usize>(i >> 5) * (<usize>groups << 4);
-    const place = <usize>(((i & 7) << 1) + ((i >> 3) & 1));
-    const shift: u32 = i & 16 ? 4 : 0;
-    let squares: f64 = 0;
-    let absolutes: f64 = 0;
-    let along: f64 = 0;
-    for (let group: u32 = 0; group < groups; group++) {
-      let bits: u32 = 0;
-      for (let j: u32 = 0; j < 4; j++) {
-        const at = (<usize>group << 4) + (<usize>j << 2);
-        const c = <f64>load<f32>(centroid + at);
-        const r = <f64>load<f32>(row + at) - c;
-        squares += r * r;
-        absolutes += abs<f64>(r);
-        const positive = r >= 0;
-        along += positive ? c : -c;
-        bits |= <u32>positive << j;
-      }
-      const to = block + (<usize>group << 4) + place;
-      store<u8>(to, <u8>(<u32>load<u8>(to) | (bits << shift)));
-    }
-    if (absolutes > 0) {
-      // <x, r> = absolutes / sqrt(D), so |r| / s = squares * sqrt(D) / absolutes.
-      const scale = (-2 * squares * root) / absolutes;
-      const cosine = absolutes / (root * sqrt<f64>(squares));
-      const spread = sqrt<f64>(max<f64>(0, 1 - cosine * cosine) / (cosine * cosine * (<f64>d - 1)));
-      const to = factors + (<usize>i << 2);
-      store<f32>(to, <f32>(squares - (scale * along) / root));
-      store<f32>(to + (<usize>m << 2), <f32>scale);
-      store<f32>(to + (<usize>m << 3), <f32>(2 * sqrt<f64>(squares) * spread));
-    }
+    encodeRow(rows + <usize>i * (<usize>d << 2), d, centroid, codes, factors, i, m);
   }
+}
+
+/** The code of one row, `i` of those that `codes` and `factors` have room for, m, which are zeros at its place. */
+export function encodeRow(
+  row: usize,
+  d: u32,
+  centroid: usize,
+  codes: usize,
+  factors: usize,
+  i: u32,
+  m: u32,
+): void {
+  const groups = d >> 2;
+  const root = sqrt<f64>(<f64>d);
+  const block = codes + <usize>(i >> 5) * (<usize>groups << 4);
+  const place = <usize>(((i & 7) << 1) + ((i >> 3) & 1));
+  const shift: u32 = i & 16 ? 4 : 0;
+  const zero = f64x2.splat(0);
+  const minus = f64x2.splat(-0.0);
+  let squareSums = zero;
+  let absoluteSums = zero;
+  let alongSums = zero;
+  for (let group: u32 = 0; group < groups; group++) {
+    const at = <usize>group << 4;
+    const values = v128.load(row + at);
+    const centers = v128.load(centroid + at);
+    let bits: u32 = 0;
+    // Two components at a time, without branches, which half of the signs would mispredict.
+    for (let half: u32 = 0; half < 2; half++) {
+      const c = half ? upperHalf(centers) : f64x2.promote_low_f32x4(centers);
+      const r = f64x2.sub(half ? upperHalf(values) : f64x2.promote_low_f32x4(values), c);
+      const positive = f64x2.ge(r, zero);
+      squareSums = f64x2.add(squareSums, f64x2.mul(r, r));
+      absoluteSums = f64x2.add(absoluteSums, f64x2.abs(r));
+      alongSums = f64x2.add(alongSums, v128.xor(c, v128.andnot(minus, positive)));
+      bits |= i64x2.bitmask(positive) << (half << 1);
+    }
+    const to = block + (<usize>group << 4) + place;
+    store<u8>(to, <u8>(<u32>load<u8>(to) | (bits << shift)));
+  }
+  const squares = sumOf(squareSums);
+  const absolutes = sumOf(absoluteSums);
+  const along = sumOf(alongSums);
+  if (absolutes > 0) {
+    // <x, r> = absolutes / sqrt(D), so |r| / s = squares * sqrt(D) / absolutes.
+    const scale = (-2 * squares * root) / absolutes;
+    const cosine = absolutes / (root * sqrt<f64>(squares));
+    const spread = sqrt<f64>(max<f64>(0, 1 - cosine * cosine) / (cosine * cosine * (<f64>d - 1)));
+    const to = factors + (<usize>i << 2);
+    store<f32>(to, <f32>(squares - (scale * along) / root));
+    store<f32>(to + (<usize>m << 2), <f32>scale);
+    store<f32>(to + (<usize>m << 3), <f32>(2 * sqrt<f64>(squares) * spread));
+  }
+}
+
+@inline
+function upperHalf(floats: v128): v128 {
+  return f64x2.promote_low_f32x4(i64x2.shuffle(floats, floats, 1, 1));
+}
+
+@inline
+function sumOf(doubles: v128): f64 {
+  return f64x2.extract_lane(doubles, 0) + f64x2.extract_lane(doubles, 1);
 }
 
 /** `rotate`, then `encodeRabitq`. `d` is the rotated dimension, to which `rows` are padded. */

@@ -6,6 +6,7 @@
 import { Heap } from "./heap";
 import { addRow, isOpen, listBlockAt, ListBlockTable, noteMissing } from "./list-block-table";
 import { isMatch, spilledMatches } from "./match-table";
+import { encodeRow } from "./rabitq";
 import { touchPages } from "./read-ahead";
 import { codesWithin } from "./scan-flat";
 import { Query } from "./search";
@@ -21,11 +22,55 @@ class SpilledSegment {
   blocks: u32;
 }
 
-/** Spilled rows of a list: n uint32 positions in the segment, then RaBitQ factors and codes relative to this list. The next group follows. */
+/** Spilled rows of a list: n uint32 positions in the segment, then RaBitQ factors and codes relative to this list. */
 @unmanaged
 class SpilledGroup {
-  list: u32;
   n: u32;
+  /** How many of the rows have been written: all, once a search sees them. */
+  written: u32;
+}
+
+/**
+ * Writes the codes of n rotated rows of a segment, layout (n, d), in their second `lists` (n uint32): the rows from position `firstRow` on. `centroids`
+ * are those of all lists, rotated; `groups` has per list the address of its group, whose codes are zeros where rows have not been written.
+ */
+export function encodeSpilled(
+  rows: usize,
+  n: u32,
+  d: u32,
+  centroids: usize,
+  lists: usize,
+  firstRow: u32,
+  groups: usize,
+): void {
+  const rowBytes = <usize>d << 2;
+  for (let i: u32 = 0; i < n; i++) {
+    const list = <usize>load<u32>(lists + (<usize>i << 2));
+    const address = <usize>load<u32>(groups + (list << 2));
+    const group = changetype<SpilledGroup>(address);
+    const place = group.written++;
+    store<u32>(rowsOf(address) + (<usize>place << 2), firstRow + i);
+    const factors = factorsOf(address);
+    const m = roomOf(address);
+    const codes = factors + 12 * <usize>m;
+    encodeRow(rows + <usize>i * rowBytes, d, centroids + list * rowBytes, codes, factors, place, m);
+  }
+}
+
+@inline
+function rowsOf(group: usize): usize {
+  return group + offsetof<SpilledGroup>();
+}
+
+@inline
+function factorsOf(group: usize): usize {
+  return rowsOf(group) + (<usize>changetype<SpilledGroup>(group).n << 2);
+}
+
+/** Rows that the codes of a group have room for. */
+@inline
+function roomOf(group: usize): u32 {
+  return (changetype<SpilledGroup>(group).n + 31) & ~31;
 }
 
 /**
@@ -42,19 +87,11 @@ export function scanSpilled(
 ): void {
   for (let i: u32 = 0; i < table.nSpilled; i++) {
     const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
-    let group = <usize>load<u32>(segment.groups + (<usize>list << 2));
+    const group = <usize>load<u32>(segment.groups + (<usize>list << 2));
     const accepted = table.matching ? spilledMatches(table.matching, i) : 0;
     if (!group || (table.matching && !accepted)) continue;
-    for (; changetype<SpilledGroup>(group).list == list; group = nextGroup(query, group)) {
-      scanGroup(query, heap, table, segment, accepted, group, base, now);
-    }
+    scanGroup(query, heap, table, segment, accepted, group, base, now);
   }
-}
-
-function nextGroup(query: Query, group: usize): usize {
-  const n = changetype<SpilledGroup>(group).n;
-  const m = <usize>((n + 31) & ~31);
-  return group + offsetof<SpilledGroup>() + (<usize>n << 2) + m * 12 + ((m * <usize>query.groups) >> 1);
 }
 
 function scanGroup(
@@ -68,11 +105,10 @@ function scanGroup(
   now: u32,
 ): void {
   const n = changetype<SpilledGroup>(group).n;
-  const rows = group + offsetof<SpilledGroup>();
-  const m = (n + 31) & ~31;
-  const factors = rows + (<usize>n << 2);
+  const rows = rowsOf(group);
+  const factors = factorsOf(group);
   const within = query.scratch;
-  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>m, base, within);
+  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>roomOf(group), base, within);
   for (let i: u32 = 0; i < count; i++) {
     const position = load<u32>(within + (<usize>i << 2));
     const row = load<u32>(rows + (<usize>position << 2));
@@ -102,7 +138,8 @@ export function readSpilledAhead(query: Query, table: ListBlockTable, list: u32)
     const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
     const group = <usize>load<u32>(segment.groups + (<usize>list << 2));
     if (!group) continue;
-    sum += touchPages(group, nextGroup(query, group) - 1);
+    const m = <usize>roomOf(group);
+    sum += touchPages(group, factorsOf(group) + 12 * m + ((m * <usize>query.groups) >> 1) - 1);
   }
   return sum;
 }
