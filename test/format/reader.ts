@@ -308,7 +308,6 @@ function readSegment(
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the segment");
   const open = openObject(data, "segment", indexId, ref.name, bytes);
   const footer = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.footerLength));
-  const word = words(footer);
   const [
     dimension,
     rowCount,
@@ -319,18 +318,30 @@ function readSegment(
     columnPages,
     idBlocks,
     textBytes,
-  ] = times(9, word);
-  const codes = times(codeBlocks, () => {
-    const [length, firstRow, rows, list] = times(4, word);
-    word(); // radius
-    return { length, firstRow, rows, list };
+  ] = times(9, words(footer));
+  const rowEntries = varints(footer, 36);
+  const rowBlocks = (count: number, more: () => void = () => {}) => {
+    const lengths = new Map<number, number>();
+    return times(count, () => {
+      const [rows, stored] = times(2, rowEntries.next);
+      const length = stored === 0 ? lengths.get(rows) : stored;
+      if (length === undefined) throw new Error("footer: no block before has as many rows");
+      lengths.set(rows, length);
+      more();
+      return { length, rows };
+    });
+  };
+  const codes = rowBlocks(codeBlocks, () => {
+    rowEntries.next(); // list - list before
+    rowEntries.take(2); // radius
   });
+  const [records, contents] = [rowBlocks(recordPages), rowBlocks(contentPages)];
+  const word = words(footer.subarray(rowEntries.at()));
   const pages = (count: number) =>
     times(count, () => {
       const [length, firstRow, rows] = times(3, word);
       return { length, firstRow, rows };
     });
-  const [records, contents] = [pages(recordPages), pages(contentPages)];
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
