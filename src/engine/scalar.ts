@@ -67,18 +67,13 @@ export function scalarRowBytes({ precision, dimension }: ScalarShape): number {
 export function encodeScalars(vectors: Float32Array, shape: ScalarShape): Uint8Array {
   const { precision, dimension } = shape;
   const n = vectors.length / dimension;
-  const rowBytes = scalarRowBytes(shape) - 4;
-  const codes = new Uint8Array(n * (4 + rowBytes));
-  for (const [first, rows] of piecesOf(n, dimension)) {
-    const own = vectors.subarray(first * dimension, (first + rows) * dimension);
-    const at = allocate(own.byteLength + rows * (4 + rowBytes));
-    const scales = at + own.byteLength;
-    floatsAt(at, own.length).set(own);
-    kernels().encodeScalar(at, rows, dimension, kernelPrecision[precision], scales + 4 * rows, scales);
-    codes.set(bytesAt(scales, 4 * rows), 4 * first);
-    codes.set(bytesAt(scales + 4 * rows, rows * rowBytes), 4 * n + first * rowBytes);
-    free(at);
-  }
+  const bytes = n * scalarRowBytes(shape);
+  const at = allocate(vectors.byteLength + bytes);
+  const scales = at + vectors.byteLength;
+  floatsAt(at, vectors.length).set(vectors);
+  kernels().encodeScalar(at, n, dimension, kernelPrecision[precision], scales + 4 * n, scales);
+  const codes = bytesAt(scales, bytes).slice();
+  free(at);
   return codes;
 }
 
@@ -87,21 +82,17 @@ export function decodeScalars(codes: Uint8Array, n: number, shape: ScalarShape):
   const { dimension } = shape;
   const rowBytes = scalarRowBytes(shape) - 4;
   const vectors = new Float32Array(n * dimension);
-  for (const [first, rows] of piecesOf(n, dimension)) {
-    const at = allocate(rows * (4 + rowBytes) + slackBytes);
-    bytesAt(at, 4 * rows).set(codes.subarray(4 * first, 4 * (first + rows)));
+  const together = rowsOfPiece(4 * dimension);
+  for (let first = 0; first < n; first += together) {
+    const rows = Math.min(together, n - first);
     const own = codes.subarray(4 * n + first * rowBytes, 4 * n + (first + rows) * rowBytes);
-    bytesAt(at + 4 * rows, own.length).set(own);
-    vectors.set(decodeAt(at + 4 * rows, at, rows, shape), first * dimension);
-    free(at);
+    const scales = allocate(4 * rows + own.length + slackBytes);
+    bytesAt(scales, 4 * rows).set(codes.subarray(4 * first, 4 * (first + rows)));
+    bytesAt(scales + 4 * rows, own.length).set(own);
+    vectors.set(decodeAt(scales + 4 * rows, scales, rows, shape), first * dimension);
+    free(scales);
   }
   return vectors;
-}
-
-/** The first row and the number of rows of each piece of n rows. */
-function* piecesOf(n: number, dimension: number): Generator<readonly [number, number]> {
-  const rows = rowsOfPiece(4 * dimension);
-  for (let first = 0; first < n; first += rows) yield [first, Math.min(rows, n - first)];
 }
 
 /** The vectors of n rows whose codes and scales are at these addresses. */

@@ -1,8 +1,9 @@
 /** Models as bytes. FORMAT.md §6. */
 
 import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
+import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
-import { decodeCentroids, encodeCentroids } from "./stored-centroids.js";
+import { bytesOf, decodeCentroids, encodeCentroids } from "./stored-centroids.js";
 
 /**
  * What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, one with reference centroids of its own, or
@@ -12,7 +13,8 @@ const kinds = { plain: 1, coded: 2, regrouped: 3, spilled: 4 } as const;
 const headWords = 7;
 const quantizerWords = 4;
 
-export function encodeModel(model: Model): Uint8Array {
+/** Yields between pieces of work of a few milliseconds. */
+export function* encodeModel(model: Model): Work<Uint8Array> {
   const { dimension, spreads, curves, spilledCurves, probeLimits, rotationSeed, centroids, quantizer } =
     model;
   const ownReferences = quantizer !== undefined && quantizer.references !== centroids;
@@ -24,14 +26,14 @@ export function encodeModel(model: Model): Uint8Array {
   const parts = [
     head,
     ...[probeLimits, depths, values, spreads].map(bytesOf),
-    ...encodeCentroids(centroids, dimension),
+    ...(yield* encodeCentroids(centroids, dimension)),
   ];
   if (kind === kinds.spilled && spilledCurves !== undefined) parts.push(bytesOf(spilledCurves.values));
   if (quantizer !== undefined) {
     const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
     const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
     parts.push(words(rows, quantizerSeed, ...lengths), bytesOf(origin));
-    if (ownReferences) parts.push(...encodeCentroids(references, dimension));
+    if (ownReferences) parts.push(...(yield* encodeCentroids(references, dimension)));
     if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
   return Buffer.concat(parts);
@@ -88,8 +90,4 @@ function words(...values: readonly number[]): Uint8Array {
   const bytes = Buffer.alloc(4 * values.length);
   values.forEach((value, i) => bytes.writeUInt32LE(value, 4 * i));
   return bytes;
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Uint32Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }

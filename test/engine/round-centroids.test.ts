@@ -27,7 +27,7 @@ function inPrecision(centroids: Float32Array, precision: "int8" | "float16"): Fl
 
 /** How many centroids are stored in float32, in float16 and in int8. */
 function storedIn(centroids: Float32Array): number[] {
-  const numbers = [...encodeCentroids(centroids, d)[0]];
+  const numbers = [...finish(encodeCentroids(centroids, d))[0]];
   return [0, 1, 2].map((number) => numbers.filter((each) => each === number).length);
 }
 

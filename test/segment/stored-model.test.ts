@@ -36,7 +36,7 @@ const models: Record<string, Model> = {
 };
 
 describe.each(Object.keys(models))("a model, %s", (name) => {
-  const bytes = encodeModel(models[name]);
+  const bytes = finish(encodeModel(models[name]));
 
   test("is read as it was written", () => {
     expect(decodeModel(bytes)).toEqual(models[name]);
@@ -56,11 +56,11 @@ describe.each(Object.keys(models))("a model, %s", (name) => {
 test("trained centroids take little more than a byte per number", () => {
   const { curves, spreads, probeLimits } = trained;
   const others = 4 * (7 + probeLimits.length + curves.depths.length + curves.values.length + spreads.length);
-  expect(encodeModel(trained).length).toBe(others + lists * (1 + 4 + d));
+  expect(finish(encodeModel(trained)).length).toBe(others + lists * (1 + 4 + d));
 });
 
 test("a precision that there is not, and counts beyond the bytes, are corrupt", () => {
-  const bytes = Buffer.from(encodeModel(trained));
+  const bytes = Buffer.from(finish(encodeModel(trained)));
   const { curves, spreads, probeLimits } = trained;
   const at = 4 * (7 + probeLimits.length + curves.depths.length + curves.values.length + spreads.length);
   const changed = Buffer.from(bytes);
