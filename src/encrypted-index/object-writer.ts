@@ -71,7 +71,8 @@ export class ObjectWriter {
   async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {
     const { indexId, keys } = this.#record;
     const name = newObjectName(indexId, "model", this.#log.knownVersion);
-    const bytes = sealObject(keys.data, { kind: "model", indexId, name }, encodeModel(model));
+    const plaintext = await run(encodeModel(model), signal);
+    const bytes = sealObject(keys.data, { kind: "model", indexId, name }, plaintext);
     return this.create(name, bytes, signal);
   }
 

@@ -9,6 +9,7 @@ import { moveToEnd, unseenRows } from "./held-out.js";
 import { floatsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
 import { samplePositions, seededRandom } from "./random.js";
+import { roundCentroids } from "./round-centroids.js";
 import { countRows, gather, sortByList } from "./rows.js";
 import { noList } from "./second-lists.js";
 import { type Part, splitParts, squaredErrors, valuesTogether } from "./split-parts.js";
@@ -106,6 +107,7 @@ export function* refineModel(
     moveToEnd(placed, 1, unseen);
     return measureClusters(sample, held, { centroids, lists: placed.subarray(0, rows.length) }, measuring);
   });
+  yield* roundCentroids(model, isNew);
   return { model, changed };
 }
 

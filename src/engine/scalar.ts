@@ -14,6 +14,7 @@ import { kernels } from "./kernels/kernels.js";
 import { blockLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, floatsAt, free } from "./kernels/memory.js";
 import { encodeList, rabitqAddresses, rabitqBytes, rabitqSections, unpackRabitq } from "./rabitq.js";
+import { rowsOfPiece } from "./work.js";
 
 /** As the kernels number them. */
 const kernelPrecision = { float16: 1, int8: 2 } as const;
@@ -21,14 +22,17 @@ const componentBytes = { float16: 2, int8: 1 } as const;
 /** Kernels read up to this many bytes beyond codes. */
 const slackBytes = 16;
 
-interface Shape {
+export interface ScalarShape {
   readonly precision: ScalarPrecision;
   readonly dimension: number;
 }
 
-export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning: PruningCodes): ScalarCodec {
+export function scalarCodec(
+  shape: ScalarShape & { readonly metric: Metric },
+  pruning: PruningCodes,
+): ScalarCodec {
   const { metric, dimension } = shape;
-  const rowBytes = rowBytesOf(shape);
+  const rowBytes = scalarRowBytes(shape);
   const sections: Sections = (n) => [
     4 * n,
     n * (rowBytes - 4),
@@ -39,11 +43,11 @@ export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning:
     sections,
     codeBytes: (n) => bytesOf(sections, n),
     *encode(vectors, list) {
-      const codes = encode(vectors, shape);
+      const codes = encodeScalars(vectors, shape);
       if (typeof pruning === "string") return [codes];
       return [codes, yield* encodeList(vectors, metric, pruning, list)];
     },
-    decode: (codes, n) => decode(codes, n, shape),
+    decode: (codes, n) => decodeScalars(codes, n, shape),
     load: (pieces, fingerprints) => load(pieces, sections, shape, fingerprints),
   };
 }
@@ -51,19 +55,19 @@ export function scalarCodec(shape: Shape & { readonly metric: Metric }, pruning:
 /** Rounds vectors, layout (n, dimension), in place, to what they decode to once they are stored. */
 export function roundVectors(vectors: Float32Array, precision: ScalarPrecision, dimension: number): void {
   const shape = { precision, dimension };
-  vectors.set(decode(encode(vectors, shape), vectors.length / dimension, shape));
+  vectors.set(decodeScalars(encodeScalars(vectors, shape), vectors.length / dimension, shape));
 }
 
 /** Bytes of a row: its scale and its codes. */
-function rowBytesOf({ precision, dimension }: Shape): number {
+export function scalarRowBytes({ precision, dimension }: ScalarShape): number {
   return 4 + componentBytes[precision] * dimension;
 }
 
 /** n scales, float32, then the codes, layout (n, dimension). */
-function encode(vectors: Float32Array, shape: Shape): Uint8Array {
+export function encodeScalars(vectors: Float32Array, shape: ScalarShape): Uint8Array {
   const { precision, dimension } = shape;
   const n = vectors.length / dimension;
-  const bytes = n * rowBytesOf(shape);
+  const bytes = n * scalarRowBytes(shape);
   const at = allocate(vectors.byteLength + bytes);
   const scales = at + vectors.byteLength;
   floatsAt(at, vectors.length).set(vectors);
@@ -73,17 +77,31 @@ function encode(vectors: Float32Array, shape: Shape): Uint8Array {
   return codes;
 }
 
-function decode(codes: Uint8Array, n: number, shape: Shape): Float32Array {
-  const bytes = n * rowBytesOf(shape);
-  const at = allocate(bytes + slackBytes);
-  bytesAt(at, bytes).set(codes.subarray(0, bytes));
-  const vectors = decodeAt(at + 4 * n, at, n, shape);
-  free(at);
+/** What `encodeScalars` encoded: n vectors. */
+export function decodeScalars(codes: Uint8Array, n: number, shape: ScalarShape): Float32Array {
+  const { dimension } = shape;
+  const rowBytes = scalarRowBytes(shape) - 4;
+  const vectors = new Float32Array(n * dimension);
+  const together = rowsOfPiece(4 * dimension);
+  for (let first = 0; first < n; first += together) {
+    const rows = Math.min(together, n - first);
+    const own = codes.subarray(4 * n + first * rowBytes, 4 * n + (first + rows) * rowBytes);
+    const scales = allocate(4 * rows + own.length + slackBytes);
+    bytesAt(scales, 4 * rows).set(codes.subarray(4 * first, 4 * (first + rows)));
+    bytesAt(scales + 4 * rows, own.length).set(own);
+    vectors.set(decodeAt(scales + 4 * rows, scales, rows, shape), first * dimension);
+    free(scales);
+  }
   return vectors;
 }
 
 /** The vectors of n rows whose codes and scales are at these addresses. */
-function decodeAt(codes: number, scales: number, n: number, { precision, dimension }: Shape): Float32Array {
+function decodeAt(
+  codes: number,
+  scales: number,
+  n: number,
+  { precision, dimension }: ScalarShape,
+): Float32Array {
   const at = allocate(4 * n * dimension);
   kernels().decodeScalar(codes, scales, n, dimension, kernelPrecision[precision], at);
   const vectors = floatsAt(at, n * dimension).slice();
@@ -94,7 +112,7 @@ function decodeAt(codes: number, scales: number, n: number, { precision, dimensi
 function load(
   pieces: readonly CodePiece[],
   sections: Sections,
-  shape: Shape,
+  shape: ScalarShape,
   fingerprints: number,
 ): LoadedScalarCodes {
   const { precision, dimension } = shape;
@@ -131,7 +149,7 @@ function load(
     bytes,
     address: block,
     gather(rows) {
-      const at = allocate(rows.length * rowBytesOf(shape) + slackBytes);
+      const at = allocate(rows.length * scalarRowBytes(shape) + slackBytes);
       const codes = at + 4 * rows.length;
       const [from, to] = [floatsAt(scales, n), floatsAt(at, rows.length)];
       rows.forEach((row, i) => {

@@ -10,6 +10,7 @@ import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
+import { roundCentroids } from "./round-centroids.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
 import { spreadsOf } from "./spreads.js";
 import { trainQuantizer } from "./train-quantizer.js";
@@ -88,6 +89,7 @@ export function* trainModel(
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
       includeUnseen(model.centroids, vectors(), lists, n - unseen);
+      yield* roundCentroids(model);
       onProgress(total, total);
       return quantizer === undefined ? model : { ...model, quantizer };
     } finally {

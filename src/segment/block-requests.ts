@@ -6,8 +6,10 @@ import type { Block } from "./block.js";
 
 /** Blocks that lie near one another are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
-/** What may lie between them, which is a sealed block of codes: from any storage, a request takes longer than so many bytes more. */
+/** What may lie between them, which is two sealed blocks of codes: from any storage, a request takes longer than so many bytes more. */
 const gapBytesMax = 128 * 1024;
+/** How many times the bytes that are wanted a request may have. */
+const spanMax = 3;
 /** Blocks opened at a time to take rows from them, in bytes as stored. */
 const heldBytesMax = 64 * 1024 * 1024;
 
@@ -24,9 +26,7 @@ export async function readRange(
   return bytes;
 }
 
-/**
- * The blocks from the first on that are read in one request. At most as many bytes are read in vain as are wanted.
- */
+/** The blocks from the first on that are read in one request. */
 export function leading<B extends Block>(blocks: Iterable<B>): readonly B[] {
   const taken: B[] = [];
   let wanted = 0;
@@ -36,7 +36,7 @@ export function leading<B extends Block>(blocks: Iterable<B>): readonly B[] {
     const span = offset + length - first.offset;
     wanted += length;
     const isNear = offset - (before.offset + before.length) <= gapBytesMax;
-    if (taken.length > 0 && (!isNear || span > requestBytesMax || span > 2 * wanted)) break;
+    if (taken.length > 0 && (!isNear || span > requestBytesMax || span > spanMax * wanted)) break;
     taken.push(block);
   }
   return taken;

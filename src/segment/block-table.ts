@@ -5,10 +5,10 @@
 
 import type { RowBlock } from "./block.js";
 
-/** Of any such block in the footer: u32 sealed length, first row, rows. */
+/** Of any such block: sealed length, first row, rows. */
 export const rowWords = 3;
 
-/** What more a block has, from the words of the footer that describe it. */
+/** What more a block has, from the words that describe it. */
 export interface BlockWords<B extends RowBlock> {
   /** Words per block, `rowWords` of them of any block. */
   readonly count: number;

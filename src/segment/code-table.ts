@@ -4,11 +4,13 @@
  * block, up to as many bytes.
  */
 
+import type { ByteWriter } from "../engine/byte-writer.js";
 import { rowsTogether } from "../engine/code-pieces.js";
 import type { RowBlock } from "./block.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
 import type { KeyOf } from "./cache-group.js";
 import type { OpenCodes } from "./opened-blocks.js";
+import { type EntryReader, writeEntries } from "./row-entries.js";
 
 /** Codes of rows of one inverted list, in one sealed block or in several that follow one another; the number is that of the first. */
 export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
@@ -21,43 +23,58 @@ export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
 
 /** Of a block, as stored. */
 export const codeBlockBytesMax = 640 * 1024;
-/** Of any sealed block in the footer: its length, first row, rows, list, radius. */
+/** Of a sealed block in memory: its length, first row, rows, list, radius. */
 const words = { count: rowWords + 2, length: 0, rows: 2, list: 3, radius: 4 };
 
 const layout: BlockWords<CodeBlock> = {
   count: words.count,
   // Field by field: a search may make tens of thousands, and spreading takes several times as long.
-  make: ({ number, offset, length, firstRow, rows }, footer, at) => ({
+  make: ({ number, offset, length, firstRow, rows }, own, at) => ({
     number,
     offset,
     length,
     firstRow,
     rows,
-    list: footer[at + words.list],
-    radius: bitsFloat(footer[at + words.radius]),
+    list: own[at + words.list],
+    radius: bitsFloat(own[at + words.radius]),
     sealed: 1,
   }),
 };
 
+/** Adds blocks, which ascend by list, to the entries of a footer. */
+export function writeCodeEntries(
+  entries: ByteWriter,
+  blocks: readonly Pick<CodeBlock, "length" | "rows" | "list" | "radius">[],
+): void {
+  let before = 0;
+  writeEntries(entries, blocks, ({ list, radius }) => {
+    entries.varint(list - before);
+    before = list;
+    const bits16 = radiusBits(radius);
+    entries.byte(bits16 & 0xff);
+    entries.byte(bits16 >>> 8);
+  });
+}
+
 export class CodeTable implements Iterable<CodeBlock> {
   /** Each sealed block as a block of its own. */
   readonly sealed: BlockTable<CodeBlock>;
-  readonly #footer: Uint32Array;
+  readonly #words: Uint32Array;
   /** Of each block the number of its first sealed one; then how many sealed ones there are. */
   readonly #firsts: Uint32Array;
   /** The same object for a block each time: the cache knows blocks by theirs. */
   readonly #made = new Map<number, CodeBlock>();
 
-  /** `footer`: the words of all sealed blocks, kept; `offset`: of the first one. They are the first of an object. */
-  constructor(footer: Uint32Array, offset: number) {
-    this.sealed = new BlockTable(footer, layout, 0, offset);
-    this.#footer = footer;
-    this.#firsts = firstsOf(footer);
-  }
-
-  /** Words of the footer per sealed block. */
-  static get words(): number {
-    return words.count;
+  /** Of `count` sealed blocks with `rows` rows together, whose entries come next. `offset`: of the first one. They are the first of an object. */
+  constructor(entries: EntryReader, count: number, rows: number, offset: number) {
+    let list = 0;
+    this.#words = entries.words({ count, rows, each: words.count }, (own, at) => {
+      list += entries.varint();
+      own[at + words.list] = list;
+      own[at + words.radius] = (entries.byte() | (entries.byte() << 8)) << radiusShift;
+    });
+    this.sealed = new BlockTable(this.#words, layout, 0, offset);
+    this.#firsts = firstsOf(this.#words);
   }
 
   get length(): number {
@@ -77,9 +94,9 @@ export class CodeTable implements Iterable<CodeBlock> {
     if (known !== undefined) return known;
     const made = { ...this.sealed.at(first), sealed: end - first };
     for (let at = words.count * (first + 1); at < words.count * end; at += words.count) {
-      made.length += this.#footer[at + words.length];
-      made.rows += this.#footer[at + words.rows];
-      made.radius = Math.max(made.radius, bitsFloat(this.#footer[at + words.radius]));
+      made.length += this.#words[at + words.length];
+      made.rows += this.#words[at + words.rows];
+      made.radius = Math.max(made.radius, bitsFloat(this.#words[at + words.radius]));
     }
     this.#made.set(i, made);
     return made;
@@ -113,26 +130,35 @@ export class CodeTable implements Iterable<CodeBlock> {
   }
 }
 
-function firstsOf(footer: Uint32Array): Uint32Array {
+function firstsOf(sealed: Uint32Array): Uint32Array {
   const firsts: number[] = [];
   let bytes = 0;
-  for (let at = 0; at < footer.length; at += words.count) {
+  for (let at = 0; at < sealed.length; at += words.count) {
     const before = at - words.count;
-    bytes += footer[at + words.length];
+    bytes += sealed[at + words.length];
     const isNext =
       at > 0 &&
       bytes <= codeBlockBytesMax &&
-      footer[before + words.list] === footer[at + words.list] &&
-      footer[before + words.rows] % rowsTogether === 0;
+      sealed[before + words.list] === sealed[at + words.list] &&
+      sealed[before + words.rows] % rowsTogether === 0;
     if (isNext) continue;
     firsts.push(at / words.count);
-    bytes = footer[at + words.length];
+    bytes = sealed[at + words.length];
   }
-  firsts.push(footer.length / words.count);
+  firsts.push(sealed.length / words.count);
   return Uint32Array.from(firsts);
 }
 
+/** A radius is stored as the upper half of a float32 but for its sign, and may grow by that but never shrink. */
+const radiusShift = 15;
 const bits = new DataView(new ArrayBuffer(4));
+
+/** Of the least such radius that is not below `radius`. */
+function radiusBits(radius: number): number {
+  bits.setFloat32(0, radius);
+  const float = bits.getUint32(0) + (bits.getFloat32(0) < radius ? 1 : 0);
+  return Math.ceil(float / 2 ** radiusShift);
+}
 
 function bitsFloat(value: number): number {
   bits.setUint32(0, value);

@@ -13,9 +13,11 @@ import type { ExpiryPage } from "./expiries.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
+import { ByteWriter } from "../engine/byte-writer.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
-import { type CodeBlock, CodeTable } from "./code-table.js";
+import { type CodeBlock, CodeTable, writeCodeEntries } from "./code-table.js";
 import { decodeTexts, misfit, type TermsText, type TextSums } from "./footer-texts.js";
+import { EntryReader, writeEntries } from "./row-entries.js";
 
 /** A page of ids in the order of string comparison: of `rows` rows, from the `firstRow`-th in that order on. */
 export interface SortedIdBlock extends PageBlock {
@@ -105,17 +107,22 @@ export function encodeFooter(draft: FooterDraft): Uint8Array {
   };
   const tail = Buffer.from(JSON.stringify(texts), "utf8");
   const sections = [codes, records, contents, sortedIds, columns, ids];
-  const words = [dimension, rows, ...sections.map((blocks) => blocks.length), tail.length].concat(
-    codes.flatMap((block) => [...wordsOf(block), block.list, floatBits(block.radius)]),
-    records.flatMap(wordsOf),
-    contents.flatMap(wordsOf),
-    sortedIds.flatMap(wordsOf),
-    columns.flatMap(wordsOf),
-    ids.flatMap((block) => [block.length, block.firstWord]),
-  );
-  const bytes = Buffer.alloc(4 * words.length + tail.length);
+  const head = [dimension, rows, ...sections.map((blocks) => blocks.length), tail.length];
+  const entries = new ByteWriter();
+  writeCodeEntries(entries, codes);
+  writeEntries(entries, records);
+  writeEntries(entries, contents);
+  const words = [
+    ...sortedIds.flatMap(wordsOf),
+    ...columns.flatMap(wordsOf),
+    ...ids.flatMap((block) => [block.length, block.firstWord]),
+  ];
+  return Buffer.concat([bytesOf(head), entries.view(), bytesOf(words), tail]);
+}
+
+function bytesOf(words: readonly number[]): Uint8Array {
+  const bytes = Buffer.alloc(4 * words.length);
   words.forEach((word, i) => bytes.writeUInt32LE(word, 4 * i));
-  bytes.set(tail, 4 * words.length);
   return bytes;
 }
 
@@ -127,22 +134,28 @@ function wordsOf({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
 export function decodeFooter(bytes: Uint8Array): Footer {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let position = 0;
-  const word = () => view.getUint32(4 * position++, true);
+  const word = () => {
+    position += 4;
+    return view.getUint32(position - 4, true);
+  };
   if (bytes.length < 4 * headWords) throw misfit();
   const [dimension, rows, codes, records, contents, sorted, columns, ids, tailLength] = Array.from(
     { length: headWords },
     word,
   );
-  const wordCount =
-    headWords + CodeTable.words * codes + 3 * (records + contents + sorted + columns) + 2 * ids;
-  if (bytes.length !== 4 * wordCount + tailLength) throw misfit();
+  const entries = new EntryReader(bytes, position);
+  const codeTable = new CodeTable(entries, codes, rows, headerBytes);
+  const [recordWords, contentWords] = [records, contents].map((count) => entries.words({ count, rows }));
+  position = entries.at;
+  const tailAt = position + 4 * (rowWords * (sorted + columns) + 2 * ids);
+  if (bytes.length !== tailAt + tailLength) throw misfit();
   const {
     paths,
     firstIds,
     spilled = [],
     terms,
     expiries = [],
-  } = decodeTexts(bytes.subarray(4 * wordCount), columns, sorted);
+  } = decodeTexts(bytes.subarray(tailAt), columns, sorted);
   let number = 0;
   let offset = headerBytes;
   const place = (length = word()): Block => {
@@ -151,19 +164,13 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     offset += block.length;
     return block;
   };
-  const wordsOfSection = (count: number): Uint32Array => {
-    const begin = bytes.byteOffset + 4 * position;
-    position += count;
-    return new Uint32Array(bytes.buffer.slice(begin, bytes.byteOffset + 4 * position));
-  };
   const placed = <B extends RowBlock>(section: BlockTable<B>): BlockTable<B> => {
     number += section.length;
     offset = section.end;
     return section;
   };
-  const pages = (count: number): BlockTable<PageBlock> =>
-    placed(new BlockTable(wordsOfSection(pageWords.count * count), pageWords, number, offset));
-  const codeTable = new CodeTable(wordsOfSection(CodeTable.words * codes), offset);
+  const pages = (words: Uint32Array): BlockTable<PageBlock> =>
+    placed(new BlockTable(words, pageWords, number, offset));
   placed(codeTable.sealed);
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
@@ -174,8 +181,8 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     rows,
     codes: codeTable,
     spilled: spilled.map((length) => place(length)),
-    records: pages(records),
-    contents: pages(contents),
+    records: pages(recordWords),
+    contents: pages(contentWords),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
     lengths: (terms?.lengths ?? []).map(([length, firstRow, own]) => ({
       ...place(length),
@@ -240,13 +247,4 @@ export function blocksOfWord(blocks: readonly IdBlock[], word: number): IdBlock[
   }
   const last = blocks[end - 1];
   return blocks.slice(Math.max(0, end - (last?.firstWord === word ? 2 : 1)), end);
-}
-
-const bits = new DataView(new ArrayBuffer(4));
-
-/** The float32 at or above `value`, as bits: a radius may grow by rounding but never shrink. */
-function floatBits(value: number): number {
-  bits.setFloat32(0, value);
-  if (bits.getFloat32(0) < value) bits.setUint32(0, bits.getUint32(0) + 1);
-  return bits.getUint32(0);
 }

@@ -45,7 +45,7 @@ export interface SealedSegment {
 }
 
 /** A query with a filter reads the sealed blocks in which rows match. Before training it reads most of them, and training all. */
-const sealedListBytes = 128 * 1024;
+const sealedListBytes = 64 * 1024;
 const sealedRowsBytes = 512 * 1024;
 /** Of records: a query reads a page for each of its results, or nearly. */
 const recordPageBytes = 16 * 1024;

@@ -1,7 +1,9 @@
 /** Models as bytes. FORMAT.md §6. */
 
 import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
+import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
+import { bytesOf, decodeCentroids, encodeCentroids } from "./stored-centroids.js";
 
 /**
  * What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, one with reference centroids of its own, or
@@ -11,7 +13,8 @@ const kinds = { plain: 1, coded: 2, regrouped: 3, spilled: 4 } as const;
 const headWords = 7;
 const quantizerWords = 4;
 
-export function encodeModel(model: Model): Uint8Array {
+/** Yields between pieces of work of a few milliseconds. */
+export function* encodeModel(model: Model): Work<Uint8Array> {
   const { dimension, spreads, curves, spilledCurves, probeLimits, rotationSeed, centroids, quantizer } =
     model;
   const ownReferences = quantizer !== undefined && quantizer.references !== centroids;
@@ -20,13 +23,17 @@ export function encodeModel(model: Model): Uint8Array {
   const { depths, values } = curves;
   const counts = [probeLimits.length, depths.length, values.length];
   const head = words(kind, dimension, listCount(model), ...counts, rotationSeed);
-  const parts = [head, ...[probeLimits, depths, values, spreads, centroids].map(bytesOf)];
+  const parts = [
+    head,
+    ...[probeLimits, depths, values, spreads].map(bytesOf),
+    ...(yield* encodeCentroids(centroids, dimension)),
+  ];
   if (kind === kinds.spilled && spilledCurves !== undefined) parts.push(bytesOf(spilledCurves.values));
   if (quantizer !== undefined) {
     const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
     const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
     parts.push(words(rows, quantizerSeed, ...lengths), bytesOf(origin));
-    if (ownReferences) parts.push(bytesOf(references));
+    if (ownReferences) parts.push(...(yield* encodeCentroids(references, dimension)));
     if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
   return Buffer.concat(parts);
@@ -36,16 +43,18 @@ export function encodeModel(model: Model): Uint8Array {
 export function decodeModel(bytes: Uint8Array): Model {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
+  const take = (length: number) => {
+    if (length > bytes.length - at) {
+      throw new SealdexError("corrupt", "stored model: it is shorter than its counts say");
+    }
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
   const word = () => {
-    at += 4;
+    take(4);
     return view.getUint32(at - 4, true);
   };
-  const floats = (length: number) => {
-    const values = new Float32Array(length);
-    new Uint8Array(values.buffer).set(bytes.subarray(at, at + 4 * length));
-    at += 4 * length;
-    return values;
-  };
+  const floats = (length: number) => new Float32Array(new Uint8Array(take(4 * length)).buffer);
   const [kind, dimension, lists, limits, depths, values, rotationSeed] = Array.from(
     { length: headWords },
     word,
@@ -59,7 +68,7 @@ export function decodeModel(bytes: Uint8Array): Model {
   const probeLimits = floats(limits);
   const curves = { depths: floats(depths), values: floats(values) };
   const spreads = floats(lists);
-  const centroids = floats(lists * dimension);
+  const centroids = decodeCentroids(take, lists, dimension);
   const model = { dimension, centroids, spreads, curves, probeLimits, rotationSeed };
   if (kind === kinds.plain) return model;
   if (kind === kinds.spilled) {
@@ -67,7 +76,7 @@ export function decodeModel(bytes: Uint8Array): Model {
   }
   const [rows, quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
   const origin = floats(dimension);
-  const references = kind === kinds.regrouped ? floats(referenceCount * dimension) : centroids;
+  const references = kind === kinds.regrouped ? decodeCentroids(take, referenceCount, dimension) : centroids;
   const quantizer: QuantizerModel = { rows, rotationSeed: quantizerSeed, origin, references };
   if (codewordCount === 0) return { ...model, quantizer };
   const order = Uint32Array.from({ length: dimension }, word);
@@ -81,8 +90,4 @@ function words(...values: readonly number[]): Uint8Array {
   const bytes = Buffer.alloc(4 * values.length);
   values.forEach((value, i) => bytes.writeUInt32LE(value, 4 * i));
   return bytes;
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Uint32Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -57,6 +57,7 @@ interface SegmentRef extends ObjectRef {
   readonly blocks: number;
   readonly footerLength: number;
   readonly model?: string;
+  readonly vacated?: unknown;
   readonly namespace?: string;
 }
 
@@ -97,6 +98,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
   const values = new Map<string, Map<string, number>>();
   const items = new Map<string, ReadItem>();
   const known = new Set<string>();
+  const model = manifest.model && readModel(needed(objects, manifest.model.name), manifest.model, keys);
   let rowsInSecondLists = 0;
   // Newest first: what a newer segment says about an item counts.
   for (const ref of manifest.segments.toReversed()) {
@@ -106,6 +108,8 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
     const own = namespace === undefined ? keys : { ...keys, ...namespace };
     const segment = readSegment(needed(objects, ref.name), ref, own, definition, values);
     rowsInSecondLists += segment.rowsInSecondLists;
+    if (model !== undefined && ref.model === manifest.model?.name && ref.vacated === undefined)
+      checkRadii(segment, model, definition.config.metric === "cosine");
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {
       known.add(fingerprint);
@@ -115,7 +119,6 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
       items.set(key, segment.rows[row]);
     }
   }
-  const model = manifest.model && readModel(needed(objects, manifest.model.name), manifest.model, keys);
   return { definition, manifest, items, model, values, rowsInSecondLists };
 }
 
@@ -308,7 +311,6 @@ function readSegment(
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the segment");
   const open = openObject(data, "segment", indexId, ref.name, bytes);
   const footer = open(ref.blocks - 1, bytes.subarray(bytes.length - ref.footerLength));
-  const word = words(footer);
   const [
     dimension,
     rowCount,
@@ -319,18 +321,32 @@ function readSegment(
     columnPages,
     idBlocks,
     textBytes,
-  ] = times(9, word);
-  const codes = times(codeBlocks, () => {
-    const [length, firstRow, rows, list] = times(4, word);
-    word(); // radius
-    return { length, firstRow, rows, list };
+  ] = times(9, words(footer));
+  const rowEntries = varints(footer, 36);
+  const rowBlocks = (count: number, more: () => void = () => {}) => {
+    const lengths = new Map<number, number>();
+    return times(count, () => {
+      const [rows, stored] = times(2, rowEntries.next);
+      const length = stored === 0 ? lengths.get(rows) : stored;
+      if (length === undefined) throw new Error("footer: no block before has as many rows");
+      lengths.set(rows, length);
+      more();
+      return { length, rows };
+    });
+  };
+  const radii: { list: number; radius: number }[] = [];
+  const codes = rowBlocks(codeBlocks, () => {
+    const list = (radii.at(-1)?.list ?? 0) + rowEntries.next();
+    const [low, high] = rowEntries.take(2);
+    radii.push({ list, radius: floatOf((low + 256 * high) * 2 ** 15) });
   });
+  const [records, contents] = [rowBlocks(recordPages), rowBlocks(contentPages)];
+  const word = words(footer.subarray(rowEntries.at()));
   const pages = (count: number) =>
     times(count, () => {
       const [length, firstRow, rows] = times(3, word);
       return { length, firstRow, rows };
     });
-  const [records, contents] = [pages(recordPages), pages(contentPages)];
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
@@ -368,7 +384,7 @@ function readSegment(
   }
   const rowsInSecondLists = checkSecondLists(
     (spilled ?? []).map((length) => next({ length })),
-    codes.flatMap(({ list, rows: count }) => times(count, () => list)),
+    codes.flatMap((block, i) => times(block.rows, () => radii[i].list)),
   );
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
@@ -441,7 +457,28 @@ function readSegment(
   const inOrder = read.map(({ id }) => id).sort();
   if (JSON.stringify(inOrder) !== JSON.stringify(idParts))
     throw new Error("segment: its sorted ids are wrong");
-  return { rows: read, entries, rowsInSecondLists };
+  const blocks = codes.map((block, i) => ({ rows: block.rows, ...radii[i] }));
+  return { rows: read, entries, rowsInSecondLists, blocks };
+}
+
+/** §4, footer: no row is farther from its list's centroid than its block says. */
+function checkRadii(
+  { rows, blocks }: ReturnType<typeof readSegment>,
+  { centroids, dimension }: ReadModel,
+  areDirections: boolean,
+): void {
+  let row = 0;
+  for (const block of blocks) {
+    const centroid = centroids.subarray(block.list * dimension, (block.list + 1) * dimension);
+    for (const end = row + block.rows; row < end; row++) {
+      const vector = rows[row].vector ?? [];
+      const length = areDirections ? Math.hypot(...vector) || 1 : 1;
+      const distance = Math.hypot(...vector.map((value, i) => value / length - centroid[i]));
+      // Writers compute directions in float32.
+      if (distance > block.radius + 1e-6 * Math.hypot(...centroid))
+        throw new Error(`segment: row ${row} is farther from its centroid than its block says`);
+    }
+  }
 }
 
 /** §4, second lists: one for each row, and not its own. */
@@ -619,8 +656,19 @@ function readModel(bytes: Uint8Array, ref: ObjectRef, { indexId, data }: Keys): 
   same(bytes.subarray(0, 76), fromBase64(ref.header), "header of the model");
   const plaintext = openObject(data, "model", indexId, ref.name, bytes)(0, bytes.subarray(76));
   const [kind, dimension, lists, limits, depths, values] = times(7, words(plaintext));
-  const at = 4 * (7 + limits + depths + values + lists);
-  return { kind, dimension, lists, centroids: floats(plaintext.subarray(at, at + 4 * lists * dimension)) };
+  const start = 4 * (7 + limits + depths + values + lists);
+  const precisions = [...plaintext.subarray(start, start + lists)];
+  const centroids = new Float32Array(lists * dimension);
+  let at = start + lists;
+  for (const [number, precision] of [undefined, "float16", "int8"].entries()) {
+    const own = precisions.flatMap((each, list) => (each === number ? [list] : []));
+    const n = own.length;
+    own.forEach((list, row) =>
+      centroids.set(vectorOf(plaintext.subarray(at), { row, n }, dimension, precision), list * dimension),
+    );
+    at += n * [4 * dimension, 4 + 2 * dimension, 4 + dimension][number];
+  }
+  return { kind, dimension, lists, centroids };
 }
 
 /** §2: opens blocks of an object by number. */
@@ -692,6 +740,12 @@ function words(bytes: Uint8Array): () => number {
     at += 4;
     return view.getUint32(at - 4, true);
   };
+}
+
+function floatOf(bits: number): number {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setUint32(0, bits);
+  return view.getFloat32(0);
 }
 
 function floats(bytes: Uint8Array): Float32Array {

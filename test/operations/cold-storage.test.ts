@@ -48,7 +48,7 @@ describe("a trained index of long segments", () => {
     const index = await load();
     const { waits, bytes, operations } = await measure(() => index.describe());
     expect(waits, operations.join("\n")).toBe(1);
-    expect(bytes, operations.join("\n")).toBeLessThan(48 * kibibyte);
+    expect(bytes, operations.join("\n")).toBeLessThan(18 * kibibyte);
   });
 
   test("answers the first query in three waits after opening, and each new one in two", async () => {
@@ -82,10 +82,10 @@ describe("a trained index of long segments", () => {
     const warm = await (await open(long)).load();
     await warm.prefetch();
     // The first rows of each list; and two rows, which are compared with the query one by one.
-    const sealedBytes = 144 * kibibyte;
+    const sealedBytes = 72 * kibibyte;
     for (const [filters, sealed] of [
-      [{ n: { $lt: 2100 } }, 9],
-      [{ n: { $in: [5, 9000] } }, 2],
+      [{ n: { $lt: 2100 } }, 13],
+      [{ n: { $in: [5, 9000] } }, 3],
     ] as const) {
       const { load, measure } = await open(long);
       const index = await load();

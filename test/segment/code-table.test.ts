@@ -1,7 +1,10 @@
 /** Which sealed blocks of codes are one block. */
 
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { codeBlockBytesMax, CodeTable } from "../../src/segment/code-table.js";
+import { ByteWriter } from "../../src/engine/byte-writer.js";
+import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/segment/code-table.js";
+import { EntryReader } from "../../src/segment/row-entries.js";
 
 const offset = 76;
 
@@ -13,15 +16,13 @@ interface Sealed {
 }
 
 function tableOf(sealed: readonly Sealed[]): CodeTable {
-  const bits = new DataView(new ArrayBuffer(4));
-  let firstRow = 0;
-  const words = sealed.flatMap(({ length, rows, list, radius = 1 }) => {
-    bits.setFloat32(0, radius);
-    const own = [length, firstRow, rows, list, bits.getUint32(0)];
-    firstRow += rows;
-    return own;
-  });
-  return new CodeTable(Uint32Array.from(words), offset);
+  const entries = new ByteWriter();
+  writeCodeEntries(
+    entries,
+    sealed.map((block) => ({ radius: 1, ...block })),
+  );
+  const rows = sealed.reduce((sum, block) => sum + block.rows, 0);
+  return new CodeTable(new EntryReader(entries.view().slice(), 0), sealed.length, rows, offset);
 }
 
 const sealedCounts = (table: CodeTable) => Array.from(table, ({ sealed }) => sealed);
@@ -77,4 +78,19 @@ test("of a segment without rows there are none", () => {
   const table = tableOf([]);
   expect(table.length).toBe(0);
   expect([...table]).toEqual([]);
+});
+
+test("a radius grows by a 256th at most and never shrinks, and is the same when it is stored again", () => {
+  const radiusOf = (radius: number) => tableOf([{ length: 1, rows: 1, list: 7, radius }]).at(0).radius;
+  fc.assert(
+    fc.property(fc.double({ min: 2 ** -126, max: 3e38, noNaN: true }), (radius) => {
+      const stored = radiusOf(radius);
+      expect(stored).toBeGreaterThanOrEqual(radius);
+      expect(stored).toBeLessThanOrEqual(radius * (1 + 2 ** -8));
+      expect(radiusOf(stored)).toBe(stored);
+    }),
+  );
+  for (const exact of [0, 1, 1.5, 2 ** -126, 2 ** 127, Infinity]) expect(radiusOf(exact)).toBe(exact);
+  for (const radius of [3.4e38, Number.MAX_VALUE]) expect(radiusOf(radius)).toBe(Infinity);
+  for (const radius of [2 ** -149, Number.MIN_VALUE]) expect(radiusOf(radius)).toBe(2 ** -134);
 });
