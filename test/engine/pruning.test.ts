@@ -52,7 +52,7 @@ test("what codes lose is made up for by lists, but not by those of outlying quer
     farCosines: some(),
   };
   const curvesWith = (margins: number[]) => finish(learnRecallCurves([1], [{ ...observed, margins }], 1));
-  const [exact, coded] = [curvesWith([]), curvesWith(new Array<number>(n).fill(0.5))];
+  const [exact, coded] = [curvesWith([]), curvesWith(Array.from({ length: n }, () => 0.5))];
   for (const recall of [undefined, 0.85, 0.9, 0.95]) {
     const [without, within] = [limitsFor(exact, 1, recall), limitsFor(coded, 1, recall)];
     expect(within.ratio).toBeGreaterThan(without.ratio + 0.01);
