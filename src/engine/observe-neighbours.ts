@@ -12,7 +12,7 @@ import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
 import { countRows, directionsOf, gather, lengthsOf } from "./rows.js";
-import { nearestPositions } from "./smallest.js";
+import { countBelow, nearestPositions, positionOfLeast } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** Held-out rows that are compared with the sample at a time. */
@@ -142,7 +142,7 @@ export function* observeNeighbours(
     const far = new FarQueries({
       rows: floatsAt(toRowsAt, n).slice(),
       lists: squaresOf[count - 1],
-      meanSquare: areDirections ? mean.reduce((sum, x) => sum + x * x, 0) : undefined,
+      meanSquare: areDirections ? squareOf(mean) : undefined,
     });
     squaresOf.length--;
     const asked: HeldOut[] = [];
@@ -215,12 +215,6 @@ function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array):
     for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
   });
   return Float32Array.from(mean);
-}
-
-function positionOfLeast(values: Float32Array): number {
-  let least = 0;
-  for (let i = 1; i < values.length; i++) if (values[i] < values[least]) least = i;
-  return least;
 }
 
 function squareOf(vector: Float32Array): number {
@@ -342,16 +336,4 @@ function forEachDepth(
     const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
     if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
   });
-}
-
-/** How many of ascending values are below `value`. */
-function countBelow(sorted: Float32Array, value: number): number {
-  let from = 0;
-  let to = sorted.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (sorted[middle] < value) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }
