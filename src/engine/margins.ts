@@ -1,15 +1,21 @@
 /** The margins of neighbours: by how much codes may be off before a search loses these rows (see pruning.ts). */
 
+import type { Query } from "./far-queries.js";
 import { squareToCentroid } from "./metric.js";
 import { rotatedDimension } from "./rotation.js";
 
-/** The lists of a sample. Codes are relative to their centroids. */
-export interface CodedLists {
+/** The rows of a sample. Codes are relative to the centroids of their lists. */
+export interface CodedRows {
   readonly dimension: number;
   /** Lengths of the centroids if directions are compared. */
   readonly lengths: Float64Array | undefined;
-  /** Per list, the mean squared distance of its rows from the centroid. */
-  readonly spreads: Float32Array;
+  /** Per row, its squared distance from its centroid. */
+  readonly residuals: Float32Array;
+}
+
+/** Squared distances from a query, and its squared length. */
+export interface MeasuredQuery extends Query {
+  readonly square: number;
 }
 
 /** The rows nearest to a query, nearest first. */
@@ -29,20 +35,28 @@ export const aroundTimes = 4;
  */
 const varianceOfSigns = 4 * (Math.PI / 2 - 1);
 
+/** Steps of a table's widest group: see fast-scan.ts. */
+const smallEntryMax = 31;
+/**
+ * The same, over the squared distance of the row and the squared length of the query, of what rounding a query's table adds: the widest of its groups, of
+ * four components, spans about 13 standard deviations of a component in `smallEntryMax` steps. It counts where lists are ten times nearer
+ * to a query than the origin is.
+ */
+const varianceOfTable = ((Math.PI / 2) * 13 ** 2) / 12 / smallEntryMax ** 2;
+
 /**
  * The margins of the first `count` of these rows, in standard deviations of their estimates. Infinity: fewer than `count` of the rows are compared before
- * it, so it is not ruled out. `toRows` and `toLists` are squared distances from the query.
+ * it, so it is not ruled out.
  */
 export function marginsOf(
   { rows, lists, ranks }: NearestRows,
   count: number,
-  toRows: Float32Array,
-  toLists: Float32Array,
-  coded: CodedLists,
+  { toRows, toLists, square }: MeasuredQuery,
+  { dimension, lengths, residuals }: CodedRows,
 ): number[] {
   const margins: number[] = [];
   for (let i = 0; i < count; i++) {
-    const deviation = deviationIn(lists[i]);
+    const deviation = deviationOf(rows[i], lists[i]);
     // Where there is none, codes are exact.
     margins.push(deviation > 0 ? (reachBefore(i) - toRows[rows[i]]) / deviation : Infinity);
   }
@@ -58,9 +72,9 @@ export function marginsOf(
     return Infinity;
   }
 
-  function deviationIn(list: number): number {
-    const square =
-      coded.lengths === undefined ? toLists[list] : squareToCentroid(coded.lengths[list], toLists[list]);
-    return Math.sqrt((varianceOfSigns * square * coded.spreads[list]) / rotatedDimension(coded.dimension));
+  function deviationOf(row: number, list: number): number {
+    const toList = squareToCentroid(lengths?.[list], toLists[list]);
+    const variance = residuals[row] * (varianceOfSigns * toList + varianceOfTable * square);
+    return Math.sqrt(variance / rotatedDimension(dimension));
   }
 }

@@ -33,10 +33,10 @@ export function scoreLowerBound(metric: Metric, dimension: number, distance: num
 
 /**
  * The squared distance of a centroid of this length from a direction whose squared distance from the centroid's direction is `square`
- * (law of cosines).
+ * (law of cosines). Undefined: `square` is from the centroid.
  */
-export function squareToCentroid(length: number, square: number): number {
-  return (1 - length) ** 2 + length * square;
+export function squareToCentroid(length: number | undefined, square: number): number {
+  return length === undefined ? square : (1 - length) ** 2 + length * square;
 }
 
 const float32Epsilon = 2 ** -22;

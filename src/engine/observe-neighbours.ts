@@ -7,12 +7,12 @@ import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
 import { queryRows } from "./held-out.js";
-import { aroundTimes, type CodedLists, marginsOf } from "./margins.js";
+import { aroundTimes, type CodedRows, marginsOf, type MeasuredQuery } from "./margins.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
 import { countRows, directionsOf, gather, lengthsOf } from "./rows.js";
-import { nearestPositions } from "./smallest.js";
+import { countBelow, nearestPositions, positionOfLeast } from "./smallest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
 /** Held-out rows that are compared with the sample at a time. */
@@ -45,6 +45,8 @@ export interface ClusteredSample {
   readonly clusters: Clusters;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
+  /** The squared distance of each row that k-means saw from its centroid. */
+  readonly residuals: Float32Array;
   /** The rows as queries among rows like themselves see them. Default: as they are. */
   readonly estimated?: EstimatedRows | undefined;
 }
@@ -82,7 +84,13 @@ export interface Observed {
 
 /** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
 export function* observeNeighbours(
-  { rows, clusters: { centroids, lists: seen }, spreads, estimated }: ClusteredSample,
+  {
+    rows,
+    clusters: { centroids, lists: seen },
+    spreads,
+    residuals: seenResiduals,
+    estimated,
+  }: ClusteredSample,
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
@@ -134,11 +142,17 @@ export function* observeNeighbours(
     const far = new FarQueries({
       rows: floatsAt(toRowsAt, n).slice(),
       lists: squaresOf[count - 1],
-      meanSquare: areDirections ? mean.reduce((sum, x) => sum + x * x, 0) : undefined,
+      meanSquare: areDirections ? squareOf(mean) : undefined,
     });
     squaresOf.length--;
     const asked: HeldOut[] = [];
-    const coded = estimated === undefined ? { dimension, lengths, spreads } : undefined;
+    const residuals = new Float32Array(n);
+    residuals.set(seenResiduals);
+    for (let row = seen.length; row < n; row++) {
+      const list = lists[row];
+      residuals[row] = squareToCentroid(lengths?.[list], squaresOf[row - seen.length][list]);
+    }
+    const coded = estimated === undefined ? { dimension, lengths, residuals } : undefined;
     const toRowsOf = (number: number, added?: Float32Array) => {
       // A copy: memory that threads share is slow to read number by number.
       const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
@@ -166,7 +180,8 @@ export function* observeNeighbours(
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         asked.push(own);
-        observeAmong({ ...own, number, toRows }, lists, coded, depths, observed);
+        const square = squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+        observeAmong({ ...own, number, square, toRows }, lists, coded, depths, observed);
         yield;
         if (estimated || number >= outlyingMax) continue;
         observeOutside(number, toRows);
@@ -202,10 +217,8 @@ function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array):
   return Float32Array.from(mean);
 }
 
-function positionOfLeast(values: Float32Array): number {
-  let least = 0;
-  for (let i = 1; i < values.length; i++) if (values[i] < values[least]) least = i;
-  return least;
+function squareOf(vector: Float32Array): number {
+  return vector.reduce((sum, value) => sum + value * value, 0);
 }
 
 /** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
@@ -253,12 +266,13 @@ function* observeEither(
 
 /** Adds what a held-out row shows as a query among rows like itself. `coded`: whose codes rule out rows before vectors are compared. */
 function observeAmong(
-  { number, toRows, toLists, sorted }: Query & HeldOut & { readonly number: number },
+  { number, sorted, ...query }: MeasuredQuery & HeldOut & { readonly number: number },
   lists: Uint32Array,
-  coded: CodedLists | undefined,
+  coded: CodedRows | undefined,
   depths: readonly number[],
   observed: readonly Observing[],
 ): void {
+  const { toRows, toLists } = query;
   forEachDepth(toRows, depths, (i, count, rows) => {
     const listsOf = Array.from(rows, (row) => lists[row]);
     const ranks = listsOf.map((list) => countBelow(sorted, toLists[list]));
@@ -270,7 +284,7 @@ function observeAmong(
       seen.heldOut.push(number);
     }
     if (coded === undefined) return;
-    margins.push(...marginsOf({ rows, lists: listsOf, ranks }, count, toRows, toLists, coded));
+    margins.push(...marginsOf({ rows, lists: listsOf, ranks }, count, query, coded));
   });
 }
 
@@ -302,7 +316,7 @@ function observeOutlying(
     const reach = toRows[rows[count - 1]];
     for (let n = 0; n < count; n++) {
       const list = lists[rows[n]];
-      const square = lengths === undefined ? toLists[list] : squareToCentroid(lengths[list], toLists[list]);
+      const square = squareToCentroid(lengths?.[list], toLists[list]);
       cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }
   });
@@ -322,16 +336,4 @@ function forEachDepth(
     const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
     if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
   });
-}
-
-/** How many of ascending values are below `value`. */
-function countBelow(sorted: Float32Array, value: number): number {
-  let from = 0;
-  let to = sorted.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (sorted[middle] < value) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }

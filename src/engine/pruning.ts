@@ -5,13 +5,17 @@
  * deviations and, besides, by the neighbour's margin: by how many deviations that is within reach.
  */
 
-/** A neighbour without margin is lost one time in nine by the smallest epsilon, and three times in a thousand by the largest. */
-const epsilonMin = 1.2;
+/**
+ * By the smallest epsilon a neighbour without margin is lost one time in eighteen, which bounds what queries lose that are unlike the rows; by the
+ * largest, three times in a thousand.
+ */
+const epsilonMin = 1.6;
 const epsilonMax = 2.75;
 
 /**
- * The epsilon of a search whose lists lose this share of the neighbours. Neighbours without margins would be lost about five times as often by their
- * codes, but most have margins. Measured: codes then lose about as much as lists where that saves many vectors, and little elsewhere.
+ * The epsilon of a search whose lists lose this share of the neighbours. Where few are lost, neighbours without margins are lost about
+ * five times as often by their codes, but most have margins. Measured: codes then lose about as much as lists where that saves many vectors, and little
+ * elsewhere.
  */
 export function epsilonFor(loss: number): number {
   return Math.min(epsilonMax, Math.max(epsilonMin, -0.65 - 0.49 * Math.log(loss)));

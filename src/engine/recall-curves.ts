@@ -44,8 +44,6 @@ export interface ObservedNeighbours {
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /** The loss of automatic probing, which promises a recall of 0.95: less, since what is measured is a sample, and queries may be unlike it. */
 const automaticLoss = 0.035;
-/** The smallest epsilon of automatic probing, whatever margins held-out rows have: others lose at most one neighbour in eighteen. */
-const automaticEpsilon = 1.6;
 /**
  * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
  * not in the sample are lost more often, since centroids are means of the sample's.
@@ -146,15 +144,14 @@ function limitsBy(
 /** The limits with which lists and codes lose, together, what lists alone lose at `automaticLoss`. */
 function automaticLimits(limitsOf: LimitsOf): ReturnType<LimitsOf> {
   const [wanted] = limitsOf(automaticLoss, Infinity);
-  const at = (loss: number) => limitsOf(loss, Math.max(automaticEpsilon, epsilonFor(loss)));
   let [least, most] = [losses[losses.length - 1], automaticLoss];
-  if (at(most)[0] >= wanted) return at(most);
+  if (limitsOf(most)[0] >= wanted) return limitsOf(most);
   for (let halving = 0; halving < automaticHalvings; halving++) {
     const middle = Math.sqrt(least * most);
-    if (at(middle)[0] >= wanted) least = middle;
+    if (limitsOf(middle)[0] >= wanted) least = middle;
     else most = middle;
   }
-  return at(least);
+  return limitsOf(least);
 }
 
 /**

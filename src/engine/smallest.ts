@@ -36,3 +36,22 @@ function positionsUpTo(values: Float32Array, stride: number, bound: number): num
   for (let i = 0; i < values.length; i += stride) if (values[i] <= bound) found.push(i);
   return found;
 }
+
+/** Of equal ones the first. */
+export function positionOfLeast(values: Float32Array): number {
+  let least = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] < values[least]) least = i;
+  return least;
+}
+
+/** How many of ascending values are below `value`. */
+export function countBelow(sorted: Float32Array, value: number): number {
+  let from = 0;
+  let to = sorted.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (sorted[middle] < value) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

@@ -6,8 +6,16 @@ import type { Work } from "./work.js";
 
 const componentsTogether = 2 ** 20;
 
-/** Per list, the mean squared distance of its rows from the centroid; of lists of fewer than two rows, that of all rows. `lists` may have fewer rows. */
-export function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Clusters): Work<Float32Array> {
+export interface Spreads {
+  /** Per list, the mean squared distance of its rows from the centroid; of lists of fewer than two rows, that of all rows. */
+  readonly spreads: Float32Array;
+  /** The squared distance of each row that has a list; of the only row of a list, the mean of all rows. */
+  readonly residuals: Float32Array;
+}
+
+/** `lists` may have fewer rows. */
+export function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Clusters): Work<Spreads> {
+  const residuals = new Float32Array(lists.length);
   const sums = new Float64Array(centroids.length / dimension);
   const sizes = new Uint32Array(sums.length);
   const together = Math.ceil(componentsTogether / dimension);
@@ -16,19 +24,17 @@ export function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Cluste
     // A copy: memory that threads share is slow to read number by number.
     const points = floatsAt(at + 4 * first * dimension, (last - first) * dimension).slice();
     for (let row = first; row < last; row++) {
-      sums[lists[row]] += squaredL2(
-        points,
-        (row - first) * dimension,
-        centroids,
-        lists[row] * dimension,
-        dimension,
-      );
+      const from = (row - first) * dimension;
+      residuals[row] = squaredL2(points, from, centroids, lists[row] * dimension, dimension);
+      sums[lists[row]] += residuals[row];
       sizes[lists[row]]++;
     }
     yield;
   }
   const mean = sums.reduce((sum, each) => sum + each, 0) / lists.length;
-  return Float32Array.from(sums, (sum, list) => (sizes[list] < 2 ? mean : sum / sizes[list]));
+  for (let row = 0; row < lists.length; row++) if (sizes[lists[row]] < 2) residuals[row] = mean;
+  const spreads = Float32Array.from(sums, (sum, list) => (sizes[list] < 2 ? mean : sum / sizes[list]));
+  return { spreads, residuals };
 }
 
 function squaredL2(a: Float32Array, atA: number, b: Float32Array, atB: number, dimension: number): number {

@@ -136,10 +136,10 @@ export function* measureClusters(
 ): Work<Measured> {
   const { centroids } = clusters;
   const nLists = centroids.length / dimension;
-  const spreads = yield* spreadsOf(rows, clusters);
+  const { spreads, residuals } = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
   const observed = yield* observeNeighbours(
-    { rows, clusters, spreads, estimated },
+    { rows, clusters, spreads, residuals, estimated },
     depths,
     random,
     onCompared,

@@ -10,7 +10,7 @@ import {
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
 import { marginsOf } from "../../src/engine/margins.js";
-import { QueryVector } from "../../src/engine/query-vector.js";
+import { epsilonByDefault, QueryVector } from "../../src/engine/query-vector.js";
 import { copyPieces } from "../../src/engine/code-pieces.js";
 import {
   encodeList,
@@ -97,8 +97,8 @@ test.each([1, 7, 16, 17, 31, 32, 33, 61, 64])(
 );
 
 /** Rows around one centroid, their codes in kernel memory, and what a query should find. */
-function encoded(n: number, d: number, seed: number) {
-  const vectors = clustered(n + 1, d, 1, seed);
+function encoded(n: number, d: number, seed: number, offset = 0) {
+  const vectors = clustered(n + 1, d, 1, seed).map((value) => value + offset);
   const rows = vectors.subarray(0, n * d);
   const query = vectors.subarray(n * d);
   const centroid = new Float32Array(d);
@@ -182,26 +182,29 @@ describe.each([1, 2, 31, 64, 100, 257, 384, 1100, 4200])("codes of %i dimensions
   });
 });
 
-test.each([64, 100, 257, 384, 1100, 4200])(
-  "codes of %i dimensions are off by as much as training expects",
-  (d) => {
-    const n = 333;
-    const m = 352;
-    const { quantizer, rows, at, distance, exact, release } = encoded(n, d, d);
-    const centroid = floatsAt(quantizer.centroids.at, d);
-    const spread = rowsOf(rows, d).reduce((sum, row) => sum + squaredL2(row, centroid), 0) / n;
-    // Of two rows, the farther one is compared first.
-    const nearest = { rows: Uint32Array.of(0, 1), lists: [0, 0], ranks: [1, 0] };
-    const lists = { dimension: d, lengths: undefined, spreads: Float32Array.of(spread) };
-    const toRows = Float32Array.of(exact[0], exact[0] + 1);
-    const [margin] = marginsOf(nearest, 1, toRows, Float32Array.of(distance ** 2), lists);
-    const errors = floatsAt(at + 8 * m, n);
-    const mean = (errors.reduce((sum, value) => sum + value, 0) / n) * distance;
-    expect(mean * margin).toBeGreaterThan(0.9);
-    expect(mean * margin).toBeLessThan(1.1);
-    release();
-  },
-);
+describe.each([64, 100, 257, 384, 1100, 4200])("codes of %i dimensions", (d) => {
+  test.each([0, 4, 30])(
+    "are off by as much as training expects, %i from the origin in each component",
+    (offset) => {
+      const n = 333;
+      const { query, quantizer, rows, at, distance, exact, release } = encoded(n, d, d, offset);
+      const { floors, estimates, release: releaseEstimates } = estimate(query, quantizer, at, n, distance);
+      releaseEstimates();
+      const centroid = floatsAt(quantizer.centroids.at, d);
+      const residuals = Float32Array.from(rowsOf(rows, d), (row) => squaredL2(row, centroid));
+      // Of two rows, the farther one is compared first.
+      const nearest = { rows: Uint32Array.of(0, 1), lists: [0, 0], ranks: [1, 0] };
+      const toRows = Float32Array.of(exact[0], 2 * exact[0]);
+      const asked = { toRows, toLists: Float32Array.of(distance ** 2), square: dot(query, query) };
+      const [margin] = marginsOf(nearest, 1, asked, { dimension: d, lengths: undefined, residuals });
+      const deviation = (estimates[0] - floors[0]) / epsilonByDefault;
+      const expected = exact[0] / margin;
+      expect(deviation / expected).toBeGreaterThan(0.75);
+      expect(deviation / expected).toBeLessThan(1.25);
+      release();
+    },
+  );
+});
 
 describe.each([1, 3, 4, 31, 32, 33, 333])("of %i rows, those within a limit", (n) => {
   test("are the rows whose floor is up to it", () => {
