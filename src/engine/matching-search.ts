@@ -7,7 +7,7 @@ import { freeScratch } from "./kernels/memory.js";
 import { type ListSearch, type ListsSearched, type SpilledProbes } from "./list-search.js";
 import type { MatchTable } from "./match-table.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
-import type { ScanLimits } from "./recall-curves.js";
+import type { Reach, ScanLimits } from "./recall-curves.js";
 import { writeIdTables } from "./search.js";
 import { heapBytes, initHeap, readHeap } from "./top-k.js";
 
@@ -66,10 +66,7 @@ export class MatchingSearch {
    * The nearest matches in the lists within these limits, of lists that have a match. `spilled`: see `ListQuery`. Undefined if one of the blocks is not in
    * memory.
    */
-  within(
-    { probes, ratio, epsilon }: Omit<ScanLimits, "cosine">,
-    spilled: SpilledProbes | undefined,
-  ): ListsSearched | undefined {
+  within({ probes, ratio, epsilon }: Reach, spilled: SpilledProbes | undefined): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
     const { count, rowsPerList, within } = this.#matching;
     this.#query.epsilon = epsilon;

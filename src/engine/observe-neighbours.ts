@@ -273,7 +273,7 @@ function observeAmong(
   observed: readonly Observing[],
 ): void {
   const { toRows, toLists } = query;
-  forEachDepth(toRows, depths, (i, count, rows) => {
+  forEachDepth(toRows, depths, coded === undefined ? 1 : aroundTimes, (i, count, rows) => {
     const listsOf = Array.from(rows, (row) => lists[row]);
     const ranks = listsOf.map((list) => countBelow(sorted, toLists[list]));
     const { margins, ...seen } = observed[i];
@@ -312,7 +312,7 @@ function observeOutlying(
   depths: readonly number[],
   cosines: readonly number[][],
 ): void {
-  forEachDepth(toRows, depths, (i, count, rows) => {
+  forEachDepth(toRows, depths, 1, (i, count, rows) => {
     const reach = toRows[rows[count - 1]];
     for (let n = 0; n < count; n++) {
       const list = lists[rows[n]];
@@ -322,17 +322,21 @@ function observeOutlying(
   });
 }
 
-/** Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows, of which the first `count` are neighbours down to there. */
+/**
+ * Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows: neighbours down to there, which are the first `count`, and
+ * others, `times` as many in all.
+ */
 function forEachDepth(
   toRows: Float32Array,
   depths: readonly number[],
+  times: number,
   visit: (i: number, count: number, rows: Uint32Array) => void,
 ): void {
-  const few = nearestPositions(toRows, 1, aroundTimes * observedMax);
+  const few = nearestPositions(toRows, 1, times * observedMax);
   depths.forEach((depth, i) => {
     const stride = Math.ceil(depth / observedMax);
     const count = Math.round(depth / stride);
-    const around = aroundTimes * count;
+    const around = times * count;
     const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
     if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
   });

@@ -22,6 +22,9 @@ export interface ScanLimits {
   readonly epsilon: number;
 }
 
+/** Which lists a search scans, and of their rows, which vectors it compares. */
+export type Reach = Omit<ScanLimits, "cosine">;
+
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;

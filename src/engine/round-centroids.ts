@@ -8,6 +8,7 @@
 
 import type { ScalarPrecision } from "./config.js";
 import type { Model } from "./model.js";
+import { squaredL2 } from "./rows.js";
 import { roundVectors } from "./scalar.js";
 import { rowsOfPiece, type Work } from "./work.js";
 
@@ -33,17 +34,11 @@ export function* roundCentroids(
       const list = first + at / dimension;
       // A spread that is beyond float32 says nothing.
       if (!isRounded(list) || spreads[list] === Infinity) continue;
-      const own = exact.subarray(at, at + dimension);
-      const candidates = rounded.map((copy) => copy.subarray(at, at + dimension));
-      const near = candidates.find((candidate) => squaredL2(candidate, own) <= growthMax * spreads[list]);
-      if (near !== undefined) own.set(near);
+      const near = rounded.find(
+        (copy) => squaredL2(copy, at, exact, at, dimension) <= growthMax * spreads[list],
+      );
+      if (near !== undefined) exact.set(near.subarray(at, at + dimension), at);
     }
     yield;
   }
-}
-
-function squaredL2(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += (a[i] - b[i]) ** 2;
-  return sum;
 }

@@ -43,3 +43,19 @@ export function directionsOf(at: number, n: number, dimension: number, out: numb
     args: [at + 4 * first * dimension, count, dimension, out + 4 * first * dimension],
   }));
 }
+
+/** Of a row of each, which begins at these positions. */
+export function squaredL2(
+  a: Float32Array,
+  atA: number,
+  b: Float32Array,
+  atB: number,
+  dimension: number,
+): number {
+  let sum = 0;
+  for (let i = 0; i < dimension; i++) {
+    const difference = a[atA + i] - b[atB + i];
+    sum += difference * difference;
+  }
+  return sum;
+}

@@ -2,6 +2,7 @@
 
 import { floatsAt } from "./kernels/memory.js";
 import type { Clusters, Rows } from "./kmeans.js";
+import { squaredL2 } from "./rows.js";
 import type { Work } from "./work.js";
 
 const componentsTogether = 2 ** 20;
@@ -35,13 +36,4 @@ export function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Cluste
   for (let row = 0; row < lists.length; row++) if (sizes[lists[row]] < 2) residuals[row] = mean;
   const spreads = Float32Array.from(sums, (sum, list) => (sizes[list] < 2 ? mean : sum / sizes[list]));
   return { spreads, residuals };
-}
-
-function squaredL2(a: Float32Array, atA: number, b: Float32Array, atB: number, dimension: number): number {
-  let sum = 0;
-  for (let i = 0; i < dimension; i++) {
-    const difference = a[atA + i] - b[atB + i];
-    sum += difference * difference;
-  }
-  return sum;
 }

@@ -5,7 +5,7 @@ import type { NearestList } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
-import { limitsFor, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
+import { limitsFor, type Reach, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
 
 /** How a query asks; see CheckedQuery. */
 export interface Probing {
@@ -17,9 +17,6 @@ export interface Probing {
   /** Whether `topK` is the depth of a search with a filter that rejects some of the rows around the query. Default false. */
   readonly isFiltered?: boolean;
 }
-
-/** Which lists a search scans, and of their rows, which vectors it compares. */
-export type Reach = Omit<ScanLimits, "cosine">;
 
 /** What a search has to find, as far as its limits depend on it. */
 export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;

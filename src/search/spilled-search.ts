@@ -9,6 +9,7 @@ import type { IndexConfig } from "../engine/config.js";
 import type { ListBlockTable } from "../engine/list-block-table.js";
 import type { SpilledProbes } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
+import type { Reach } from "../engine/recall-curves.js";
 import type { CodeBlock } from "../segment/code-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { spilledBytes } from "../segment/spilled-codes.js";
@@ -16,7 +17,7 @@ import type { MemoryUse } from "../vector-index.js";
 import { computeSpilled } from "./compute-spilled.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
-import { type Probing, type Reach, spilledLimits } from "./scan-limits.js";
+import { type Probing, spilledLimits } from "./scan-limits.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
 /** Searches that read nothing, after which the codes in second lists are computed: the index is in use, and in memory. */
