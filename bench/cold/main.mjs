@@ -1,8 +1,9 @@
 // npm run bench:cold
 //
 // What calls take of storage when nothing, or not everything, is in memory: waits that follow one another, requests, bytes; the time that
-// this is at the latencies of locations.mjs; and what it costs at the prices there. COUNT=20000 vectors of D=384 numbers, TYPE=ivfflat;
-// COMPACT=1 compacts the index after training. Prints Markdown.
+// this is at the latencies of locations.mjs; and what it costs at the prices there. New queries differ in what they read: means and 95th
+// percentiles of 100 are printed, with one list each, which is the default, and with automatic probing. COUNT=20000 vectors of D=384
+// numbers, TYPE=ivfflat; COMPACT=1 compacts the index after training. Prints Markdown.
 
 import { createClient, generateKey, openLocation } from "sealdex/core";
 import { syntheticVectors } from "../search/datasets.mjs";
@@ -12,7 +13,8 @@ import { createWaveStore } from "./wave-store.mjs";
 const count = Number(process.env.COUNT ?? 20_000);
 const d = Number(process.env.D ?? 384);
 const type = process.env.TYPE ?? "ivfflat";
-const newQueries = 20;
+const newQueries = 100;
+const timedNewQueries = 20;
 const timedRuns = 3;
 const batch = 10_000;
 const mebibyte = 2 ** 20;
@@ -29,7 +31,7 @@ await fill("small", 10);
 const steps = [
   ["open", async (state) => void (state.index = await state.load("large"))],
   ["first query", ({ index }) => index.query(queryOf(0))],
-  ["new query", ({ index }, i) => index.query(queryOf(1 + i)), newQueries],
+  ["new query", ({ index }, i) => index.query(queryOf(1 + i)), timedNewQueries],
   ["warm query", ({ index }) => index.query(queryOf(1))],
   ["first 1 % filter", ({ index }) => index.query({ ...queryOf(newQueries + 1), filters: { percent: 3 } })],
   ["another 1 % filter", ({ index }) => index.query({ ...queryOf(newQueries + 2), filters: { percent: 4 } })],
@@ -38,6 +40,10 @@ const steps = [
 ];
 
 const taken = await run(async (measure, work) => measure(work), createWaveStore(store));
+const newOnes = [
+  ["one list", await takenByNewQueries({})],
+  ["automatic probing", await takenByNewQueries({ nProbes: 0 })],
+];
 const names = Object.keys(locations);
 const times = {};
 for (const name of names) {
@@ -61,6 +67,23 @@ for (const [name] of steps) {
   const { waits, requests, bytes } = taken[name];
   const ms = names.map((location) => times[location][name].toFixed(1));
   console.log(`| ${name} | ${waits} | ${requests} | ${(bytes / mebibyte).toFixed(2)} | ${ms.join(" | ")} |`);
+}
+
+console.log("\n| new query | waits | requests | 95 % | MiB read | 95 % |\n|---|---:|---:|---:|---:|---:|");
+for (const [name, all] of newOnes) {
+  const [waits, requests, mib] = [
+    all.map((one) => one.waits),
+    all.map((one) => one.requests),
+    all.map((one) => one.bytes / mebibyte),
+  ];
+  const cells = [
+    Math.max(...waits),
+    meanOf(requests).toFixed(1),
+    percentile95Of(requests),
+    meanOf(mib).toFixed(2),
+    percentile95Of(mib).toFixed(2),
+  ];
+  console.log(`| ${name} | ${cells.join(" | ")} |`);
 }
 
 console.log(`\n| US dollars | ${names.join(" | ")} |\n|---|${names.map(() => "---:").join("|")}|`);
@@ -111,6 +134,29 @@ async function run(measured, { store: indexLocation, measure }) {
   }
   await client.close();
   return results;
+}
+
+/** What each of different queries takes in a process that has answered one other. */
+async function takenByNewQueries(probing) {
+  const all = [];
+  for (let i = 0; i < newQueries; i++) {
+    const { store: indexLocation, measure } = createWaveStore(store);
+    const client = createClient({ indexLocation, automaticTraining: false });
+    const index = await client.loadIndex({ indexName: "large", indexKey });
+    await index.query(queryOf(0));
+    all.push(await measure(() => index.query({ ...queryOf(1 + i), ...probing })));
+    await client.close();
+  }
+  return all;
+}
+
+function meanOf(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** The least that 95 of 100 values do not exceed. */
+function percentile95Of(values) {
+  return values.toSorted((a, b) => a - b)[Math.ceil(0.95 * values.length) - 1];
 }
 
 function medianOf(values) {

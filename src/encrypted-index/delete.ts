@@ -112,7 +112,7 @@ export async function storeTombstones(
   const dimension = dimensionOf(index, manifest);
   const stored: StoredSegment[] = [];
   if (dimension === undefined) return stored;
-  const noRows = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension) };
+  const noRows = { dimension, rows: [], source: vectorRows([], dimension) };
   try {
     for (const [id, fingerprints] of deleted) {
       if (fingerprints.length === 0) continue;

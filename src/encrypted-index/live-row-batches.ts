@@ -14,8 +14,8 @@ import type { OpenIndex } from "./open-index.js";
 import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
-/** Rows per batch: each is a few objects, and more of them make the garbage collector hold the event loop. */
-export const batchRowsMax = 2 ** 16;
+/** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a row is a few objects to the garbage collector. */
+export const batchRowsMax = 2 ** 17;
 
 /** Records that are revised between two looks at the clock: of 64 KiB, a few milliseconds. */
 const revisedTogether = 8;

@@ -29,7 +29,7 @@ export async function move(
   const { segment, block, kept } = live;
   const { codec: stored, footer } = segment.reader;
   if (codec.kind !== "codes" || quantizer === undefined) {
-    return vectorRows(liveVectors(live), footer.dimension);
+    return vectorRows([liveVectors(live)], footer.dimension);
   }
   const { rowBytes, rowCost } = codec;
   const { dimension } = footer;
@@ -64,13 +64,13 @@ export async function joinMoved(parts: readonly MovedRows[], dimension: number):
   const codes: Uint8Array[] = [];
   const lists: Uint32Array[] = [];
   for (const part of parts) {
-    if (part.kind === "vectors") vectors.push(part.vectors);
+    if (part.kind === "vectors") vectors.push(...part.parts);
     else {
       codes.push(part.codes);
       lists.push(part.lists);
     }
   }
-  if (codes.length === 0) return vectorRows(await join(vectors, new Float32Array(total(vectors))), dimension);
+  if (codes.length === 0) return vectorRows(vectors, dimension);
   return codedRows(
     await join(codes, new Uint8Array(total(codes))),
     await join(lists, new Uint32Array(total(lists))),
@@ -82,10 +82,7 @@ function total(parts: readonly { readonly length: number }[]): number {
 }
 
 /** Copies the parts to `to`, one after the other, letting other work run in between. */
-async function join<T extends Float32Array | Uint8Array | Uint32Array>(
-  parts: readonly T[],
-  to: T,
-): Promise<T> {
+async function join<T extends Uint8Array | Uint32Array>(parts: readonly T[], to: T): Promise<T> {
   let at = 0;
   for (const part of parts) {
     to.set(part, at);

@@ -97,7 +97,7 @@ export async function storePacked(
     batches.push({
       dimension,
       rows: rowsIn(place.namespace?.id, rows.slice(start, end)),
-      source: vectorRows(slice, dimension),
+      source: vectorRows([slice], dimension),
       deleted: [],
     });
     start = end;

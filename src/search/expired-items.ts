@@ -96,7 +96,7 @@ async function tombstoneSegment(
 ): Promise<OpenSegment> {
   const name = `expired/${randomUUID().replaceAll("-", "")}`;
   const context = { kind: "segment", indexId, name } as const;
-  const batch = { dimension, rows: [], source: vectorRows(new Float32Array(0), dimension), deleted };
+  const batch = { dimension, rows: [], source: vectorRows([], dimension), deleted };
   const codec = codecToWrite(config, dimension, undefined);
   const encoding = { codec, spills: false, toListSpace: (vectors: Float32Array) => vectors };
   const { bytes, blocks, footerLength } = await run(writeSegment(keys.data, context, batch, encoding));

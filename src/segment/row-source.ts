@@ -2,8 +2,8 @@
 
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { gather } from "../engine/rows.js";
 import { rowsOfPiece, type Work } from "../engine/work.js";
+import { VectorParts } from "./vector-parts.js";
 
 /** How vectors become codes in lists. Without a quantizer there is one list, 0. */
 export interface Encoding {
@@ -40,11 +40,10 @@ export interface RowSource {
   vectorsAt(positions: Uint32Array): Float32Array | undefined;
 }
 
-/** Vectors, layout (rows, dimension). */
+/** Vectors in parts, layout (rows, dimension) each. */
 export interface VectorRows extends RowSource {
   readonly kind: "vectors";
-  readonly vectors: Float32Array;
-  readonly dimension: number;
+  readonly parts: readonly Float32Array[];
 }
 
 /** Row codes, layout (rows, row code), in known lists. */
@@ -54,30 +53,28 @@ export interface CodedRows extends RowSource {
   readonly lists: Uint32Array;
 }
 
-export function vectorRows(vectors: Float32Array, dimension: number): VectorRows {
+/** `parts` are kept. */
+export function vectorRows(parts: readonly Float32Array[], dimension: number): VectorRows {
+  const vectors = new VectorParts(parts, dimension);
   return {
     kind: "vectors",
-    bytes: vectors.byteLength,
-    vectors,
-    dimension,
-    listsOf: (quantizer) =>
-      quantizer.assignAll(vectors.length / dimension, (first, count) =>
-        vectors.subarray(first * dimension, (first + count) * dimension),
-      ),
-    vectorsAt: (positions) => gather(vectors, dimension, positions),
+    bytes: vectors.bytes,
+    parts,
+    listsOf: (quantizer) => quantizer.assignAll(vectors.rows, (first, count) => vectors.range(first, count)),
+    vectorsAt: (positions) => vectors.gather(positions),
     *encode(positions, list, { codec, quantizer }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
         const encodedTogether = rowsOfPiece(4 * dimension, codec.rowCost);
         for (let at = 0; at < positions.length; at += encodedTogether) {
-          const piece = gather(vectors, dimension, positions.subarray(at, at + encodedTogether));
+          const piece = vectors.gather(positions.subarray(at, at + encodedTogether));
           const lists = new Uint32Array(piece.length / dimension).fill(list);
           codes.set(codec.encodeRows(piece, lists), at * codec.rowBytes);
           yield;
         }
         return blockOfCodes(codec.pack(codes));
       }
-      const gathered = gather(vectors, dimension, positions);
+      const gathered = vectors.gather(positions);
       const codes = yield* codec.encode(gathered, list);
       if (quantizer === undefined) return { codes, radius: Infinity };
       return { codes, radius: yield* quantizer.radius(gathered, list) };

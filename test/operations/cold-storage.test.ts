@@ -112,6 +112,28 @@ describe("a trained index of long segments", () => {
   });
 });
 
+test("each list of an index of 100,000 rows is read in one request once it is trained", async () => {
+  const many = rowsOf(clustered(100_000, 4, 20, 2), 4);
+  const memory = createMemoryStore();
+  const client = createClient({ indexLocation: memory, automaticTraining: false });
+  const index = await client.createIndex(options);
+  await index.upsert(many.map((vector, i) => ({ id: `item ${i}`, vector })));
+  await index.train({ nLists: 20 });
+  await client.close();
+  const { load, measure } = await open(memory);
+  const reading = await load();
+  const asked = (i: number) => ({ queryVector: many[i], topK: 1, nProbes: 1 });
+  await reading.query(asked(0));
+  let listsRead = 0;
+  for (let i = 1; i < 40; i++) {
+    const { bytes, requests, operations } = await measure(() => reading.query(asked(i)));
+    if (bytes > 16 * kibibyte) listsRead++;
+    // The look for a newer commit, the list, and the record of the match.
+    expect(requests, operations.join("\n")).toBeLessThanOrEqual(3);
+  }
+  expect(listsRead).toBeGreaterThan(5);
+});
+
 describe("reading ahead of the look for a newer commit", () => {
   test("answers a query that began after a write was acknowledged with that write", async () => {
     const memory = await stored((index) => index.train({ nLists: 60 }));

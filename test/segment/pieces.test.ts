@@ -74,7 +74,7 @@ function segmentOf(n: number, dimension: number, contentsBytes: number) {
     record: encodeRecord({ id: `${i}`, metadataJson: "{}" }),
     contents,
   }));
-  const source = vectorRows(new Float32Array(n * dimension).fill(0.5), dimension);
+  const source = vectorRows([new Float32Array(n * dimension).fill(0.5)], dimension);
   const keys = onlyKey(secretKey(new Uint8Array(32).fill(1)));
   const context = { kind: "segment", indexId: new Uint8Array(16), name: "a" } as const;
   return writeSegment(
