@@ -1,9 +1,12 @@
 /** The rows of a segment to be written: vectors to encode, or row codes that stay as they are. */
 
+import { noCentroid } from "../engine/code-layout.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import { residualsOf } from "../engine/residuals.js";
 import { gather } from "../engine/rows.js";
 import { rowsOfPiece, type Work } from "../engine/work.js";
+import type { Residuals } from "./kept-residuals.js";
 
 /** How vectors become codes in lists. Without a quantizer there is one list, 0. */
 export interface Encoding {
@@ -38,6 +41,8 @@ export interface RowSource {
   encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
   /** The vectors of the rows at these positions, layout (positions, dimension); undefined if they are codes. */
   vectorsAt(positions: Uint32Array): Float32Array | undefined;
+  /** The residual of the row at this position, whose code has this reference centroid; undefined if it is not known. */
+  residualOf(position: number, reference: number, encoding: Encoding): Float32Array | undefined;
 }
 
 /** Vectors, layout (rows, dimension). */
@@ -52,6 +57,8 @@ export interface CodedRows extends RowSource {
   readonly kind: "codes";
   readonly codes: Uint8Array;
   readonly lists: Uint32Array;
+  /** Those that are known, by position. */
+  readonly residuals: Residuals;
 }
 
 export function vectorRows(vectors: Float32Array, dimension: number): VectorRows {
@@ -65,6 +72,11 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
         vectors.subarray(first * dimension, (first + count) * dimension),
       ),
     vectorsAt: (positions) => gather(vectors, dimension, positions),
+    residualOf(position, reference, { codec, toListSpace }) {
+      if (codec.kind !== "codes" || reference === noCentroid) return undefined;
+      const point = toListSpace(vectors.subarray(position * dimension, (position + 1) * dimension));
+      return residualsOf(point, codec.model.quantizer.references, Uint32Array.of(reference), dimension);
+    },
     *encode(positions, list, { codec, quantizer }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
@@ -85,17 +97,19 @@ export function vectorRows(vectors: Float32Array, dimension: number): VectorRows
   };
 }
 
-export function codedRows(codes: Uint8Array, lists: Uint32Array): CodedRows {
+export function codedRows(codes: Uint8Array, lists: Uint32Array, residuals: Residuals): CodedRows {
   return {
     kind: "codes",
     bytes: codes.byteLength,
     codes,
     lists,
+    residuals,
     *listsOf() {
       yield;
       return lists;
     },
     vectorsAt: () => undefined,
+    residualOf: (position) => residuals.get(position),
     *encode(positions, _list, { codec }) {
       if (codec.kind !== "codes") throw new TypeError("row codes cannot become vectors");
       const { rowBytes } = codec;
