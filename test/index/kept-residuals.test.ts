@@ -27,8 +27,8 @@ async function open(indexConfig: IndexConfigInput) {
     const names = await store.list("");
     const blobs = await Promise.all(names.map((name) => store.read(name)));
     const stored = new Map(names.map((name, i) => [name, blobs[i] ?? new Uint8Array()]));
-    const { items } = readIndex(stored, stored, "kept", key);
-    return new Map([...items].filter(([, { residual }]) => residual !== undefined));
+    const found = readIndex(stored, stored, "kept", key);
+    return new Map([...found.items].filter(([, { residual }]) => residual !== undefined));
   };
   return { index, kept };
 }
