@@ -146,7 +146,7 @@ describe.each(types.filter((type) => type !== "ivfflat"))(
         await index.train();
         for (const topK of [10, 100]) {
           const queries = set.queries.slice(0, topK > 10 ? 150 : queryCount);
-          const all = [];
+          const all: Set<string>[] = [];
           for (const queryVector of queries) {
             const found = await index.query({ queryVector, topK, recall: "exact", include: [] });
             all.push(new Set(found.map(({ id }) => id)));
