@@ -5,13 +5,14 @@ import { createClient, generateKey } from "sealdex/core";
 const rowsTogether = 5000;
 
 /** An untrained index. */
-export async function createIndex({ metric }, { automaticTraining = false } = {}) {
+export async function createIndex({ metric }, { automaticTraining = false, indexConfig } = {}) {
   const client = createClient({
     indexLocation: { location: "memory" },
     automaticTraining,
     cacheBytesMax: 4e9,
   });
-  const index = await client.createIndex({ indexName: "recall", indexKey: generateKey(), metric });
+  const options = { indexName: "recall", indexKey: generateKey(), metric, indexConfig };
+  const index = await client.createIndex(options);
   return { client, index };
 }
 
@@ -31,6 +32,17 @@ export async function addRows(
       })),
     );
   }
+}
+
+/** Per query what a scan of everything finds: of an index of codes, what a declared recall is a share of. In the form that `measure` takes. */
+export async function scanned(index, { queries, dimension }, topK) {
+  const found = [];
+  for (let at = 0; at < queries.length; at += dimension) {
+    const queryVector = queries.subarray(at, at + dimension);
+    const rows = (await index.query({ queryVector, topK, recall: "exact" })).map(({ id }) => Number(id));
+    found.push({ rows, squares: Object.fromEntries(rows.map((row) => [row, 0])) });
+  }
+  return found;
 }
 
 /** The recall and the median time of a request, over the queries for which `nearest` has the rows to be found and the squares of all rows. */

@@ -2,6 +2,7 @@
 
 import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
+import type { Residuals } from "../segment/kept-residuals.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
 import type { Row } from "../segment/row.js";
 import { allRows } from "../segment/row-bits.js";
@@ -62,21 +63,21 @@ export async function* liveRowBatches(
 ): AsyncGenerator<RowBatch> {
   const { model, name } = target;
   let rows: Row[] = [];
-  let parts: MovedRows[] = [];
+  let movedParts: MovedRows[] = [];
   let origins: RowOrigin[] = [];
   let bytes = 0;
   let tombstones = deleted;
   const flush = async (): Promise<RowBatch> => {
-    const source = await joinMoved(parts, dimension);
+    const source = await joinMoved(movedParts, dimension);
     const collected = { batch: { dimension, rows, source, origins, deleted: tombstones }, bytes };
-    [rows, parts, origins, bytes, tombstones] = [[], [], [], 0, []];
+    [rows, movedParts, origins, bytes, tombstones] = [[], [], [], 0, []];
     return collected;
   };
   // Rows that have lists to be cut by.
   const together = model !== undefined && order === "by segment" ? 2 : 1;
   // Records that change may change the texts of their rows.
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
-  const readers = new Map<OpenSegment, readonly ReturnType<SegmentReader["forward"]>[]>();
+  const readers = new Map<OpenSegment, SegmentParts>();
   let list: number | undefined;
   const older = fromOlder === undefined ? [] : [...fromOlder.keys()];
   const only = fromOlder === undefined ? change?.rows : new Map([...fromOlder, ...wholeSegments(segments)]);
@@ -90,10 +91,10 @@ export async function* liveRowBatches(
     list = block.list;
     // What was read ahead of earlier segments is not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
-    const forward = readers.get(segment) ?? [reader.forward("records"), reader.forward("contents")];
-    readers.set(segment, forward);
+    const parts = readers.get(segment) ?? (await partsOf(reader));
+    readers.set(segment, parts);
     const places = found.kept.map((row) => block.firstRow + row);
-    const [records, contents] = await Promise.all(forward.map((read) => read(places)));
+    const [records, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
     const revised = change === undefined ? records : await revisedRecords(records, change);
     const isLeft = (_: unknown, i: number) => revised[i] !== null;
     if (keepsTexts) origins.push({ reader, first: rows.length, rows: places.filter(isLeft) });
@@ -106,12 +107,27 @@ export async function* liveRowBatches(
     });
     const live = change === undefined ? found : { ...found, kept: found.kept.filter(isLeft) };
     const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
-      move(live, encoding, name, index.config),
+      move(live, encoding, name, index.config, parts.residuals),
     );
-    parts.push(moved);
+    movedParts.push(moved);
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}
+
+/** What is read of a segment besides its codes. */
+interface SegmentParts {
+  readonly records: ReturnType<SegmentReader["forward"]>;
+  readonly contents: ReturnType<SegmentReader["forward"]>;
+  readonly residuals: Residuals;
+}
+
+async function partsOf(reader: SegmentReader): Promise<SegmentParts> {
+  return {
+    records: reader.forward("records"),
+    contents: reader.forward("contents"),
+    residuals: await reader.residuals(),
+  };
 }
 
 function wholeSegments(segments: readonly OpenSegment[]): (readonly [OpenSegment, Uint32Array])[] {

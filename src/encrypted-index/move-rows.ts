@@ -3,9 +3,13 @@
  * once is not rounded again, however often rows are compacted or regrouped.
  */
 
+import { referenceAt } from "../engine/code-layout.js";
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
+import type { RowCodec } from "../engine/codec.js";
 import type { IndexConfig } from "../engine/config.js";
 import { reads } from "../engine/train-quantizer.js";
 import { rowsOfPiece } from "../engine/work.js";
+import { isInShare, keptShare, type Residuals } from "../segment/kept-residuals.js";
 import {
   type CodedRows,
   codedRows,
@@ -19,28 +23,51 @@ import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 export type MovedRows = VectorRows | CodedRows;
 
-/** The live rows of a block, for a segment under the model with this name and encoding. */
+/** The live rows of a block, for a segment under the model with this name and encoding. `residuals`: those of their segment. */
 export async function move(
   live: LiveBlock,
-  { codec, quantizer }: Encoding,
+  encoding: Encoding,
   modelName: string | undefined,
   config: IndexConfig,
+  residuals: Residuals,
 ): Promise<MovedRows> {
+  return isCoded(encoding)
+    ? moveCodes(live, encoding, modelName, config, residuals)
+    : vectorRows([liveVectors(live)], live.segment.reader.footer.dimension);
+}
+
+/** An encoding of rows as codes without vectors. */
+export interface CodedEncoding extends Encoding {
+  readonly codec: RowCodec;
+  readonly quantizer: CoarseQuantizer;
+}
+
+export function isCoded(encoding: Encoding): encoding is CodedEncoding {
+  return encoding.codec.kind === "codes" && encoding.quantizer !== undefined;
+}
+
+/** As `move`. */
+export async function moveCodes(
+  live: LiveBlock,
+  encoding: CodedEncoding,
+  modelName: string | undefined,
+  config: IndexConfig,
+  residuals: Residuals,
+): Promise<CodedRows> {
+  const { codec, quantizer } = encoding;
   const { segment, block, kept } = live;
   const { codec: stored, footer } = segment.reader;
-  if (codec.kind !== "codes" || quantizer === undefined) {
-    return vectorRows([liveVectors(live)], footer.dimension);
-  }
   const { rowBytes, rowCost } = codec;
   const { dimension } = footer;
   if (stored.kind === "codes" && reads(config, codec.model.quantizer, stored.model.quantizer)) {
     const codes = stored.unpack(live.codes, block.rows, kept);
+    const known = residualsAt(live, codec, (i) => residuals.get(block.firstRow + kept[i]));
     if (segment.ref.model === modelName) {
-      return codedRows(codes, new Uint32Array(kept.length).fill(block.list));
+      return codedRows(codes, new Uint32Array(kept.length).fill(block.list), known);
     }
     const pointsOf = (first: number, count: number) =>
       codec.decodeRows(codes.subarray(first * rowBytes, (first + count) * rowBytes));
-    return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)));
+    return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)), known);
   }
   const vectors = liveVectors(live);
   const rowsAt = (first: number, count: number) =>
@@ -55,7 +82,26 @@ export async function move(
     );
     await yieldToEventLoop();
   }
-  return codedRows(codes, lists);
+  const rows = vectorRows([vectors], dimension);
+  const known = residualsAt(live, codec, (i) =>
+    rows.residualOf(i, referenceAt(codes, i * rowBytes), encoding),
+  );
+  return codedRows(codes, lists, known);
+}
+
+/** The residuals that live rows of a block keep, as far as they are known, by their position among these rows. */
+function residualsAt(
+  { kept, fingerprints }: LiveBlock,
+  codec: RowCodec,
+  residualOf: (position: number) => Float32Array | undefined,
+): Residuals {
+  const share = keptShare(codec);
+  const residuals = new Map<number, Float32Array>();
+  kept.forEach((row, i) => {
+    const residual = isInShare(fingerprints[4 * row], share) ? residualOf(i) : undefined;
+    if (residual !== undefined) residuals.set(i, residual);
+  });
+  return residuals;
 }
 
 /** The rows of all parts, in their order. All parts are of one kind, since they were moved to one encoding. */
@@ -63,17 +109,22 @@ export async function joinMoved(parts: readonly MovedRows[], dimension: number):
   const vectors: Float32Array[] = [];
   const codes: Uint8Array[] = [];
   const lists: Uint32Array[] = [];
+  const residuals = new Map<number, Float32Array>();
+  let first = 0;
   for (const part of parts) {
     if (part.kind === "vectors") vectors.push(...part.parts);
     else {
       codes.push(part.codes);
       lists.push(part.lists);
+      for (const [i, residual] of part.residuals) residuals.set(first + i, residual);
+      first += part.lists.length;
     }
   }
   if (codes.length === 0) return vectorRows(vectors, dimension);
   return codedRows(
     await join(codes, new Uint8Array(total(codes))),
     await join(lists, new Uint32Array(total(lists))),
+    residuals,
   );
 }
 

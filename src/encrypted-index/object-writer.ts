@@ -55,7 +55,9 @@ export class ObjectWriter {
       texts: this.#texts,
       known: await readMovedTerms(batch, grouped.order),
     };
-    const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, words);
+    // A model that holds averages of rows in namespaces would outlive their erasure.
+    const isLearnedFrom = namespace === undefined;
+    const writing = writeSegment(keys, context, { ...batch, grouped, isLearnedFrom }, encoding, words);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),

@@ -1,20 +1,24 @@
 /** The rows that a model is learned from. */
 
+import { unseenRows } from "../engine/held-out.js";
 import { toListSpace } from "../engine/metric.js";
+import { isCodedModel } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { noList } from "../engine/second-lists.js";
-import { rowsPerListSampled } from "../engine/train.js";
-import { rowsOfPiece } from "../engine/work.js";
+import { type KnownCodes, rowsPerListSampled } from "../engine/train.js";
 import type { Snapshot } from "../search/snapshot.js";
-import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { isInShare, keptShare } from "../segment/kept-residuals.js";
+import { type DrawnBlock, DrawnRows } from "./drawn-rows.js";
+import { withEncoding } from "./encoding.js";
+import { liveBlocks, liveVectors } from "./live-blocks.js";
+import { type CodedEncoding, isCoded } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
-import { type LiveBlock, liveBlocks, liveVectors } from "./live-blocks.js";
 
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 
-/** Multiply-adds per component that drawing a vector takes. */
-const drawnCost = 400;
+/** The share of what training holds out that rows which keep their residuals take, on average: if they were more than all, the newest would be left out. */
+const heldShare = 0.9;
 
 export interface SampleSize {
   /** Live rows of the snapshot that are in no namespace. */
@@ -40,49 +44,84 @@ export interface TakenSample {
   readonly storedIn: Uint32Array;
   /** Rows of the index that could have been chosen, as far as those that were tell. */
   readonly rows: number;
+  /** If the index keeps codes alone. */
+  readonly known: KnownCodes | undefined;
 }
 
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
  * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are. Of
- * codes, the sample has random vectors that may have had these: decoded ones are nearer to one another, and to lists, than queries will be.
+ * codes, the sample has rows that keep their residuals as they were, as many as training holds out, and of others random vectors that may
+ * have had these codes: decoded ones are nearer to one another, and to lists, than queries will be.
  */
 export async function takeSample(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  size: SampleSize,
+  options: SampleOptions,
+): Promise<TakenSample> {
+  const { model } = snapshot;
+  if (model === undefined || !isCodedModel(model)) return takeRows(index, snapshot, size, options);
+  return withEncoding(index.searcher, size.dimension, model, (encoding) =>
+    takeRows(index, snapshot, size, options, isCoded(encoding) ? encoding : undefined),
+  );
+}
+
+/** Rows of a block, with codes if they are stored as codes alone. */
+type SampledBlock = Pick<DrawnBlock, "vectors"> & Partial<DrawnBlock>;
+
+/** `encoding`: of rows that are codes. */
+async function takeRows(
   { config }: OpenIndex,
   snapshot: Snapshot,
   { rows, lists, dimension }: SampleSize,
   { seed, signal, onRows }: SampleOptions,
+  encoding?: CodedEncoding,
 ): Promise<TakenSample> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
   const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
   const random = seededRandom(seed);
-  const positions = samplePositions(random, rows, size);
+  // Room for rows that keep their residuals, unless all are in the sample.
+  const held = encoding === undefined || size === rows ? 0 : unseenRows(size, lists);
+  const positions = samplePositions(random, rows, size - held);
+  const share =
+    encoding === undefined || held === 0 ? 0 : Math.min(keptShare(encoding.codec), (heldShare * held) / rows);
   const sample = new Float32Array(size * dimension);
   const storedIn = new Uint32Array(size).fill(noList);
+  const rowBytes = encoding?.codec.rowBytes ?? 0;
+  const codes = new Uint8Array(size * rowBytes);
+  const exact: number[] = [];
+  const modelName = snapshot.manifest.model?.name;
+  const drawn = encoding && new DrawnRows(encoding, modelName, config, random);
   let seen = 0;
   let chosen = 0;
+  let wanted = 0;
   let taken = 0;
   for await (const live of liveBlocks(snapshot, snapshot.unnamed)) {
     signal?.throwIfAborted();
-    const n = live.kept.length;
-    const wanted: number[] = [];
-    while (chosen < size && positions[chosen] < seen + n) wanted.push(live.kept[positions[chosen++] - seen]);
-    if (wanted.length > 0) {
-      const points = toListSpace(
-        config.metric,
-        await drawn({ ...live, kept: wanted }, dimension, random),
-        dimension,
-      );
-      const isGrouped = live.segment.ref.model === snapshot.manifest.model?.name;
-      for (let start = 0; start < points.length; start += dimension) {
-        const point = points.subarray(start, start + dimension);
+    const kept = live.kept.filter((row, i) => {
+      const isChosen = positions[chosen] === seen + i;
+      if (isChosen) chosen++;
+      return isChosen || isInShare(live.fingerprints[4 * row], share);
+    });
+    seen += live.kept.length;
+    wanted += kept.length;
+    if (kept.length > 0) {
+      const own = { ...live, kept };
+      const block: SampledBlock = drawn === undefined ? { vectors: liveVectors(own) } : await drawn.of(own);
+      const points = toListSpace(config.metric, block.vectors, dimension);
+      const isGrouped = live.segment.ref.model === modelName;
+      for (let row = 0; row < kept.length && taken < size; row++) {
+        const point = points.subarray(row * dimension, (row + 1) * dimension);
         if (config.metric === "cosine" && point.every((value) => value === 0)) continue;
         sample.set(point, taken * dimension);
         if (isGrouped) storedIn[taken] = live.block.list;
+        if (block.codes)
+          codes.set(block.codes.subarray(row * rowBytes, (row + 1) * rowBytes), taken * rowBytes);
+        if (block.residuals?.has(row)) exact.push(taken);
         taken++;
       }
     }
-    seen += n;
     onRows(seen);
   }
   const left = Math.max(1, taken);
@@ -90,21 +129,11 @@ export async function takeSample(
     points: sample.subarray(0, left * dimension),
     dimension,
     storedIn: storedIn.subarray(0, left),
-    rows: Math.round((rows * left) / size),
+    rows: Math.round((rows * left) / wanted),
+    known: encoding && {
+      quantizer: encoding.codec.model.quantizer,
+      codes: codes.subarray(0, left * rowBytes),
+      exact: Uint32Array.from(exact),
+    },
   };
-}
-
-/** The vectors of these rows; of codes alone, random ones that may have had them. */
-async function drawn(live: LiveBlock, dimension: number, random: () => number): Promise<Float32Array> {
-  const { segment, block, kept, codes } = live;
-  const { codec } = segment.reader;
-  if (codec.kind !== "codes") return liveVectors(live);
-  const vectors = new Float32Array(kept.length * dimension);
-  const together = rowsOfPiece(4 * dimension, drawnCost * dimension);
-  for (let first = 0; first < kept.length; first += together) {
-    const rows = codec.unpack(codes, block.rows, kept.slice(first, first + together));
-    vectors.set(codec.decodeRows(rows, random), first * dimension);
-    await yieldToEventLoop();
-  }
-  return vectors;
 }

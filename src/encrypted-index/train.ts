@@ -119,11 +119,11 @@ async function learnModel(
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
   // Zero vectors, which are no part of a sample, may be most rows.
   const lists = Math.min(size.lists, sample.storedIn.length);
-  const known = snapshot.model?.quantizer;
+  const { known, ...rowsOf } = sample;
   const coding = keepsCodesOnly(config) ? { config, known } : undefined;
-  const of = { ...sample, metric: config.metric, spills, coding };
+  const of = { ...rowsOf, metric: config.metric, spills, coding };
   const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
-  return extendIfGrown(index, known, learned, { sample: sample.points, rows, signal });
+  return extendIfGrown(index, known?.quantizer, learned, { sample: sample.points, rows, signal });
 }
 
 /** Undefined if there is nothing to learn from. */

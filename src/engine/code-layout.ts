@@ -24,6 +24,11 @@ export function rowCodeBytes({ bitBytes }: CodeLayout): number {
   return 4 * codeWords + bitBytes;
 }
 
+/** The number of the reference centroid that is stored at this byte: of a row code at its beginning, of row i of a block at byte 4 i. */
+export function referenceAt(codes: Uint8Array, at: number): number {
+  return new DataView(codes.buffer, codes.byteOffset, codes.byteLength).getUint32(at, true);
+}
+
 /** Bytes of a block of n rows: of each kind of words, and of their bits. */
 export function blockSections({ nibbles, bitBytes }: CodeLayout, n: number): readonly number[] {
   const rest = n % 32;

@@ -4,6 +4,7 @@
  * common with r, quantizers take it for more; then this is a few percent off what they estimate.
  */
 
+import { referenceAt } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, Rows } from "./kmeans.js";
@@ -22,6 +23,19 @@ export interface EstimatedRows {
   free(): void;
 }
 
+/** Rows whose codes are known, layout (n, row code), or may be: see `KnownCodes`. */
+export function estimateCodes(
+  config: IndexConfig,
+  quantizer: QuantizerModel,
+  rows: Rows,
+  codes: Uint8Array,
+): Work<EstimatedRows> {
+  const rowBytes = codes.length / rows.n;
+  return estimate(config, quantizer, rows, (first, count) =>
+    codes.subarray(first * rowBytes, (first + count) * rowBytes),
+  );
+}
+
 /** Codes all rows, including held-out ones. The quantizer's reference centroids may be those of the clusters. */
 export function* estimateRows(
   config: IndexConfig,
@@ -29,10 +43,24 @@ export function* estimateRows(
   rows: Rows,
   clusters: Clusters,
 ): Work<EstimatedRows> {
-  const { n, dimension } = rows;
   const { references } = quantizer;
   const assigned = references === clusters.centroids ? clusters.lists : new Uint32Array();
   const numbers = yield* referencesOf(rows, references, assigned);
+  return yield* estimate(config, quantizer, rows, (first, count, points, coder) =>
+    coder.encode(points, numbers.subarray(first, first + count)),
+  );
+}
+
+type CodesOf = (first: number, count: number, points: Float32Array, coder: Quantizer) => Uint8Array;
+
+function* estimate(
+  config: IndexConfig,
+  quantizer: QuantizerModel,
+  rows: Rows,
+  codesOf: CodesOf,
+): Work<EstimatedRows> {
+  const { n, dimension } = rows;
+  const { references } = quantizer;
   const at = allocate(4 * n * dimension);
   const added = new Float32Array(n);
   let coder: Quantizer | undefined;
@@ -44,10 +72,11 @@ export function* estimateRows(
     for (let first = 0; first < n; first += together) {
       const count = Math.min(together, n - first);
       const points = floatsAt(rows.at + 4 * first * dimension, count * dimension).slice();
-      const own = numbers.subarray(first, first + count);
-      const decoded = coder.decode(coder.encode(points, own));
+      const codes = codesOf(first, count, points, coder);
+      const decoded = coder.decode(codes);
       for (let row = 0; row < count; row++) {
-        const reference = references.subarray(own[row] * dimension, (own[row] + 1) * dimension);
+        const number = referenceAt(codes, (row * codes.length) / count);
+        const reference = references.subarray(number * dimension, (number + 1) * dimension);
         const range = [row * dimension, (row + 1) * dimension] as const;
         added[first + row] = toEstimated(decoded.subarray(...range), points.subarray(...range), reference);
       }

@@ -6,7 +6,6 @@ import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
-import { queryRows } from "./held-out.js";
 import { aroundTimes, type CodedRows, marginsOf, type MeasuredQuery } from "./margins.js";
 import { distanceRatio } from "./probe-limits.js";
 import { samplePositions } from "./random.js";
@@ -49,6 +48,8 @@ export interface ClusteredSample {
   readonly residuals: Float32Array;
   /** The rows as queries among rows like themselves see them. Default: as they are. */
   readonly estimated?: EstimatedRows | undefined;
+  /** How many rows are used as queries: all that are held out, and others. */
+  readonly queries: number;
 }
 
 /** A held-out row: its squared distances from the lists, and the same ascending. */
@@ -90,6 +91,7 @@ export function* observeNeighbours(
     spreads,
     residuals: seenResiduals,
     estimated,
+    queries: asQueries,
   }: ClusteredSample,
   depths: readonly number[],
   random: () => number,
@@ -98,7 +100,7 @@ export function* observeNeighbours(
   const { n, dimension, areDirections } = rows;
   const k = spreads.length;
   const unseen = n - seen.length;
-  const others = samplePositions(random, seen.length, queryRows(n, unseen) - unseen);
+  const others = samplePositions(random, seen.length, asQueries - unseen);
   const positions = Uint32Array.of(
     ...Uint32Array.from({ length: unseen }, (_, i) => seen.length + i),
     ...others,

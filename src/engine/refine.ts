@@ -5,7 +5,7 @@
  */
 
 import { CoarseQuantizer } from "./coarse-quantizer.js";
-import { moveToEnd, unseenRows } from "./held-out.js";
+import { moveToEnd, queryRows, unseenRows } from "./held-out.js";
 import { floatsAt } from "./kernels/memory.js";
 import { listCount, type Model } from "./model.js";
 import { samplePositions, seededRandom } from "./random.js";
@@ -101,7 +101,8 @@ export function* refineModel(
     if (round === moves) break;
     yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
-  const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined };
+  const queries = queryRows(n, unseen.length);
+  const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined, queries };
   const { model } = yield* withRows(sample, (held) => {
     moveToEnd(floatsAt(held.at, sample.points.length), dimension, unseen);
     moveToEnd(placed, 1, unseen);

@@ -1,14 +1,16 @@
 /** Training: from a sample of vectors to a model, which is coarse centroids and how much of them a query should scan. */
 
 import type { IndexConfig, Metric } from "./config.js";
-import { type EstimatedRows, estimateRows } from "./estimated-rows.js";
-import { includeUnseen, moveToEnd, queryRows, unseenRows } from "./held-out.js";
+import { estimateCodes, type EstimatedRows, estimateRows } from "./estimated-rows.js";
+import { rowCodeBytes } from "./code-layout.js";
+import { chooseHeldOut, includeUnseen, moveToEnd } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model, QuantizerModel } from "./model.js";
+import { layoutOf } from "./model-quantizer.js";
 import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
 import { learnProbeLimits } from "./probe-limits.js";
-import { samplePositions, seededRandom } from "./random.js";
+import { seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { roundCentroids } from "./round-centroids.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
@@ -51,8 +53,17 @@ export interface Sample {
 
 interface Coding {
   readonly config: IndexConfig;
-  /** What codes mean already. Default: learned from the sample. */
-  readonly known: QuantizerModel | undefined;
+  /** If rows are codes already. Default: what codes mean is learned from the sample. */
+  readonly known: KnownCodes | undefined;
+}
+
+/** The rows of a sample as codes. */
+export interface KnownCodes {
+  readonly quantizer: QuantizerModel;
+  /** Layout (n, row code). */
+  readonly codes: Uint8Array;
+  /** Positions, ascending, of rows that are in the sample as they were before they were coded. Others may have been any that have their code. */
+  readonly exact: Uint32Array;
 }
 
 /**
@@ -68,8 +79,9 @@ export function* trainModel(
 ): Work<Model> {
   const random = seededRandom(seed);
   const n = of.points.length / of.dimension;
-  const unseen = unseenRows(n, nLists);
-  const total = comparisonsMax(n, nLists) + n * queryRows(n, unseen);
+  const known = of.coding?.known;
+  const { unseen, queries } = chooseHeldOut(n, nLists, known?.exact ?? new Uint32Array(), random);
+  const total = comparisonsMax(n, nLists) + n * queries;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
   const onCompared = (comparisons: number) => {
@@ -78,17 +90,17 @@ export function* trainModel(
   };
   return yield* withRows(of, function* (rows) {
     const vectors = () => floatsAt(rows.at, of.points.length);
-    moveToEnd(vectors(), of.dimension, samplePositions(random, n, unseen));
-    const clusters = yield* kmeans({ ...rows, n: n - unseen }, nLists, random, onCompared);
-    const measuring = { rotationSeed: seed, random, onCompared };
+    moveToEnd(vectors(), of.dimension, unseen);
+    const clusters = yield* kmeans({ ...rows, n: n - unseen.length }, nLists, random, onCompared);
+    const measuring = { rotationSeed: seed, random, onCompared, queries };
     const { coding } = of;
     const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
     const quantizer =
-      coding && (coding.known ?? (yield* trainQuantizer(coding.config, of.points, learned, of.rows)));
-    const estimated = coding && quantizer && (yield* estimateRows(coding.config, quantizer, rows, clusters));
+      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, learned, of.rows)));
+    const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
-      includeUnseen(model.centroids, vectors(), lists, n - unseen);
+      includeUnseen(model.centroids, vectors(), lists, n - unseen.length);
       yield* roundCentroids(model);
       onProgress(total, total);
       return quantizer === undefined ? model : { ...model, quantizer };
@@ -96,6 +108,20 @@ export function* trainModel(
       estimated?.free();
     }
   });
+}
+
+/** The rows of a sample as queries see them, last those that are held out. */
+function* estimate(
+  { config, known }: Coding,
+  quantizer: QuantizerModel,
+  rows: Rows,
+  clusters: Clusters,
+  unseen: Uint32Array,
+): Work<EstimatedRows> {
+  if (known === undefined) return yield* estimateRows(config, quantizer, rows, clusters);
+  const codes = known.codes.slice();
+  moveToEnd(codes, rowCodeBytes(layoutOf(config, rows.dimension)), unseen);
+  return yield* estimateCodes(config, quantizer, rows, codes);
 }
 
 /** Runs work on a sample in kernel memory. */
@@ -122,6 +148,8 @@ interface Measuring {
   readonly onCompared: OnCompared;
   /** The rows of the sample as queries see them, if they will be codes. Default: as they are. */
   readonly estimated?: EstimatedRows | undefined;
+  /** How many rows are used as queries: all that are held out, and others. */
+  readonly queries: number;
 }
 
 /**
@@ -132,14 +160,14 @@ export function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,
-  { rotationSeed, random, onCompared, estimated }: Measuring,
+  { rotationSeed, random, onCompared, estimated, queries }: Measuring,
 ): Work<Measured> {
   const { centroids } = clusters;
   const nLists = centroids.length / dimension;
   const { spreads, residuals } = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
   const observed = yield* observeNeighbours(
-    { rows, clusters, spreads, residuals, estimated },
+    { rows, clusters, spreads, residuals, estimated, queries },
     depths,
     random,
     onCompared,

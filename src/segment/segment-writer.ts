@@ -19,6 +19,8 @@ import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
 import type { RowOrigin } from "./moved-terms.js";
 import { encodeSecondLists } from "./encode-second-lists.js";
+import { gatherResiduals } from "./gather-residuals.js";
+import { encodeResiduals } from "./kept-residuals.js";
 import { encodeTermIndex, type WordSource } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
@@ -33,6 +35,8 @@ export interface Batch {
   readonly origins?: readonly RowOrigin[];
   /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
+  /** Whether training learns from these rows. Default: no. */
+  readonly isLearnedFrom?: boolean;
 }
 
 /** The bytes of a segment, and what a reader must know before it reads them. */
@@ -73,6 +77,7 @@ export function* writeSegment(
   yield;
   const rows = Array.from(order, (row) => batch.rows[row]);
   const codes: FooterDraft["codes"][number][] = [];
+  const kept = new Map<number, Float32Array>();
   const rowsPerBlock = rowsOfCodeBlock(encoding);
   const blocks = runs.flatMap(({ list, start, end }) =>
     Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
@@ -94,6 +99,9 @@ export function* writeSegment(
       const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
       const length = parts.seal(Buffer.concat(fingerprints), ...encoded[i].codes);
       codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
+      const positions = order.subarray(firstRow, firstRow + count);
+      const block = { firstRow, positions, fingerprints, codes: encoded[i].codes[0] };
+      if (batch.isLearnedFrom) gatherResiduals(kept, block, batch.source, encoding);
       yield* parts.pauseIfDue();
     }
     yield;
@@ -102,6 +110,12 @@ export function* writeSegment(
   const spilled: FooterDraft["spilled"][number][] = [];
   for (const plaintext of yield* encodeSecondLists(batch.source, { order, runs }, encoding)) {
     spilled.push({ length: parts.seal(plaintext) });
+  }
+
+  const residuals: FooterDraft["residuals"][number][] = [];
+  for (const plaintext of yield* encodeResiduals(kept, dimension)) {
+    residuals.push({ length: parts.seal(plaintext) });
+    yield* parts.pauseIfDue();
   }
 
   yield;
@@ -160,6 +174,7 @@ export function* writeSegment(
     rows: rows.length,
     codes,
     spilled,
+    residuals,
     records,
     contents,
     terms,

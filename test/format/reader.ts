@@ -23,6 +23,10 @@ export interface ReadItem {
   /** How often it has each term. */
   readonly terms: ReadonlyMap<string, number>;
   readonly length: number;
+  /** Of a row that is a code, the number of its reference centroid. */
+  readonly reference: number | undefined;
+  /** If the row keeps it. */
+  readonly residual: readonly number[] | undefined;
 }
 
 export interface ReadModel {
@@ -350,10 +354,11 @@ function readSegment(
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
-  const { paths, firstIds, spilled, terms, expiries } = JSON.parse(texts) as {
+  const { paths, firstIds, spilled, residuals, terms, expiries } = JSON.parse(texts) as {
     paths: (string | null)[][];
     firstIds: string[];
     spilled?: number[];
+    residuals?: number[];
     terms?: TermsOfFooter;
     expiries?: [number, number][];
   };
@@ -365,7 +370,8 @@ function readSegment(
     return open(number++, bytes.subarray(at - length, at));
   };
   const keepsVectors = ref.model === undefined || definition.config.type === "ivfflat";
-  const rows: { fingerprint: string; vector: readonly number[] | undefined }[] = [];
+  const rows: Pick<ReadItem, "vector" | "reference" | "residual">[] = [];
+  const fingerprints: string[] = [];
   for (const block of codes) {
     const plaintext = next(block);
     const codesOfRows = plaintext.subarray(16 * block.rows);
@@ -379,13 +385,19 @@ function readSegment(
       const vector = keepsVectors
         ? vectorOf(codesOfRows, { row: i, n: block.rows }, dimension, definition.config.precision)
         : undefined;
-      rows.push({ fingerprint: hex(plaintext.subarray(16 * i, 16 * i + 16)), vector });
+      const reference = keepsVectors ? undefined : words(codesOfRows.subarray(4 * i))();
+      rows.push({ vector, reference, residual: undefined });
+      fingerprints.push(hex(plaintext.subarray(16 * i, 16 * i + 16)));
     }
   }
   const rowsInSecondLists = checkSecondLists(
     (spilled ?? []).map((length) => next({ length })),
     codes.flatMap((block, i) => times(block.rows, () => radii[i].list)),
   );
+  const kept = (residuals ?? []).flatMap((length) => readResiduals(next({ length }), dimension));
+  if (kept.some(({ row }, i) => row <= (kept[i - 1]?.row ?? -1) || row >= rows.length || keepsVectors))
+    throw new Error("segment: residuals are not those of its rows");
+  for (const { row, residual } of kept) rows[row] = { ...rows[row], residual };
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
   const found = terms && readWords(terms, rowCount, next);
@@ -423,7 +435,7 @@ function readSegment(
   });
   if (number !== ref.blocks - 1) throw new Error("segment: another number of blocks than the manifest says");
   if (rows.length !== rowCount || rowCount !== ref.rows) throw new Error("segment: another number of rows");
-  const read = rows.map(({ fingerprint, vector }, row): ReadItem => {
+  const read = rows.map((own, row): ReadItem => {
     const record = recordParts[row];
     if (record === null) throw new Error("segment: a row without a record");
     const expires = record[1] >= 128;
@@ -434,23 +446,23 @@ function readSegment(
       .map((byte, i) => byte ^ namespaceId[i]);
     const metadataAt = 2 + idLength + (expires ? 8 : 0);
     const time = new DataView(record.buffer, record.byteOffset + 2 + idLength);
-    if (hex(made) !== fingerprint) throw new Error("segment: a fingerprint is not that of the id");
+    if (hex(made) !== fingerprints[row]) throw new Error("segment: a fingerprint is not that of the id");
     const text = contentParts[row];
     return {
       id: utf8.decode(idBytes),
       metadata: JSON.parse(utf8.decode(record.subarray(metadataAt))),
       expiresAt: expires ? time.getFloat64(0, true) : undefined,
       contents: text === null ? null : utf8.decode(text),
-      vector,
+      ...own,
       terms: found?.termsOf[row] ?? new Map<string, number>(),
       length: found?.lengths[row] ?? 0,
     };
   });
-  const ties = read.map((_, row) => rows[row].fingerprint.slice(0, 8));
+  const ties = fingerprints.map((fingerprint) => fingerprint.slice(0, 8));
   if (found !== undefined && JSON.stringify(found.ties) !== JSON.stringify(ties))
     throw new Error("segment: keys of rows are not their fingerprints'");
   const ofRecords = read.flatMap(({ expiresAt }, row) =>
-    expiresAt === undefined ? [] : [{ time: expiresAt, fingerprint: rows[row].fingerprint }],
+    expiresAt === undefined ? [] : [{ time: expiresAt, fingerprint: fingerprints[row] }],
   );
   if (JSON.stringify(ofRecords.sort((a, b) => a.time - b.time)) !== JSON.stringify(expiring))
     throw new Error("segment: its expiries are not those of its records");
@@ -479,6 +491,16 @@ function checkRadii(
         throw new Error(`segment: row ${row} is farther from its centroid than its block says`);
     }
   }
+}
+
+/** §4, residuals: int8 numbers times a scale. */
+function readResiduals(block: Uint8Array, dimension: number) {
+  const n = block.length / (8 + dimension);
+  if (!Number.isInteger(n)) throw new Error("segment: residuals of another length");
+  return times(n, (i) => ({
+    row: words(block.subarray(4 * i))(),
+    residual: vectorOf(block.subarray(4 * n), { row: i, n }, dimension, "int8"),
+  }));
 }
 
 /** §4, second lists: one for each row, and not its own. */

@@ -20,6 +20,8 @@ const declared = cases({ fast: [0.9, 0.99], all: [0.9, 0.95, 0.98, 0.99] });
 const types: readonly IndexType[] = ["ivfflat", "ivf", "ivfpq"];
 /** The most that a measured recall may be below the declared one. */
 const slack = 0.01;
+/** By how much more it may be below because a later training measures with rows that a random key chooses, of small indexes some hundred. */
+const chance = 0.01;
 /** The most that it may be above for ten neighbours, without a filter, if queries are like rows. */
 const excess = 0.03;
 const [measuredFilters] = cases({ fast: [/^(all|25 % bound) /], all: [/^(all|25|5) /] });
@@ -126,6 +128,42 @@ describe.each(names)("of %s vectors", (name) => {
     },
   );
 });
+
+const regrown = cases({ fast: ["flat"], all: ["flat", ...names] });
+
+describe.each(types.filter((type) => type !== "ivfflat"))(
+  "an index of %s that has grown fourfold",
+  (type) => {
+    test.each(regrown)(
+      "finds what it declares once it is trained again, of what a scan of all codes finds of %s vectors",
+      async (name) => {
+        const set = loadSet(name, Math.min(n, 16_000), queryCount);
+        const rows = set.rows.slice(0, 16_000);
+        const index = await newIndex(set, type);
+        await add(index, rows.slice(0, rows.length / 4));
+        await index.train();
+        await add(index, rows.slice(rows.length / 4), rows.length / 4);
+        await index.train();
+        for (const topK of [10, 100]) {
+          const queries = set.queries.slice(0, topK > 10 ? 150 : queryCount);
+          const all: Set<string>[] = [];
+          for (const queryVector of queries) {
+            const found = await index.query({ queryVector, topK, recall: "exact", include: [] });
+            all.push(new Set(found.map(({ id }) => id)));
+          }
+          for (const recall of declared) {
+            let found = 0;
+            for (const [i, queryVector] of queries.entries()) {
+              const matches = await index.query({ queryVector, topK, recall, include: [] });
+              found += matches.filter(({ id }) => all[i].has(id)).length;
+            }
+            expect(found / (topK * queries.length)).toBeGreaterThanOrEqual(recall - slack - chance);
+          }
+        }
+      },
+    );
+  },
+);
 
 test.each<[IndexType, number]>([
   ["ivf", 1],

@@ -21,6 +21,7 @@ export function loadSet(name: string, n: number, queryCount: number): RecallSet 
   if (name === "clustered")
     return split("cosine", rowsOf(clustered(n + queryCount, 32, 60, 5), 32), queryCount);
   if (name === "skewed") return split("euclidean", rowsOf(skewed(n + queryCount, 24), 24), queryCount);
+  if (name === "flat") return split("euclidean", rowsOf(flat(n + queryCount, 64), 64), queryCount);
   if (name === "clip") {
     return split("cosine", directed(floats(join(folder, "clip-met-1500x512/vectors.f32")), 512), queryCount);
   }
@@ -64,6 +65,21 @@ function skewed(n: number, d: number): Float32Array {
   for (let row = 0; row < n; row++) {
     const { centre, spreads } = clusters[Math.floor(clusters.length ** random()) - 1];
     for (let i = 0; i < d; i++) vectors[row * d + i] = centre[i] + spreads[i] * gaussian(random);
+  }
+  return vectors;
+}
+
+/** Few directions of many, as texts and images lie in. */
+function flat(n: number, d: number): Float32Array {
+  const random = seededRandom(9);
+  const axes = Array.from({ length: 8 }, () => Array.from({ length: d }, () => gaussian(random)));
+  const vectors = new Float32Array(n * d);
+  for (let row = 0; row < n; row++) {
+    const along = axes.map(() => random());
+    for (let i = 0; i < d; i++) {
+      const sum = axes.reduce((value, axis, j) => value + along[j] * axis[i], 0);
+      vectors[row * d + i] = sum + 0.02 * gaussian(random);
+    }
   }
   return vectors;
 }
