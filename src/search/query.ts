@@ -237,7 +237,7 @@ function searchByLists(
 ): Promise<Found> | Found {
   const { config } = scope.searcher;
   const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
-  const search = new Search(asked, chooseScanner(config, asked, vector, scope.trained), options.topK);
+  const search = new Search(asked, chooseScanner(config, asked, scope.trained), options.topK);
   const scan = new ListBlockScan(scope, search, phases(scope, asked, options, search), options.signal);
   const free = () => {
     scan.free();
