@@ -33,14 +33,18 @@ export function searchFiltered(
   const { topK } = probing;
   const matching = matchTable(scope);
   if (matching === undefined) return undefined;
+  const isHeld = (lists: number) => lists * matching.rowsPerList <= rowsHeldMax;
   const isNear = probing.nProbes === 0 && !matches.isSelective;
   const gathered = isNear ? gatheredCodes(searcher, snapshot, matches, matching, among) : undefined;
   const rowsMax = Math.max(searcher.spilled.rowsMax, gathered?.n ?? 0);
   const search = new MatchingSearch(among, matching, vector, topK, rowsMax);
   try {
     // Few matches are worth looking for in every list.
-    if (matches.isSelective) return search.within({ ...everyList, probes: matching.count }, undefined);
-    if (probing.nProbes > 0) return searchProbes(scope, among, search, probing);
+    if (matches.isSelective) {
+      const { count } = matching;
+      return isHeld(count) ? search.within({ ...everyList, probes: count }, undefined) : undefined;
+    }
+    if (probing.nProbes > 0) return searchProbes(scope, among, search, probing, isHeld);
     const found = searchNear(scope, among, search, { matching, gathered, probing });
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
@@ -51,6 +55,8 @@ export function searchFiltered(
 }
 
 const everyList = { ratio: Infinity, epsilon: epsilonByDefault };
+/** Rows of the lists that one kernel call scans although the query did not ask for so many: it holds the event loop, phases do not. */
+const rowsHeldMax = 2 ** 18;
 
 /** An explicit number of lists. */
 function searchProbes(
@@ -58,9 +64,11 @@ function searchProbes(
   { quantizer }: ListSearch,
   search: MatchingSearch,
   probing: Probing,
+  isHeld: (lists: number) => boolean,
 ): ListsSearched | undefined {
   const explicit = explicitProbing(snapshot, matches, probing);
   const { probes, ratio } = probeExplicitly(quantizer, search.query, explicit, model.probeLimits);
+  if (probes.lists.length > probing.nProbes && !isHeld(probes.lists.length)) return undefined;
   const found = search.probed(probes, ratio);
   const isShort = found !== undefined && found.candidates.length < probing.topK;
   return isShort && found.lists < probes.lists.length ? search.probed(probes, Infinity) : found;

@@ -142,7 +142,7 @@ async function searchAll(
   const results: Match[][] = [];
   // Of large results fewer at a time, since each of them is a list of objects before it is read.
   const held = Math.max(1, Math.floor(candidatesMax / options.topK));
-  const together = canSearchTogether(scope, options) ? Math.min(queriesTogether, held) : 1;
+  const together = Math.min(queriesTogether, held);
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of await searchGroup(scope, vectors.slice(start, start + together), options)) {
@@ -179,7 +179,7 @@ async function searchGroup(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Found[]> {
-  if (vectors.length === 1) return [await searchOne(scope, vectors[0], options)];
+  if (vectors.length === 1 || !canSearchTogether(scope, options)) return searchEach(scope, vectors, options);
   const results = isFasterAlone(scope, vectors.length) ? await searchEachAtOnce(scope, vectors, options) : [];
   const others = vectors.slice(results.length);
   if (others.length === 0) return results;
@@ -190,6 +190,21 @@ async function searchGroup(
     results.push(
       found.alone === "always" || isShort ? await searchByLists(scope, others[i], options) : found,
     );
+  }
+  return results;
+}
+
+/** One after the other. */
+async function searchEach(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Promise<Found[]> {
+  const results: Found[] = [];
+  for (const vector of vectors) {
+    results.push(await searchOne(scope, vector, options));
+    await yieldIfDue();
+    options.signal?.throwIfAborted();
   }
   return results;
 }

@@ -56,18 +56,14 @@ export function searchWarm(
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
   const { probes, ratio, epsilon } = scanLimits(model, probing, growth);
-  const searched = searchLists(among, {
-    vector,
-    nProbes: probes,
-    limit: ratio,
-    epsilon,
-    topK,
-    spilled: undefined,
-  });
-  if (searched === undefined) return undefined;
-  const { candidates, lists, nearest } = searched;
-  // What the index chose, lists or their number, must not cost rows that were asked for.
-  if (candidates.length < topK && (nProbes === 0 || lists < probes)) return undefined;
-  if (isOutlying(nearest)) return undefined;
-  return foundIn(all, candidates);
+  const search = (limit: number) =>
+    searchLists(among, { vector, nProbes: probes, limit, epsilon, topK, spilled: undefined });
+  let found = search(ratio);
+  if (found === undefined || isOutlying(found.nearest)) return undefined;
+  if (found.candidates.length < topK) {
+    // What the index chose, lists or their number, must not cost rows that were asked for.
+    if (nProbes === 0) return undefined;
+    if (found.lists < probes) found = search(Infinity);
+  }
+  return found && foundIn(all, found.candidates);
 }
