@@ -20,7 +20,7 @@ import { blockLayout, rowCodesLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt, writeWords } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { layoutOf, ModelQuantizer } from "./model-quantizer.js";
+import { layoutOf, type ModelQuantizer, openQuantizer } from "./model-quantizer.js";
 
 /** Whether the rows of a trained index are codes without vectors. */
 export function keepsCodesOnly({ type }: IndexConfig): boolean {
@@ -45,7 +45,7 @@ export function codedCodec(
     return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
   const decodeRows = (rows: Uint8Array, random?: () => number) => {
-    const reader = quantizer ?? new ModelQuantizer(config, model);
+    const reader = quantizer ?? openQuantizer(config, model.dimension, model.quantizer);
     const points = reader.decode(rows, random);
     if (quantizer === undefined) reader.free();
     return points;

@@ -51,7 +51,7 @@ export function queryWarm(
   vector: Float32Array,
   options: CheckedQuery,
 ): Match[] | undefined {
-  if (options.topK === 0 || !mayBeOpenedItems(options.topK, options.include, options)) return undefined;
+  if (options.topK === 0 || !mayBeOpenedItems(options.topK, options)) return undefined;
   const scope = openedScope(searcher, snapshot, options);
   const found = scope && searchAtOnce(scope, vector, options);
   return found && openedMatches(searcher, found, options);
@@ -142,7 +142,8 @@ async function searchAll(
   const results: Match[][] = [];
   // Of large results fewer at a time, since each of them is a list of objects before it is read.
   const held = Math.max(1, Math.floor(candidatesMax / options.topK));
-  const together = Math.min(queriesTogether, held);
+  // A greedy query may take long.
+  const together = options.greedy ? 1 : Math.min(queriesTogether, held);
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of await searchGroup(scope, vectors.slice(start, start + together), options)) {
