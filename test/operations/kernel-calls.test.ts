@@ -165,13 +165,25 @@ test("among all lists it is one call to order them and one to scan them", async 
   expect(await scans(() => index.query(all))).toEqual({ probeLists: 1, scanFlat: 1, sortHeap: 1 });
 });
 
-test("after a write the first query reads what is new, and the second is warm again", async () => {
-  const index = await warmIndex();
-  await index.upsert(items.slice(0, 10));
-  await index.delete({ ids: ["20"] });
-  await index.query(asked);
-  expect(await scans(() => index.query(asked))).toEqual({ searchLists: 1 });
-});
+test.each(types)(
+  "of %o, after a write, a training or a merge the first query reads what is new, and the second is warm again",
+  async (indexConfig) => {
+    const index = await warmIndex(indexConfig);
+    const changes = [
+      () => index.upsert(items.slice(0, 10)),
+      () => index.delete({ ids: ["20"] }),
+      () => index.train({ nLists }),
+      () => index.compact(),
+    ];
+    const half = { ...asked, filter: { odd: 1 } };
+    for (const change of changes) {
+      await change();
+      for (const request of [asked, half]) await index.query(request);
+      expect(await scans(() => index.query(asked))).toMatchObject({ searchLists: 1 });
+      expect(await scans(() => index.query(half))).toMatchObject({ searchProbed: 1 });
+    }
+  },
+);
 
 test("warm queries of a batch are one call each, with a filter one to find the lists and one to scan them", async () => {
   const index = await warmIndex();
