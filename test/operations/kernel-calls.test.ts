@@ -146,6 +146,21 @@ test.each(types)("of %o, a query that has to read blocks scans each of them once
   }
 });
 
+test.each(types)(
+  "of %o, blocks of which a filter needs parts are read once it is in use",
+  async (indexConfig) => {
+    const wide = rowsOf(clustered(4000, 1024, 2, 3), 1024);
+    const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+    clients.push(client);
+    const index = await client.createIndex({ indexName: "wide", indexKey: generateKey(), indexConfig });
+    await index.upsert(wide.map((vector, i) => ({ id: `${i}`, vector, metadata: { i } })));
+    await index.train({ nLists: 3 });
+    const half = { queryVector: wide[7], topK: 10, nProbes: 1, filter: { i: { $gte: 1900 } } };
+    for (let round = 0; round < 40; round++) await index.query(half);
+    while (!("searchProbed" in (await scans(() => index.query(half))))) await new Promise(setImmediate);
+  },
+);
+
 test.each([
   ["whose results are counted, as a service does", { reserveBytes: async () => undefined }],
   ["of many neighbours", { topK: 400, nProbes: 30 }],
