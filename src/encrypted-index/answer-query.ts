@@ -37,6 +37,7 @@ export function answerWarm(
   if (snapshot === undefined) return undefined;
   const room = (dimension: number) => index.searcher.vectorOf(dimension);
   const packed = pack(index, snapshot, subject.vector, "queryVector", room);
+  if (packed !== undefined && !keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
   return packed && queryWarm(index.searcher, snapshot, packed, options);
 }
 

@@ -17,12 +17,14 @@ export interface BlockStruct {
   /** Of scalar codes (see assembly/scalar.ts). */
   readonly precision?: number;
   readonly scales?: number;
+  /** Of codes without vectors (see assembly/scan-coded.ts). */
+  readonly rowCodes?: number;
 }
 
 /** Writes a struct to `at`. */
 export function writeBlockStruct(at: number, block: BlockStruct): void {
   const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = 0 } = block;
-  const { precision = 0, scales = 0 } = block;
+  const { precision = 0, scales = 0, rowCodes = 0 } = block;
   const fields = {
     n,
     fingerprints,
@@ -34,6 +36,7 @@ export function writeBlockStruct(at: number, block: BlockStruct): void {
     lastUse: 0,
     precision,
     scales,
+    rowCodes,
   };
   writeWords(at, blockLayout, fields);
 }

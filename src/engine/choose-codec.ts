@@ -45,15 +45,12 @@ function preciseCodec({ metric, precision }: IndexConfig, dimension: number, pru
     : scalarCodec({ metric, precision, dimension }, pruning);
 }
 
-/** A scanner for one query, `vector`, prepared as `query`. */
+/** A scanner for one query, which has the rotation of the model if there is one. */
 export function chooseScanner(
   config: IndexConfig,
   query: QueryVector,
-  vector: Float32Array,
   trained: Trained | undefined,
 ): Scanner {
-  const flat = flatScanner(query);
-  return trained?.rowQuantizer === undefined
-    ? flat
-    : codedScanner(config, query, vector, trained.rowQuantizer, flat);
+  const { rowQuantizer } = trained ?? {};
+  return rowQuantizer === undefined ? flatScanner(query) : codedScanner(config, query, rowQuantizer);
 }

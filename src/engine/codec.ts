@@ -33,9 +33,7 @@ export interface LoadedScalarCodes extends LoadedBlock {
 export interface LoadedRowCodes extends LoadedBlock {
   readonly kind: "codes";
   readonly model: CodedModel;
-  /** The address of the codes. */
-  readonly at: number;
-  /** The reference centroid of all rows; undefined if they differ. */
+  /** The reference centroid of all rows that have one; undefined if they differ. */
   readonly reference: number | undefined;
   /** Positions of rows without a reference centroid. In memory they have number 0. */
   readonly noCentroid: readonly number[];

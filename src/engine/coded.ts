@@ -16,11 +16,11 @@ import {
   unpackRows,
 } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
-import { blockLayout } from "./kernels/kernels.wasm.js";
-import { allocate, bytesAt, free, wordsAt } from "./kernels/memory.js";
+import { blockLayout, rowCodesLayout } from "./kernels/kernels.wasm.js";
+import { allocate, bytesAt, free, wordsAt, writeWords } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { layoutOf, ModelQuantizer } from "./model-quantizer.js";
+import { layoutOf, type ModelQuantizer, openQuantizer } from "./model-quantizer.js";
 
 /** Whether the rows of a trained index are codes without vectors. */
 export function keepsCodesOnly({ type }: IndexConfig): boolean {
@@ -45,7 +45,7 @@ export function codedCodec(
     return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
   const decodeRows = (rows: Uint8Array, random?: () => number) => {
-    const reader = quantizer ?? new ModelQuantizer(config, model);
+    const reader = quantizer ?? openQuantizer(config, model.dimension, model.quantizer);
     const points = reader.decode(rows, random);
     if (quantizer === undefined) reader.free();
     return points;
@@ -66,19 +66,29 @@ export function codedCodec(
     load(pieces, fingerprints) {
       const n = rowsIn(pieces);
       const length = blockBytes(layout, n);
-      const bytes = blockLayout.bytes + length + slackBytes;
-      const address = allocate(bytes);
-      writeBlockStruct(address, { n, fingerprints });
-      const at = address + blockLayout.bytes;
+      const structBytes = blockLayout.bytes + rowCodesLayout.bytes;
+      const address = allocate(structBytes + length + slackBytes);
+      const rowCodes = address + blockLayout.bytes;
+      writeBlockStruct(address, { n, fingerprints, rowCodes });
+      const at = address + structBytes;
       copyPieces(pieces, sections, consecutive(at, sections(n)));
       const references = readReferences(at, n);
+      const { reference, noCentroid: undirected } = references;
+      const undirectedAt = undirected.length > 0 ? allocate(4 * undirected.length) : 0;
+      wordsAt(undirectedAt, undirected.length).set(undirected);
+      writeWords(rowCodes, rowCodesLayout, {
+        codes: at,
+        reference: reference ?? 0,
+        differ: reference === undefined ? 1 : 0,
+        undirected: undirectedAt,
+        nUndirected: undirected.length,
+      });
       return {
         kind: "codes",
         n,
-        bytes,
+        bytes: structBytes + length + slackBytes + 4 * undirected.length,
         address,
         model,
-        at,
         ...references,
         gather(rows) {
           const gathered = unpackRows(layout, bytesAt(at, length), n, rows);
@@ -88,7 +98,10 @@ export function codedCodec(
           });
           return decodeRows(gathered);
         },
-        free: () => free(address),
+        free() {
+          if (undirectedAt > 0) free(undirectedAt);
+          free(address);
+        },
       };
     },
   };
@@ -108,5 +121,5 @@ function readReferences(at: number, n: number): Pick<LoadedRowCodes, "reference"
     } else if (first === undefined) first = references[row];
     else if (references[row] !== first) differ = true;
   }
-  return { reference: differ ? undefined : first, noCentroid: missing };
+  return { reference: differ ? undefined : (first ?? 0), noCentroid: missing };
 }

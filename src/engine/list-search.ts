@@ -5,6 +5,7 @@ import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
 import type { ListBlockTable } from "./list-block-table.js";
+import type { ModelQuantizer } from "./model-quantizer.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { Metric } from "./config.js";
 import { type IdTable, writeIdTables } from "./search.js";
@@ -13,6 +14,8 @@ import { type Candidate, heapBytes, initHeap, readHeap } from "./top-k.js";
 export interface ListSearch {
   readonly metric: Metric;
   readonly quantizer: CoarseQuantizer;
+  /** If rows are codes without vectors: of the model of all blocks in the table. */
+  readonly rowQuantizer?: ModelQuantizer | undefined;
   readonly table: ListBlockTable;
   /** Id tables of segments that may shadow rows, newest first. */
   readonly newer: readonly IdTable[];
@@ -66,22 +69,25 @@ export interface NearestList {
  * one of the blocks is not in memory.
  */
 export function searchLists(
-  { metric, quantizer, table, newer, now }: ListSearch,
+  { metric, quantizer, rowQuantizer, table, newer, now }: ListSearch,
   { vector, nProbes, limit, epsilon, topK, spilled = noSpilled }: ListQuery,
 ): NearestSearched | undefined {
   const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
   // In one piece: allocating and freeing each of them takes longer than scanning a list.
   const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
-  const roomBytes = jobLayout.bytes + probesBytes + nearestBytes + scratchBytes(rowsMax);
+  const codedBytes = rowQuantizer?.queryBytes ?? 0;
+  const scratch = scratchBytes(rowsMax);
+  const roomBytes = codedBytes + jobLayout.bytes + probesBytes + nearestBytes + scratch;
   const query = new QueryVector(metric, vector, quantizer.rotation, roomBytes);
-  const job = query.room;
+  const job = query.room + codedBytes;
   const probes = job + jobLayout.bytes;
   const nearest = probes + probesBytes;
   const tables = writeIdTables(newer);
   try {
     initHeap(probes, nProbes);
     initHeap(nearest, topK);
-    query.useScratch(nearest + nearestBytes);
+    query.useScratch(nearest + nearestBytes, scratch);
+    rowQuantizer?.prepare(query, query.room);
     query.newerIdTables = tables;
     query.epsilon = epsilon;
     table.matching = 0;

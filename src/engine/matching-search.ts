@@ -1,5 +1,6 @@
 /** The search of one query among the rows that a filter accepts, if all blocks that it looks at are in kernel memory. */
 
+import type { Probes } from "./coarse-quantizer.js";
 import type { GatheredCodes } from "./gathered-codes.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
@@ -9,13 +10,14 @@ import type { MatchTable } from "./match-table.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { Reach, ScanLimits } from "./recall-curves.js";
 import { writeIdTables } from "./search.js";
-import { heapBytes, initHeap, readHeap } from "./top-k.js";
+import { fillHeap, heapBytes, initHeap, readHeap } from "./top-k.js";
 
 /** Holds kernel memory: call `free` when done, before the next await. */
 export class MatchingSearch {
   readonly #among: ListSearch;
   readonly #matching: MatchTable;
-  readonly #query: QueryVector;
+  /** Probing needs no more memory. */
+  readonly query: QueryVector;
   readonly #topK: number;
   readonly #tables: number;
   /** Addresses in the query's room. */
@@ -25,21 +27,23 @@ export class MatchingSearch {
 
   /** `rowsMax`: the most rows that are compared at once, besides those of a block and the lists. */
   constructor(among: ListSearch, matching: MatchTable, vector: Float32Array, topK: number, rowsMax: number) {
-    const { metric, quantizer, table, newer } = among;
+    const { metric, quantizer, rowQuantizer, table, newer } = among;
     const { nLists } = quantizer;
     const scratch = scratchBytes(Math.max(nLists, table.rowsMax, rowsMax));
     const [probesBytes, nearestBytes] = [heapBytes(nLists), heapBytes(topK)];
-    const roomBytes = jobLayout.bytes + nearestBytes + probesBytes + scratch;
+    const codedBytes = rowQuantizer?.queryBytes ?? 0;
+    const roomBytes = codedBytes + jobLayout.bytes + nearestBytes + probesBytes + scratch;
     this.#among = among;
     this.#matching = matching;
     this.#topK = topK;
-    this.#query = new QueryVector(metric, vector, quantizer.rotation, roomBytes);
-    this.#job = this.#query.room;
+    this.query = new QueryVector(metric, vector, quantizer.rotation, roomBytes);
+    this.#job = this.query.room + codedBytes;
     this.#nearest = this.#job + jobLayout.bytes;
     this.#probes = this.#nearest + nearestBytes;
-    this.#query.useScratch(this.#probes + probesBytes);
+    this.query.useScratch(this.#probes + probesBytes, scratch);
+    rowQuantizer?.prepare(this.query, this.query.room);
     this.#tables = writeIdTables(newer);
-    this.#query.newerIdTables = this.#tables;
+    this.query.newerIdTables = this.#tables;
     table.matching = matching.address;
   }
 
@@ -51,7 +55,7 @@ export class MatchingSearch {
     const { quantizer } = this.#among;
     initHeap(this.#probes, Math.min(probes, quantizer.nLists));
     return kernels().shareAround(
-      this.#query.listAddress,
+      this.query.listAddress,
       quantizer.address,
       quantizer.codedMax(),
       this.#probes,
@@ -69,12 +73,12 @@ export class MatchingSearch {
   within({ probes, ratio, epsilon }: Reach, spilled: SpilledProbes | undefined): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
     const { count, rowsPerList, within } = this.#matching;
-    this.#query.epsilon = epsilon;
+    this.query.epsilon = epsilon;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
     const lists = kernels().searchLists(
-      this.#query.address,
-      this.#query.listAddress,
+      this.query.address,
+      this.query.listAddress,
       quantizer.address,
       quantizer.codedMax(count),
       this.#probes,
@@ -93,19 +97,41 @@ export class MatchingSearch {
     return this.#found(lists);
   }
 
+  /** The nearest matches in those of these lists, nearest first, that are within the ratio. Undefined if one of the blocks is not in memory. */
+  probed({ lists, distances }: Probes, ratio: number): ListsSearched | undefined {
+    const { quantizer, table, now } = this.#among;
+    fillHeap(
+      this.#probes,
+      lists,
+      distances.map((distance) => distance ** 2),
+    );
+    initHeap(this.#nearest, this.#topK);
+    const scanned = kernels().searchProbed(
+      this.query.address,
+      quantizer.address,
+      this.#probes,
+      ratio,
+      table.address,
+      this.#nearest,
+      this.#job,
+      now,
+    );
+    return scanned === 0 ? undefined : this.#found(scanned);
+  }
+
   /**
    * The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). `isAutomatic`: codes may lose a few of them,
    * as no recall is declared. Undefined if one of the blocks is not in memory.
    */
   outlying(cosine: number, isAutomatic: boolean): ListsSearched | undefined {
-    if (isAutomatic) this.#query.pruneOutlying();
+    if (isAutomatic) this.query.pruneOutlying();
     const { quantizer, table, now } = this.#among;
     const { count, outlying } = this.#matching;
     initHeap(this.#probes, count);
     initHeap(this.#nearest, this.#topK);
     const rows = kernels().searchOutlying(
-      this.#query.address,
-      this.#query.listAddress,
+      this.query.address,
+      this.query.listAddress,
       quantizer.address,
       this.#probes,
       cosine,
@@ -125,8 +151,8 @@ export class MatchingSearch {
     const { quantizer, table, now } = this.#among;
     initHeap(this.#nearest, this.#topK);
     const isDone = kernels().searchGathered(
-      this.#query.address,
-      this.#query.listAddress,
+      this.query.address,
+      this.query.listAddress,
       quantizer.address,
       gathered.address,
       table.address,
@@ -143,6 +169,6 @@ export class MatchingSearch {
 
   free(): void {
     if (this.#tables > 0) freeScratch(this.#tables);
-    this.#query.free();
+    this.query.free();
   }
 }

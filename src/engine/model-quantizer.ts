@@ -3,11 +3,14 @@
 import { RabitqQuantizer, rabitqLayout, signCount } from "./rabitq-quantizer.js";
 import { type CodeLayout, noCentroid } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
-import type { CodedModel, QuantizerModel } from "./model.js";
+import { type CodedModel, hasOwnLists, type QuantizerModel } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { productLayout } from "./codeword-layout.js";
 import { ProductQuantizer } from "./product-quantizer.js";
-import type { QuantizedQuery, Quantizer } from "./quantizer.js";
+import { codedQueryLayout } from "./kernels/kernels.wasm.js";
+import { allWords } from "./kernels/memory.js";
+import type { Quantizer } from "./quantizer.js";
+import type { QueryVector } from "./query-vector.js";
 
 export function layoutOf(config: IndexConfig, dimension: number): CodeLayout {
   return config.type === "ivfpq" ? productLayout(config) : rabitqLayout(dimension);
@@ -47,7 +50,7 @@ export class ModelQuantizer {
     const { dimension, quantizer } = model;
     this.model = model;
     this.#dimension = dimension;
-    this.ownLists = quantizer.references === model.centroids;
+    this.ownLists = hasOwnLists(model);
     this.#vectors = openQuantizer(config, dimension, quantizer);
     this.#references = this.ownLists ? undefined : new NearestCentroids(quantizer.references, dimension);
     this.bytes = this.#vectors.bytes + (this.#references?.bytes ?? 0);
@@ -75,14 +78,22 @@ export class ModelQuantizer {
     return this.#vectors.decode(rows, random);
   }
 
-  /** See Quantizer. */
-  ask(point: Float32Array): QuantizedQuery {
-    return this.#vectors.prepareQuery(point);
+  /** Kernel memory that a query takes, in bytes, a multiple of 16. */
+  get queryBytes(): number {
+    return this.#vectors.tables.queryBytes + squaresBytes(this.#references?.count ?? 0);
   }
 
-  /** Squared distances of all reference centroids from a point; undefined if they are the lists, whose distances probing finds. */
-  referenceSquares(point: Float32Array): Float32Array | undefined {
-    return this.#references?.squares(point);
+  /** Lets kernels compare a query, which has a rotation, with codes of this model; its tables, at `at`, outlive this. */
+  prepare(query: QueryVector, at: number): void {
+    const { tables } = this.#vectors;
+    tables.prepare(query.listAddress, at);
+    query.coded = at;
+    if (this.#references === undefined) return;
+    const squares = at + tables.queryBytes;
+    this.#references.squares(query.pointAddress, squares);
+    const words = allWords();
+    words[(at + codedQueryLayout.squares) >>> 2] = squares;
+    words[(at + codedQueryLayout.ownLists) >>> 2] = 0;
   }
 
   free(): void {
@@ -91,10 +102,23 @@ export class ModelQuantizer {
   }
 }
 
-/** As `referenceSquares`, for any model. */
-export function squaresOfReferences(model: CodedModel, point: Float32Array): Float32Array {
-  const references = new NearestCentroids(model.quantizer.references, model.dimension);
-  const squares = references.squares(point);
+/**
+ * Lets a query, prepared at `at`, be compared with codes that are not relative to the centroid of the list they are in, of a model whose
+ * reference centroids are its lists. `room` allocates what the query needs until it is done.
+ */
+export function needSquares(
+  { quantizer, dimension }: CodedModel,
+  query: QueryVector,
+  at: number,
+  room: (bytes: number) => number,
+): void {
+  const references = new NearestCentroids(quantizer.references, dimension);
+  const squares = room(squaresBytes(references.count));
+  references.squares(query.pointAddress, squares);
   references.free();
-  return squares;
+  allWords()[(at + codedQueryLayout.squares) >>> 2] = squares;
+}
+
+function squaresBytes(count: number): number {
+  return Math.ceil(count / 4) * 16;
 }

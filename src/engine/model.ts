@@ -53,6 +53,11 @@ export function isCodedModel(model: Model): model is CodedModel {
   return model.quantizer !== undefined;
 }
 
+/** Whether the reference centroids are the model's lists. */
+export function hasOwnLists({ quantizer, centroids }: CodedModel): boolean {
+  return quantizer.references === centroids;
+}
+
 export function listCount(model: Model): number {
   return model.centroids.length / model.dimension;
 }

@@ -7,20 +7,20 @@ import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 export class NearestCentroids {
   /** Kernel memory held, in bytes. */
   readonly bytes: number;
+  readonly count: number;
   readonly #dimension: number;
-  readonly #count: number;
   readonly #at: number;
   readonly #halfNorms: number;
 
   /** `centroids` has layout (count, dimension). */
   constructor(centroids: Float32Array, dimension: number) {
     this.#dimension = dimension;
-    this.#count = centroids.length / dimension;
-    this.bytes = 4 * centroids.length + 4 * this.#count;
+    this.count = centroids.length / dimension;
+    this.bytes = 4 * centroids.length + 4 * this.count;
     this.#at = allocate(this.bytes);
     this.#halfNorms = this.#at + 4 * centroids.length;
     floatsAt(this.#at, centroids.length).set(centroids);
-    kernels().halfSquares(this.#at, this.#count, dimension, this.#halfNorms);
+    kernels().halfSquares(this.#at, this.count, dimension, this.#halfNorms);
   }
 
   /** The number of the nearest centroid of each point; `points` has layout (n, dimension). */
@@ -34,7 +34,7 @@ export class NearestCentroids {
       n,
       this.#dimension,
       this.#at,
-      this.#count,
+      this.count,
       this.#halfNorms,
       found,
       found + 4 * n,
@@ -44,15 +44,9 @@ export class NearestCentroids {
     return numbers;
   }
 
-  /** Squared distances of all centroids from a point. */
-  squares(point: Float32Array): Float32Array {
-    const at = allocate(4 * point.length + 4 * this.#count);
-    const out = at + 4 * point.length;
-    floatsAt(at, point.length).set(point);
-    kernels().squaredL2Block(at, this.#at, this.#count, this.#dimension, out);
-    const squares = floatsAt(out, this.#count).slice();
-    free(at);
-    return squares;
+  /** Writes the squared distances of all centroids from the point at `point` to `squares`, as float32. */
+  squares(point: number, squares: number): void {
+    kernels().squaredL2Block(point, this.#at, this.count, this.#dimension, squares);
   }
 
   free(): void {

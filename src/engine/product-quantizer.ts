@@ -22,16 +22,9 @@ import type { IndexConfig } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
-import {
-  addRandomRest,
-  addReferences,
-  fromOrigin,
-  residualsOf,
-  toDirections,
-  toProjections,
-} from "./residuals.js";
-import { NibbleQuery, ProductQuery } from "./product-query.js";
-import type { QuantizedQuery, Quantizer } from "./quantizer.js";
+import { addRandomRest, addReferences, residualsOf, toDirections, toProjections } from "./residuals.js";
+import { QueryTables } from "./query-tables.js";
+import type { Quantizer } from "./quantizer.js";
 
 /** Codewords that have almost nothing in common with a direction must not be scaled up to all of it. */
 const alongMin = 0.25;
@@ -41,6 +34,7 @@ const alongRounded = 1.001 * alongMin;
 export class ProductQuantizer implements Quantizer {
   readonly layout: CodewordLayout;
   readonly bytes: number;
+  readonly tables: QueryTables;
   readonly #model: QuantizerModel;
   readonly #dimension: number;
   readonly #order: Uint32Array;
@@ -61,13 +55,19 @@ export class ProductQuantizer implements Quantizer {
     this.#order = order;
     this.#codebooks = codewords;
     this.#k = this.#codebooks.length / dimension;
-    // The codewords, then half their squared norms.
-    this.bytes = 4 * this.#codebooks.length + 4 * this.layout.subspaces * this.#k;
-    this.#at = allocate(this.bytes);
-    floatsAt(this.#at, this.#codebooks.length).set(this.#codebooks);
-    const count = this.layout.subspaces * this.#k;
-    const norms = this.#at + 4 * this.#codebooks.length;
+    const { nibbles, bitBytes: rowBytes, subspaces, bits, together } = this.layout;
+    const count = subspaces * this.#k;
+    // The codewords, half their squared norms, and the order of components.
+    const bytes = 4 * (codewords.length + count + dimension);
+    this.#at = allocate(bytes);
+    floatsAt(this.#at, codewords.length).set(codewords);
+    const norms = this.#at + 4 * codewords.length;
     kernels().halfSquares(this.#at, count, this.#width, norms);
+    const orderAt = norms + 4 * count;
+    wordsAt(orderAt, dimension).set(order);
+    const fields = { nibbles, rowBytes, order: orderAt, codewords: this.#at, subspaces, bits, together };
+    this.tables = new QueryTables(quantizer.origin, { ...fields, k: this.#k });
+    this.bytes = bytes + this.tables.bytes;
   }
 
   /** Components per subspace. */
@@ -154,27 +154,8 @@ export class ProductQuantizer implements Quantizer {
     return points;
   }
 
-  /** For each subspace, -2 times the products of the query's subvector with the codewords. */
-  prepareQuery(point: Float32Array): QuantizedQuery {
-    const centred = fromOrigin(point, this.#model.origin);
-    const query = Float32Array.from(this.#order, (component) => -2 * centred[component]);
-    const width = this.#width;
-    const k = this.#k;
-    const { subspaces } = this.layout;
-    const queryAt = allocate(4 * this.#dimension + 4 * subspaces * k);
-    const tables = queryAt + 4 * this.#dimension;
-    floatsAt(queryAt, this.#dimension).set(query);
-    for (let subspace = 0; subspace < subspaces; subspace++) {
-      const skip = 4 * subspace * width;
-      kernels().dotBlock(queryAt + skip, this.#at + skip * k, k, width, tables + 4 * subspace * k);
-    }
-    if (this.layout.together === 0) return new ProductQuery(this.layout, queryAt, tables, k);
-    const nibbles = new NibbleQuery(this.layout, floatsAt(tables, subspaces * k).slice(), k);
-    free(queryAt);
-    return nibbles;
-  }
-
   free(): void {
+    this.tables.free();
     free(this.#at);
   }
 

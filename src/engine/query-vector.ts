@@ -26,7 +26,9 @@ export class QueryVector {
   readonly address: number;
   /** The same for the query in list space (see metric.ts). Needs a rotation. */
   readonly listAddress: number;
-  /** The address of the room that was asked for. */
+  /** The address of the vector in list space, float32. Needs a rotation. */
+  readonly pointAddress: number;
+  /** The address of the room that was asked for, a multiple of 16. */
   readonly room: number;
   #scratch = 0;
   #scratchBytes = 0;
@@ -46,6 +48,7 @@ export class QueryVector {
     this.listAddress = this.address + structBytes;
     const at = this.address + 2 * structBytes;
     const point = nextMultipleOf16(at + 4 * length);
+    this.pointAddress = point;
     const rotatedAt = nextMultipleOf16(point + 4 * length);
     const floats = allFloats();
     floats.set(vector, at >>> 2);
@@ -74,13 +77,13 @@ export class QueryVector {
     const bytes = scratchBytes(rows);
     if (bytes <= this.#scratchBytes) return;
     if (this.#scratch > 0) freeScratch(this.#scratch);
-    this.#scratchBytes = bytes;
     this.#scratch = allocate(bytes);
-    this.useScratch(this.#scratch);
+    this.useScratch(this.#scratch, bytes);
   }
 
-  /** Sets the address of scratch that is the caller's, see `scratchBytes`. */
-  useScratch(at: number): void {
+  /** Makes `bytes` of scratch at an address that is the caller's, see `scratchBytes`, do for what has to be reserved. */
+  useScratch(at: number, bytes: number): void {
+    this.#scratchBytes = bytes;
     const words = allWords();
     words[(this.address + queryLayout.scratch) >>> 2] = at;
     words[(this.listAddress + queryLayout.scratch) >>> 2] = at;
@@ -89,6 +92,11 @@ export class QueryVector {
   /** The address of `IdTable` structs of newer segments, newest first. */
   set newerIdTables(at: number) {
     allWords()[(this.address + queryLayout.newerIdTables) >>> 2] = at;
+  }
+
+  /** The address of its tables for codes without vectors (see ModelQuantizer). */
+  set coded(at: number) {
+    allWords()[(this.address + queryLayout.coded) >>> 2] = at;
   }
 
   /** Lets codes rule out more rows, a few near ones among them, from now on. Needs a rotation. */

@@ -14,8 +14,8 @@ import { allocate, bytesAt, floatsAt, free, wordsAt } from "./kernels/memory.js"
 import type { QuantizerModel } from "./model.js";
 import { addRandomRest, addReferences, fromOrigin, residualsOf, toProjections } from "./residuals.js";
 import { Rotation } from "./rotation.js";
-import type { Bases, EstimateBuffers, QuantizedQuery, Quantizer } from "./quantizer.js";
-import { estimateNibbles, type RoundedTable } from "./rounded-table.js";
+import { QueryTables } from "./query-tables.js";
+import type { Quantizer } from "./quantizer.js";
 
 /** Bytes per row beyond d / 8 that signs may take: of 40, 12 are for reference centroid and factors and 4 for overhead of blocks. */
 const spareBytes = 24;
@@ -33,6 +33,7 @@ export function rabitqLayout(dimension: number): CodeLayout {
 export class RabitqQuantizer implements Quantizer {
   readonly layout: CodeLayout;
   readonly bytes: number;
+  readonly tables: QueryTables;
   readonly #model: QuantizerModel;
   readonly #rotation: Rotation;
 
@@ -40,7 +41,9 @@ export class RabitqQuantizer implements Quantizer {
     this.layout = rabitqLayout(dimension);
     this.#model = quantizer;
     this.#rotation = new Rotation(dimension, quantizer.rotationSeed, signCount(dimension));
-    this.bytes = this.#rotation.bytes;
+    const { rotated, signs, span } = this.#rotation;
+    this.tables = new QueryTables(quantizer.origin, { nibbles: this.layout.nibbles, rotated, signs, span });
+    this.bytes = this.#rotation.bytes + this.tables.bytes;
   }
 
   encode(points: Float32Array, references: Uint32Array): Uint8Array {
@@ -113,11 +116,8 @@ export class RabitqQuantizer implements Quantizer {
     return points;
   }
 
-  prepareQuery(point: Float32Array): QuantizedQuery {
-    return new RabitqQuery(this.#rotation, fromOrigin(point, this.#model.origin));
-  }
-
   free(): void {
+    this.tables.free();
     this.#rotation.free();
   }
 
@@ -144,54 +144,4 @@ function distinctOf(references: Uint32Array): { numbers: Uint32Array; distinct: 
     return positions.size - 1;
   });
   return { numbers, distinct: [...positions.keys()] };
-}
-
-/** Rounding of the table, relative to the error of the code, above which entries of two bytes are worth a second pass. */
-const roundingShare = 0.1;
-
-class RabitqQuery implements QuantizedQuery {
-  readonly #groups: number;
-  readonly #entries: number;
-  readonly #coarse: RoundedTable;
-  readonly #coarseFrom: number;
-  #fine: RoundedTable | undefined;
-
-  /** `point` is relative to the origin. */
-  constructor(rotation: Rotation, point: Float32Array) {
-    const { rotated } = rotation;
-    this.#groups = rotated / 4;
-    // Entries, the coarse table, the two of the fine one, and a scale.
-    this.#entries = allocate((64 + 48) * this.#groups + 8 + 4 * rotated);
-    const query = this.#entries + 112 * this.#groups + 8;
-    rotation.apply(point, query);
-    kernels().signSums(query, this.#groups, this.#entries);
-    const low = this.#entries + 64 * this.#groups;
-    this.#coarse = this.#round(low, 0);
-    // Entries are rounded by up to half a step, uniformly; the error of a code is about 0.6 |q - a| / sqrt(D).
-    const rounding = this.#coarse.step * Math.sqrt(this.#groups / 12);
-    this.#coarseFrom = ((rounding / roundingShare) * Math.sqrt(rotated)) / 0.6;
-  }
-
-  estimate(block: number, n: number, bases: Bases, buffers: EstimateBuffers): void {
-    const table =
-      bases.references === 0 && Math.sqrt(bases.base) > this.#coarseFrom ? this.#coarse : this.#fineTable();
-    estimateNibbles(table, block, n, bases, buffers);
-  }
-
-  free(): void {
-    free(this.#entries);
-  }
-
-  #fineTable(): RoundedTable {
-    const low = this.#entries + 80 * this.#groups;
-    return (this.#fine ??= this.#round(low, low + 16 * this.#groups));
-  }
-
-  #round(low: number, high: number): RoundedTable {
-    const scale = this.#entries + 112 * this.#groups;
-    kernels().roundTable(this.#entries, this.#groups, low, high, scale);
-    const [step, shift] = floatsAt(scale, 2);
-    const root = Math.sqrt(4 * this.#groups);
-    return { groups: this.#groups, low, high, step: step / root, shift: shift / root };
-  }
 }

@@ -41,8 +41,10 @@ export function writeJobs(jobs: readonly ScanJob[]): number {
     words[(address + jobLayout.newerSegments) >>> 2] = job.newerSegments;
     words[(address + jobLayout.accepted) >>> 2] = job.accepted;
     words[(address + jobLayout.firstBit) >>> 2] = job.firstBit;
+    // Codes without vectors are scored by it.
+    const needsBase = job.pruned || job.codes.kind === "codes";
     doubles[(address + jobLayout.base) >>> 3] =
-      job.pruned && job.distance !== undefined ? job.distance ** 2 : -1;
+      needsBase && job.distance !== undefined ? job.distance ** 2 : -1;
   }
   return at;
 }

@@ -8,7 +8,7 @@
 
 import type { CoarseQuantizer, ListSet, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { likelyLists } from "../engine/probe-limits.js";
+import { likelyLists, probeLimit } from "../engine/probe-limits.js";
 import type { ScanLimits } from "../engine/recall-curves.js";
 
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
@@ -77,6 +77,20 @@ function shareOf(lists: readonly number[], countsOf: CountsOf): number {
     matching += matches;
   }
   return all === 0 ? 0 : matching / all;
+}
+
+/** The lists of an explicit number of probes, of which those beyond the ratio are needed only if the others have too few matches. */
+export function probeExplicitly(
+  quantizer: CoarseQuantizer,
+  query: QueryVector,
+  probing: FilteredProbing,
+  probeLimits: Float32Array,
+): MatchingProbes {
+  const probes = probeFiltered(quantizer, query, probing);
+  const probed = probes.lists.length;
+  // If it needs more lists than it would with evenly spread matches, the distance ratios of those say little.
+  const isEven = probed <= probing.lists / Math.sqrt(probing.share) + 1;
+  return { probes, ratio: isEven ? probeLimit(probeLimits, probed) : Infinity };
 }
 
 export interface FilteredProbing {

@@ -5,10 +5,11 @@ import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
 import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
+import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
-import { amongShare, unlikeRows } from "./filtered-probes.js";
+import { amongShare, probeExplicitly, unlikeRows } from "./filtered-probes.js";
 import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
-import { distributionOf, listMatches, type Matches } from "./matches.js";
+import { distributionOf, explicitProbing, listMatches, type Matches } from "./matches.js";
 import { limitsSince, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
@@ -21,7 +22,7 @@ export interface FilteredScope {
   readonly matches: Matches;
 }
 
-/** The nearest matches by automatic probing. Undefined if something has to be read first, or if more lists have to be looked at. */
+/** The nearest matches, unless all lists are asked for. Undefined if something has to be read first, or if more lists have to be looked at. */
 export function searchFiltered(
   scope: FilteredScope,
   among: ListSearch,
@@ -32,10 +33,18 @@ export function searchFiltered(
   const { topK } = probing;
   const matching = matchTable(scope);
   if (matching === undefined) return undefined;
-  const gathered = gatheredCodes(searcher, snapshot, matches, matching, among);
+  const isHeld = (lists: number) => lists * matching.rowsPerList <= rowsHeldMax;
+  const isNear = probing.nProbes === 0 && !matches.isSelective;
+  const gathered = isNear ? gatheredCodes(searcher, snapshot, matches, matching, among) : undefined;
   const rowsMax = Math.max(searcher.spilled.rowsMax, gathered?.n ?? 0);
   const search = new MatchingSearch(among, matching, vector, topK, rowsMax);
   try {
+    // Few matches are worth looking for in every list.
+    if (matches.isSelective) {
+      const { count } = matching;
+      return isHeld(count) ? search.within({ ...everyList, probes: count }, undefined) : undefined;
+    }
+    if (probing.nProbes > 0) return searchProbes(scope, among, search, probing, isHeld);
     const found = searchNear(scope, among, search, { matching, gathered, probing });
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
@@ -43,6 +52,26 @@ export function searchFiltered(
   } finally {
     search.free();
   }
+}
+
+const everyList = { ratio: Infinity, epsilon: epsilonByDefault };
+/** Rows of the lists that one kernel call scans although the query did not ask for so many: it holds the event loop, phases do not. */
+const rowsHeldMax = 2 ** 18;
+
+/** An explicit number of lists. */
+function searchProbes(
+  { snapshot, model, matches }: FilteredScope,
+  { quantizer }: ListSearch,
+  search: MatchingSearch,
+  probing: Probing,
+  isHeld: (lists: number) => boolean,
+): ListsSearched | undefined {
+  const explicit = explicitProbing(snapshot, matches, probing);
+  const { probes, ratio } = probeExplicitly(quantizer, search.query, explicit, model.probeLimits);
+  if (probes.lists.length > probing.nProbes && !isHeld(probes.lists.length)) return undefined;
+  const found = search.probed(probes, ratio);
+  const isShort = found !== undefined && found.candidates.length < probing.topK;
+  return isShort && found.lists < probes.lists.length ? search.probed(probes, Infinity) : found;
 }
 
 interface FilteredQuery {

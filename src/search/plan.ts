@@ -2,10 +2,10 @@
 
 import type { Trained } from "../engine/choose-codec.js";
 import type { Probes } from "../engine/coarse-quantizer.js";
-import { likelyLists, probeLimit } from "../engine/probe-limits.js";
+import { likelyLists } from "../engine/probe-limits.js";
 import { epsilonByDefault, type QueryVector } from "../engine/query-vector.js";
-import { probeFiltered, probeMatching } from "./filtered-probes.js";
-import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
+import { probeExplicitly, probeMatching } from "./filtered-probes.js";
+import { distributionOf, explicitProbing, listBlocksIn, listMatches, type Matches } from "./matches.js";
 import { isFarFromRows, limitsSince, type Probing, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
@@ -107,17 +107,9 @@ function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number, epsilo
 /** A filtered query of an explicit number of lists probes more of them, but no less likely ones. */
 function planProbes(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
   const { model, quantizer } = scope.trained;
-  const { topK, nProbes } = probing;
-  const probes = probeFiltered(quantizer, query, {
-    lists: nProbes,
-    topK,
-    share: matches.share,
-    countsOf: (list) => listMatches(scope.snapshot, matches, list),
-  });
-  const probed = probes.lists.length;
-  // If it needs more lists than it would with evenly spread matches, the distance ratios of those say little.
-  const isEven = probed <= nProbes / Math.sqrt(matches.share) + 1;
-  return splitByRatio(scope, probes, isEven ? probeLimit(model.probeLimits, probed) : Infinity);
+  const explicit = explicitProbing(scope.snapshot, matches, probing);
+  const { probes, ratio } = probeExplicitly(quantizer, query, explicit, model.probeLimits);
+  return splitByRatio(scope, probes, ratio);
 }
 
 /** Automatic probing of a filtered query. */

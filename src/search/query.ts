@@ -51,7 +51,7 @@ export function queryWarm(
   vector: Float32Array,
   options: CheckedQuery,
 ): Match[] | undefined {
-  if (options.topK === 0 || !mayBeOpenedItems(options.topK, options.include, options)) return undefined;
+  if (options.topK === 0 || !mayBeOpenedItems(options.topK, options)) return undefined;
   const scope = openedScope(searcher, snapshot, options);
   const found = scope && searchAtOnce(scope, vector, options);
   return found && openedMatches(searcher, found, options);
@@ -142,7 +142,8 @@ async function searchAll(
   const results: Match[][] = [];
   // Of large results fewer at a time, since each of them is a list of objects before it is read.
   const held = Math.max(1, Math.floor(candidatesMax / options.topK));
-  const together = canSearchTogether(scope, options) ? Math.min(queriesTogether, held) : 1;
+  // A greedy query may take long.
+  const together = options.greedy ? 1 : Math.min(queriesTogether, held);
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of await searchGroup(scope, vectors.slice(start, start + together), options)) {
@@ -179,7 +180,7 @@ async function searchGroup(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Found[]> {
-  if (vectors.length === 1) return [await searchOne(scope, vectors[0], options)];
+  if (vectors.length === 1 || !canSearchTogether(scope, options)) return searchEach(scope, vectors, options);
   const results = isFasterAlone(scope, vectors.length) ? await searchEachAtOnce(scope, vectors, options) : [];
   const others = vectors.slice(results.length);
   if (others.length === 0) return results;
@@ -190,6 +191,21 @@ async function searchGroup(
     results.push(
       found.alone === "always" || isShort ? await searchByLists(scope, others[i], options) : found,
     );
+  }
+  return results;
+}
+
+/** One after the other. */
+async function searchEach(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Promise<Found[]> {
+  const results: Found[] = [];
+  for (const vector of vectors) {
+    results.push(await searchOne(scope, vector, options));
+    await yieldIfDue();
+    options.signal?.throwIfAborted();
   }
   return results;
 }
@@ -237,7 +253,7 @@ function searchByLists(
 ): Promise<Found> | Found {
   const { config } = scope.searcher;
   const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
-  const search = new Search(asked, chooseScanner(config, asked, vector, scope.trained), options.topK);
+  const search = new Search(asked, chooseScanner(config, asked, scope.trained), options.topK);
   const scan = new ListBlockScan(scope, search, phases(scope, asked, options, search), options.signal);
   const free = () => {
     scan.free();

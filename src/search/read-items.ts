@@ -65,12 +65,8 @@ export async function readItems(
 }
 
 /** Whether `openedItems` may return so many items, as far as that can be told before they are known. */
-export function mayBeOpenedItems(
-  count: number,
-  include: ReadonlySet<MatchField>,
-  { reserveBytes }: CheckedResults,
-): boolean {
-  return reserveBytes === undefined && !needsVectors(include) && count <= decodedRowsMax;
+export function mayBeOpenedItems(count: number, { reserveBytes }: CheckedResults): boolean {
+  return reserveBytes === undefined && count <= decodedRowsMax;
 }
 
 /** As `readItems`, if all of it is in memory and so little that decoding it takes no time worth a turn of the event loop. */
@@ -79,8 +75,9 @@ export function openedItems(
   include: ReadonlySet<MatchField>,
   results: CheckedResults,
 ): StoredItem[] | undefined {
-  if (!mayBeOpenedItems(refs.length, include, results)) return undefined;
-  if (!include.has("metadata") && !include.has("contents")) return openedIds(refs);
+  if (!mayBeOpenedItems(refs.length, results)) return undefined;
+  const isOfIds = !include.has("metadata") && !include.has("contents") && !needsVectors(include);
+  if (isOfIds) return openedIds(refs);
   const rows = openedRows(refs, include);
   if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
     return undefined;
@@ -172,7 +169,7 @@ function openedRecords(
   return include.has("contents") || needsVectors(include) ? undefined : openedRows(refs, include);
 }
 
-/** Records and contents, if all of them are open. */
+/** Records, contents and vectors, if all of them are open, and the vectors so few that decoding them takes no time. */
 function openedRows(
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
@@ -185,7 +182,22 @@ function openedRows(
     if (record === undefined || contents === undefined) return undefined;
     rows.push({ namespace: segment.namespace, record, contents });
   }
-  return rows;
+  return needsVectors(include) ? withOpenedVectors(refs, rows) : rows;
+}
+
+function withOpenedVectors(
+  refs: readonly RowRef[],
+  rows: readonly StoredRow[],
+): readonly StoredRow[] | undefined {
+  const bytes = refs.reduce((sum, { segment }) => sum + 4 * segment.reader.footer.dimension, 0);
+  if (bytes > decodedBytesMax) return undefined;
+  const all: StoredRow[] = [...rows];
+  for (const [{ reader }, group] of bySegment(refs.map((ref, at) => ({ ...ref, at })))) {
+    const vectors = reader.openedVectors(group.map(({ row }) => row));
+    if (vectors === undefined) return undefined;
+    group.forEach(({ at }, i) => (all[at] = { ...rows[at], vector: vectors[i] }));
+  }
+  return all;
 }
 
 async function readRows(

@@ -1,6 +1,7 @@
 /** Where in kernel memory the code blocks of a snapshot lie, as a kernel finds them. */
 
-import { isCodedModel } from "../engine/model.js";
+import type { LoadedCodes } from "../engine/codec.js";
+import { hasOwnLists, type Model } from "../engine/model.js";
 import { ListBlockTable } from "../engine/list-block-table.js";
 import { type CacheGroup, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
@@ -27,12 +28,11 @@ export class Residency {
 
   /**
    * The table of a snapshot, valid until the next await. Making it may evict blocks. Undefined if the snapshot is not the
-   * newest, if no search would use a table, because the index is not trained or its rows are codes alone, or if the cache
-   * has no room.
+   * newest, if no search would use a table, because the index is not trained, or if the cache has no room.
    */
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
     const { model, manifest, expired } = snapshot;
-    if (model === undefined || isCodedModel(model) || this.#isOlder(snapshot)) return undefined;
+    if (model === undefined || this.#isOlder(snapshot)) return undefined;
     if (!this.#isOf(snapshot) || this.#group.peek(tableKey) === undefined) {
       this.#spilled = spilledSegments(snapshot);
       const blocks = listBlocksOf(snapshot, this.#spilled.segments);
@@ -57,6 +57,7 @@ export class Residency {
     blocks.forEach(({ number, block }, i) => {
       // A part of a block is not what kernels look for.
       if (block !== snapshot.listBlocks.all[number].block) return;
+      if (!isComparable(codes[i].codes, snapshot.model)) return;
       table.put(number, codes[i].codes.address, this.#cache.epoch);
     });
   }
@@ -75,4 +76,10 @@ export class Residency {
   tick(): number {
     return this.#cache.tick();
   }
+}
+
+/** Whether a block can be compared with what a query knows of a model: codes are of the same one, and relative to reference centroids of known distance. */
+function isComparable(codes: LoadedCodes, model: Model | undefined): boolean {
+  if (codes.kind !== "codes") return true;
+  return codes.model === model && (codes.reference !== undefined || !hasOwnLists(codes.model));
 }

@@ -61,6 +61,9 @@ export class ListBlockScan {
           this.#next = narrowed;
           return false;
         }
+        const isMissing = ({ segment, block }: ListBlock) => segment.reader.openedCodes(block) === undefined;
+        const { searcher, snapshot } = this.#scope;
+        searcher.spilled.noteParts(snapshot, this.#next.blocks.filter(isMissing));
       }
       this.#next = undefined;
     }

@@ -18,7 +18,7 @@ import { computeSpilled } from "./compute-spilled.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
 import { type Probing, spilledLimits } from "./scan-limits.js";
-import type { OpenSegment, Snapshot } from "./snapshot.js";
+import type { ListBlock, OpenSegment, Snapshot } from "./snapshot.js";
 
 /** Searches that read nothing, after which the codes in second lists are computed: the index is in use, and in memory. */
 const warmSearchesMin = 32;
@@ -43,6 +43,8 @@ export class SpilledSearch {
   #waiting = 0;
   /** Searches since something was missing. */
   #warm = 0;
+  /** Searches of parts of blocks since blocks were read for them. */
+  #ofParts = 0;
 
   constructor(searched: Searched) {
     this.#searched = searched;
@@ -85,13 +87,26 @@ export class SpilledSearch {
   noteMissing(snapshot: Snapshot, numbers: readonly number[]): void {
     const { all } = snapshot.listBlocks;
     const blocks = numbers.map((number) => all[number]);
-    this.#readFor(async () => {
-      if (!this.#hasRoom(lengthOf(blocks.map(({ block }) => block)))) return false;
-      const pinned = await pinListBlocks(snapshot, blocks);
-      this.#searched.residency.recordAddresses(snapshot, blocks, pinned.codes);
-      pinned.release();
-      return true;
-    });
+    this.#readFor(() => this.#readBlocks(snapshot, blocks));
+  }
+
+  /**
+   * A search with a filter found all rows that match of these blocks in memory, and the blocks themselves, which kernels look for, are not: they are read
+   * in the background once this has happened a few times.
+   */
+  noteParts(snapshot: Snapshot, blocks: readonly ListBlock[]): void {
+    if (++this.#ofParts < warmSearchesMin) return;
+    this.#ofParts = 0;
+    void this.#readBlocks(snapshot, blocks).catch(() => undefined);
+  }
+
+  /** Evicts nothing for it: returns whether there was room. */
+  async #readBlocks(snapshot: Snapshot, blocks: readonly ListBlock[]): Promise<boolean> {
+    if (!this.#hasRoom(lengthOf(blocks.map(({ block }) => block)))) return false;
+    const pinned = await pinListBlocks(snapshot, blocks);
+    this.#searched.residency.recordAddresses(snapshot, blocks, pinned.codes);
+    pinned.release();
+    return true;
   }
 
   #noteWarm(segments: readonly OpenSegment[], model: Model): void {

@@ -11,8 +11,8 @@ import { isFarFromRows, type Probing, scanLimits, wider } from "./scan-limits.js
 import type { SearchScope } from "./search-scope.js";
 
 /**
- * Undefined if something has to be read first, or if the search takes more than one pass over the nearest lists: with a
- * filter and an explicit number of lists, without a model, among all lists, or far from all rows.
+ * Undefined if something has to be read first, or if the search takes more than one pass over the nearest lists: without a model, among all
+ * lists, or far from all rows.
  */
 export function searchWarm(
   { searcher, snapshot, trained, matches }: SearchScope,
@@ -20,8 +20,8 @@ export function searchWarm(
   probing: Probing,
 ): Found | undefined {
   const { topK, nProbes, greedy } = probing;
-  if (trained === undefined || greedy || (matches !== undefined && nProbes > 0)) return undefined;
-  const { model, quantizer } = trained;
+  if (trained === undefined || greedy) return undefined;
+  const { model, quantizer, rowQuantizer } = trained;
   if (nProbes >= quantizer.nLists) return undefined;
   const { config, residency } = searcher;
   const table = residency.ensureTable(snapshot);
@@ -30,7 +30,7 @@ export function searchWarm(
     .newestReaders(snapshot.listBlocks.newerSegmentsMax)
     .map((reader) => reader.openedTable());
   if (!isComplete(newer)) return undefined;
-  const among = { metric: config.metric, quantizer, table, newer, now: residency.tick() };
+  const among = { metric: config.metric, quantizer, rowQuantizer, table, newer, now: residency.tick() };
   const { all } = snapshot.listBlocks;
   if (matches !== undefined) {
     const found = searchFiltered({ searcher, snapshot, model, matches }, among, vector, probing);
@@ -56,18 +56,14 @@ export function searchWarm(
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
   const { probes, ratio, epsilon } = scanLimits(model, probing, growth);
-  const searched = searchLists(among, {
-    vector,
-    nProbes: probes,
-    limit: ratio,
-    epsilon,
-    topK,
-    spilled: undefined,
-  });
-  if (searched === undefined) return undefined;
-  const { candidates, lists, nearest } = searched;
-  // What the index chose, lists or their number, must not cost rows that were asked for.
-  if (candidates.length < topK && (nProbes === 0 || lists < probes)) return undefined;
-  if (isOutlying(nearest)) return undefined;
-  return foundIn(all, candidates);
+  const search = (limit: number) =>
+    searchLists(among, { vector, nProbes: probes, limit, epsilon, topK, spilled: undefined });
+  let found = search(ratio);
+  if (found === undefined || isOutlying(found.nearest)) return undefined;
+  if (found.candidates.length < topK) {
+    // What the index chose, lists or their number, must not cost rows that were asked for.
+    if (nProbes === 0) return undefined;
+    if (found.lists < probes) found = search(Infinity);
+  }
+  return found && foundIn(all, found.candidates);
 }

@@ -153,34 +153,38 @@ export class SegmentReader {
 
   /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
-    const { dimension, codes } = this.footer;
-    const placesOf = new Map<CodeBlock, number[]>();
-    rows.forEach((row, place) => {
-      const block = codes.ofRow(row);
+    const placesOf = placesByBlock(rows, (row) => {
+      const block = this.footer.codes.ofRow(row);
       const [needed] = this.neededOf(
         block,
         ({ firstRow, rows: count }) => row >= firstRow && row < firstRow + count,
       );
-      const places = placesOf.get(needed) ?? [];
-      places.push(place);
-      placesOf.set(needed, places);
+      return needed;
     });
     const vectors: Float32Array[] = Array.from({ length: rows.length });
     for (const group of groupsOf(distinct([...placesOf.keys()]))) {
       const opened = await this.pinCodes(group);
       try {
-        group.forEach((block, i) => {
-          const places = placesOf.get(block) as number[];
-          const wanted = places.map((place) => rows[place] - block.firstRow);
-          const gathered = opened[i].codes.gather(wanted);
-          places.forEach((place, at) => {
-            vectors[place] = gathered.slice(at * dimension, (at + 1) * dimension);
-          });
-        });
+        group.forEach((block, i) => gatherInto(vectors, rows, placesOf, block, opened[i]));
       } finally {
         this.cache.unpin(group);
       }
     }
+    return vectors;
+  }
+
+  /** The same if the code blocks of these rows are in memory already. */
+  openedVectors(rows: readonly number[]): Float32Array[] | undefined {
+    const placesOf = placesByBlock(rows, (row) => this.footer.codes.ofRow(row));
+    const blocks = [...placesOf.keys()];
+    const opened: OpenCodes[] = [];
+    for (const block of blocks) {
+      const codes = this.openedCodes(block);
+      if (codes === undefined) return undefined;
+      opened.push(codes);
+    }
+    const vectors: Float32Array[] = Array.from({ length: rows.length });
+    blocks.forEach((block, i) => gatherInto(vectors, rows, placesOf, block, opened[i]));
     return vectors;
   }
 
@@ -287,6 +291,37 @@ export class SegmentReader {
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).entry(row - blocksOf[i].firstRow));
   }
+}
+
+/** Per block, the places in `rows` of those that it has. */
+function placesByBlock(
+  rows: readonly number[],
+  blockOf: (row: number) => CodeBlock,
+): ReadonlyMap<CodeBlock, number[]> {
+  const placesOf = new Map<CodeBlock, number[]>();
+  rows.forEach((row, place) => {
+    const block = blockOf(row);
+    const places = placesOf.get(block);
+    if (places === undefined) placesOf.set(block, [place]);
+    else places.push(place);
+  });
+  return placesOf;
+}
+
+/** Puts the vectors of the rows of a block in their places. */
+function gatherInto(
+  vectors: Float32Array[],
+  rows: readonly number[],
+  placesOf: ReadonlyMap<CodeBlock, number[]>,
+  block: CodeBlock,
+  { codes }: OpenCodes,
+): void {
+  const places = placesOf.get(block) as number[];
+  const gathered = codes.gather(places.map((place) => rows[place] - block.firstRow));
+  const dimension = gathered.length / places.length;
+  places.forEach((place, at) => {
+    vectors[place] = gathered.slice(at * dimension, (at + 1) * dimension);
+  });
 }
 
 /** Reads blocks that are missing from the cache, and opens what was read of each. */

@@ -65,7 +65,7 @@ function scores(
 ): number[] {
   const asking = new QueryVector(config.metric, query, quantizer.rotation);
   const { lists, distances } = quantizer.probe(asking, quantizer.nLists);
-  const search = new Search(asking, chooseScanner(config, asking, query, both), n);
+  const search = new Search(asking, chooseScanner(config, asking, both), n);
   const fingerprints = allocate(16 * n);
   const codes = codec.load([{ codes: block, n }], fingerprints);
   wordsAt(fingerprints, 4 * n).fill(0);

@@ -123,6 +123,36 @@ describe.each([
     },
   );
 
+  test.each([evenly, bound])(
+    "$name are found in an explicit number of lists as often as without a filter, by the same kernels",
+    async ({ filters, key, below }) => {
+      const { index } = await trained(data);
+      await warmUp(index, data);
+      const recallOf = async (nProbes: number, isFiltered: boolean) => {
+        const matches = (row: number) => !isFiltered || data.metadata[row][key] < below;
+        let found = 0;
+        for (const queryVector of data.queries) {
+          const best = new Set(nearestRows(data, queryVector, matches).slice(0, 10));
+          const options = { queryVector, topK: 10, nProbes, ...(isFiltered && { filters }) };
+          const ids = (await index.query(options)).map(({ id }) => Number(id));
+          expect(ids.length).toBe(10);
+          expect(ids.every(matches)).toBe(true);
+          found += ids.filter((id) => best.has(id)).length;
+        }
+        return found / (10 * data.queries.length);
+      };
+      await index.query({ queryVector: data.queries[0], nProbes: 3, filters });
+      for (const nProbes of [3, 12]) {
+        const plain = await recallOf(nProbes, false);
+        const calls = await kernelCalls(async () => {
+          expect(await recallOf(nProbes, true)).toBeGreaterThanOrEqual(plain - 0.02);
+        });
+        expect(calls.searchProbed).toBeGreaterThanOrEqual(data.queries.length);
+        expect(calls.scanFlat ?? 0).toBe(0);
+      }
+    },
+  );
+
   test("are all found if more are asked for than match, or as many", async () => {
     const { index } = await trained(data);
     await warmUp(index, data);

@@ -1,7 +1,13 @@
 /** A query whose blocks are in memory takes another path than one that reads them; it may not be another query. */
 
-import { afterEach, expect, test } from "vitest";
-import { type Client, createClient, generateKey } from "../../src/core.js";
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  type Client,
+  createClient,
+  generateKey,
+  type IndexConfigInput,
+  type Metric,
+} from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
@@ -108,3 +114,72 @@ test("blocks that had to make room are read again", async () => {
   const { memory } = await tight.describe();
   expect(memory.cacheBytes).toBeLessThanOrEqual(300_000);
 });
+
+const types: IndexConfigInput[] = [
+  { type: "ivfflat" },
+  { type: "ivfflat", precision: "int8" },
+  { type: "ivf" },
+  { type: "ivfpq", pqDim: 10, pqBits: 6 },
+  { type: "ivfpq", pqDim: 20, pqBits: 2 },
+];
+const metrics: Metric[] = ["cosine", "euclidean"];
+
+/** Rows in clusters, some of them zero, many equal. Half of them are too many to be compared one by one. */
+const odd = rows
+  .slice(0, 4500)
+  .map((row, i) => (i % 50 === 0 ? new Float32Array(d) : i % 8 === 0 ? rows[0] : row));
+
+/** An index of those, trained once or twice, of which newer segments replace, delete and add some. */
+async function oddIndex(indexConfig: IndexConfigInput, metric: Metric, trainings: number) {
+  const store = createMemoryStore();
+  const index = await open(store).createIndex({ ...access, indexConfig, metric });
+  const side = odd.map((row, i) => ({ i, x: row[0] })).sort((a, b) => a.x - b.x);
+  const place = new Map(side.map(({ i }, at) => [i, at]));
+  const itemOf = (vector: Float32Array, i: number) => {
+    return { id: `${i}`, vector, metadata: { i, even: i % 10, side: place.get(i) ?? 0 } };
+  };
+  await index.upsert(odd.map(itemOf));
+  for (let training = 0; training < trainings; training++) await index.train({ nLists: 40 });
+  await index.upsert(odd.slice(0, 150).map((_, i) => itemOf(odd[3000 + i], i)));
+  await index.upsert([itemOf(new Float32Array(d), odd.length), itemOf(queries[1], odd.length + 1)]);
+  await index.delete({ ids: [...odd.keys()].filter((i) => i % 30 === 1).map(String) });
+  return { store, index };
+}
+
+describe.each(types.flatMap((indexConfig) => metrics.map((metric) => ({ indexConfig, metric }))))(
+  "$indexConfig under $metric",
+  ({ indexConfig, metric }) => {
+    test.each(indexConfig.type === "ivfflat" ? [1] : [1, 2])(
+      "trained %s times finds the same with any filter and number of lists",
+      async (trainings) => {
+        const { store, index } = await oddIndex(indexConfig, metric, trainings);
+        // Without room for a table of blocks, nothing but phases.
+        const cold = await open(store, 1).loadIndex(access);
+        const asked = [queries[0], queries[1], rows[0], new Float32Array(d), queries[2].map((x) => -9 * x)];
+        const filters = [
+          undefined,
+          { even: { $lt: 5 } },
+          { side: { $lt: 2500 } },
+          { i: { $gte: 0 } },
+          { i: odd.length },
+          { i: -1 },
+        ];
+        for (const filter of filters) {
+          for (const nProbes of [1, 39]) {
+            for (const topK of [5, 700]) {
+              const options = { topK, nProbes, ...(filter && { filter }) };
+              const found = await index.query({ queryVectors: asked, ...options });
+              for (const [i, queryVector] of asked.entries()) {
+                const expected = await cold.query({ queryVector, ...options });
+                expect(await index.query({ queryVector, ...options }), JSON.stringify(options)).toEqual(
+                  expected,
+                );
+                expect(found[i]).toEqual(expected);
+              }
+            }
+          }
+        }
+      },
+    );
+  },
+);

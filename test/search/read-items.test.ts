@@ -208,14 +208,40 @@ describe("items at once", () => {
     await opened.close();
   });
 
-  test("are at most 256, without vectors and reservations, and of at most 256 KiB", async () => {
+  test("have vectors if the code blocks of these are open, up to 256 KiB", async () => {
+    const opened = await warmed();
+    const some = await refsOf(opened, [11, 12, 1111]);
+    for (const field of ["vector", "decoded"] as const) {
+      const include = new Set<Field>([field, "metadata"]);
+      const expectedItems = await readItems(some, include, {});
+      expect(openedItems(some, include, {})).toEqual(expectedItems);
+      for (const { segment } of some) for (const { evict } of segment.reader.cache.idle()) evict();
+      expect(openedItems(some, include, {})).toBeUndefined();
+      await readItems(some, new Set<Field>(["metadata"]), {});
+      expect(openedItems(some, include, {})).toBeUndefined();
+    }
+    await opened.close();
+    const wide = openIndex(record, createMemoryStore(), systemClock);
+    await wide.inner.log.begin();
+    const vector = new Float32Array(4096).fill(1);
+    await wide.index.upsert(Array.from({ length: 17 }, (_, i) => ({ id: `${i}`, vector })));
+    const stored = await refsOf(wide, [...Array(17).keys()]);
+    const include = new Set<Field>(["vector"]);
+    await readItems(stored, include, {});
+    // The bytes of an item besides its vector count, too.
+    expect(openedItems(stored.slice(0, 15), include, {})?.map((item) => item.vector)).toEqual(
+      Array.from({ length: 15 }, () => vector),
+    );
+    expect(openedItems(stored, include, {})).toBeUndefined();
+    await wide.close();
+  });
+
+  test("are at most 256, without reservations, and of at most 256 KiB", async () => {
     await readItems(refs, new Set(["contents"]), {});
     const none = new Set<Field>();
-    expect(mayBeOpenedItems(256, none, {})).toBe(true);
-    expect(mayBeOpenedItems(257, none, {})).toBe(false);
-    expect(mayBeOpenedItems(1, new Set(["vector"]), {})).toBe(false);
-    expect(mayBeOpenedItems(1, new Set(["decoded"]), {})).toBe(false);
-    expect(mayBeOpenedItems(1, none, { reserveBytes: async () => undefined })).toBe(false);
+    expect(mayBeOpenedItems(256, {})).toBe(true);
+    expect(mayBeOpenedItems(257, {})).toBe(false);
+    expect(mayBeOpenedItems(1, { reserveBytes: async () => undefined })).toBe(false);
     expect(openedItems(refs.slice(0, 256), none, {})?.length).toBe(256);
     expect(openedItems(refs.slice(0, 257), none, {})).toBeUndefined();
     expect(openedItems([], none, {})).toEqual([]);

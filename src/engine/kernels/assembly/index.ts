@@ -12,16 +12,15 @@
 
 export { assignCoded } from "./assign-coded";
 export { addRows, directions, gatherRows, halfSquares, meanRows, scaleRows } from "./cluster";
-export { encodeSigns, roundTable, signSums } from "./codes";
+export { codedQueryBytes, prepareCodes } from "./coded-query";
+export { encodeSigns } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
-export { estimateNibbles, estimateProducts } from "./estimate";
 export { fastScan, fastScanSmall } from "./fast-scan";
 export { fitsFloat32 } from "./float32-range";
 export { gatherCodes, searchGathered } from "./gathered";
 export { offer, sortHeap } from "./heap";
 export { assignNearest } from "./nearest";
-export { offerEstimates } from "./offer-estimates";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";
 export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode } from "./rabitq";
@@ -30,6 +29,6 @@ export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
 export { encodeSpilled } from "./scan-spilled";
 export { scratchRowsMin } from "./scan-together";
-export { searchLists } from "./search-lists";
+export { searchLists, searchProbed } from "./search-lists";
 export { searchOutlying, shareAround } from "./search-matching";
 export { chooseSecond } from "./spill";

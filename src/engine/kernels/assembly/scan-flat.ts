@@ -11,6 +11,7 @@ import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { firstBits, writePositions } from "./positions";
 import { estimateRabitq, rabitqWithin } from "./rabitq";
+import { scanCoded } from "./scan-coded";
 import { scoreScalarRows } from "./scan-scalar";
 import { scanFirst } from "./scan-together";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
@@ -21,7 +22,7 @@ const float32Epsilon: f64 = 5.9604644775390625e-8;
 /** Rounding of a term below the normal range is at most half of it, whatever the size of the term. */
 const smallestFloat32: f64 = 1.401298464324817e-45;
 
-/** Compares a query with `count` `Job` structs of flat codes, and offers the rows to a heap. */
+/** Compares a query with `count` `Job` structs, and offers the rows to a heap. */
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
   for (let i = scanFirst(query, heap, jobs, count); i < count; i++) scanJob(query, heap, jobAt(jobs, i));
 }
@@ -35,6 +36,7 @@ export function isPruned(query: Query, job: Job): bool {
 
 export function scanJob(query: Query, heap: Heap, job: Job): void {
   if (isPruned(query, job)) scanPruned(query, job, heap);
+  else if (job.block.rowCodes) scanCoded(query, heap, job);
   else scanAll(query, job, heap);
 }
 

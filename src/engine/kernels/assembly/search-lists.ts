@@ -44,13 +44,46 @@ export function searchLists(
   // Spilled rows have nothing else to be found by than codes.
   if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
   const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);
-  const whole = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : likely;
+  if (!spilledProbes) return scanLists(query, quantizer, probes, likely, likely, false, table, heap, job, now);
+  const whole = min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit)));
+  return scanLists(query, quantizer, probes, likely, whole, true, table, heap, job, now);
+}
+
+/** As `searchLists` without spilled rows, of lists that are known: `probes`, nearest first, of which those beyond the `limit` are pruned. */
+export function searchProbed(
+  query: Query,
+  quantizer: CoarseQuantizer,
+  probes: Heap,
+  limit: f64,
+  table: ListBlockTable,
+  heap: Heap,
+  job: Job,
+  now: u32,
+): u32 {
+  beginSearch(table);
+  const likely = likelyLists(probes, limit);
+  return scanLists(query, quantizer, probes, likely, likely, false, table, heap, job, now);
+}
+
+/** Scans the first `likely` of `probes` as `searchLists` does; with `isSpilled`, the first `whole` of them with their spilled rows. */
+function scanLists(
+  query: Query,
+  quantizer: CoarseQuantizer,
+  probes: Heap,
+  likely: u32,
+  whole: u32,
+  isSpilled: bool,
+  table: ListBlockTable,
+  heap: Heap,
+  job: Job,
+  now: u32,
+): u32 {
   if (!areOpen(table, table.nLists, false)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!areOpen(table, rowAt(probes, i), i >= whole)) return 0;
-  if (spilledProbes) for (let i: u32 = 0; i < whole; i++) markScanned(table, rowAt(probes, i), now);
+  if (isSpilled) for (let i: u32 = 0; i < whole; i++) markScanned(table, rowAt(probes, i), now);
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
-  if (spilledProbes) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
+  if (isSpilled) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
   let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
   for (let i: u32 = 0; i < likely; i++) {
@@ -58,7 +91,7 @@ export function searchLists(
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
     done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
   }
-  if (spilledProbes) {
+  if (isSpilled) {
     // After all vectors that are at hand, so that few others are looked at.
     for (let i: u32 = 0; i < whole; i++) {
       const list = rowAt(probes, i);

@@ -39,15 +39,17 @@ export class Query {
   /** What products with scalar codes count in, and their error relative to the product of the norms. */
   scalarStep: f64;
   scalarSlack: f64;
+  /** The `CodedQuery` of the rows' model (see coded-query.ts); needed for codes without vectors. */
+  coded: usize;
 }
 
-/** A block of rows in memory. Addresses may be 0: the block has no such data. */
+/** A block of rows in memory. Addresses may be 0: the block has no such data. Codes without vectors have fingerprints and `rowCodes`. */
 @unmanaged
 export class Block {
   n: u32;
   /** Layout (n, 4) words: tie keys, which are looked up in id tables. */
   fingerprints: usize;
-  /** float32 or scalar codes, layout (n, dimension). Codes without vectors have neither this nor the rest. */
+  /** float32 or scalar codes, layout (n, dimension). */
   vectors: usize;
   /** n float64. */
   norms: usize;
@@ -61,6 +63,8 @@ export class Block {
   /** Of scalar codes, their precision (see scalar.ts) and scales, n float32; 0: the vectors are float32. */
   precision: u32;
   scales: usize;
+  /** The `RowCodes` (see scan-coded.ts) of rows without vectors. */
+  rowCodes: usize;
 }
 
 /** A block to scan. */

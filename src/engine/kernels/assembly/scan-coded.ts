@@ -1,0 +1,83 @@
+/** The scan of `ivf` and `ivfpq`: rows without vectors, whose scores are the estimates of their codes. */
+
+import { CodedQuery, needFine } from "./coded-query";
+import { estimateNibbles, estimateProducts } from "./estimate";
+import { Heap } from "./heap";
+import { offerEstimates } from "./offer-estimates";
+import { Job, Query } from "./search";
+
+/** The codes of a block, as ../../code-layout.ts lays them out. */
+@unmanaged
+export class RowCodes {
+  /** Rows without a reference centroid have number 0 here. */
+  codes: usize;
+  /** The reference centroid of all rows, unless they `differ`. */
+  reference: u32;
+  differ: u32;
+  /** uint32 positions of the rows without one, which have no direction. */
+  undirected: usize;
+  nUndirected: u32;
+}
+
+/** The squared chord, under cosine, to what has no direction: its cosine counts as 0. */
+const undirectedSquare: f32 = 2;
+
+/** Offers the rows of a job. */
+export function scanCoded(query: Query, heap: Heap, job: Job): void {
+  const n = job.block.n;
+  const codes = changetype<RowCodes>(job.block.rowCodes);
+  const estimates = query.scratch;
+  if (query.cosine && query.norm == 0) {
+    for (let row: usize = 0; row < <usize>n; row++) store<f32>(estimates + (row << 2), undirectedSquare);
+  } else {
+    estimate(changetype<CodedQuery>(query.coded), codes, n, job.base, estimates);
+    for (let i: usize = 0; i < <usize>codes.nUndirected; i++) {
+      store<f32>(estimates + (<usize>load<u32>(codes.undirected + (i << 2)) << 2), undirectedSquare);
+    }
+  }
+  offerEstimates(query, heap, job, estimates);
+}
+
+/** Writes estimates of squared distances in list space, followed by scratch for two uint32 per row, all rounded up to 32 rows. */
+@inline
+function estimate(query: CodedQuery, rows: RowCodes, n: u32, ownBase: f64, estimates: usize): void {
+  const isOwn = query.ownLists && ownBase >= 0 && !rows.differ;
+  const references = rows.differ ? rows.codes : 0;
+  const base = isOwn ? ownBase : rows.differ ? 0 : <f64>load<f32>(query.squares + (<usize>rows.reference << 2));
+  const factors = rows.codes + (<usize>n << 2);
+  const codes = rows.codes + 12 * <usize>n;
+  if (!query.nibbles) {
+    estimateProducts(
+      codes,
+      n,
+      query.rowBytes,
+      query.subspaces,
+      query.bits,
+      query.products,
+      query.k,
+      factors,
+      references,
+      query.squares,
+      <f32>base,
+      estimates,
+    );
+    return;
+  }
+  const isFine = references || !(sqrt<f64>(base) > query.coarseFrom);
+  if (isFine) needFine(query);
+  estimateNibbles(
+    codes,
+    n,
+    query.nibbles,
+    isFine ? query.fine : query.coarse,
+    isFine ? query.fine + 16 * <usize>query.nibbles : 0,
+    isFine ? query.fineStep : query.coarseStep,
+    isFine ? query.fineShift : query.coarseShift,
+    factors,
+    references,
+    query.squares,
+    <f32>base,
+    estimates + (<usize>((n + 31) & ~31) << 2),
+    estimates,
+  );
+}
