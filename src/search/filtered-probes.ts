@@ -19,17 +19,32 @@ export const amongShare = 0.7;
 /** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
 export const unlikeRows = 4;
 
+/**
+ * The depth of a query outside of what its filter accepts. If lists match as a whole, its matches are a share of the rows outside of its
+ * surroundings, of which training measured all. The fewer of the rows around a match do, the less matches lie as those rows do, and the smaller is
+ * the depth, which finds more: then that is `topK / concentration`.
+ */
+export function outlyingDepth(topK: number, { share, concentration }: MatchesAmongRows): number {
+  return topK / (share ** concentration * concentration ** (1 - concentration));
+}
+
+/** What a filter accepts, as shares above 0. */
+export interface MatchesAmongRows {
+  /** Of all rows, the matches. */
+  readonly share: number;
+  /** Of the rows around a match, the matches. */
+  readonly concentration: number;
+}
+
 /** How many rows a list has, and how many of them match. */
 type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };
 
-export interface MatchingProbing {
+export interface MatchingProbing extends MatchesAmongRows {
   /** What an unfiltered query scans. */
   readonly unfiltered: Pick<ScanLimits, "probes" | "ratio">;
   readonly topK: number;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
-  /** The share of matches among the rows around a match. */
-  readonly concentration: number;
   /** The lists that have a match. */
   readonly matching: ListSet;
   /** What a search of some depth scans, in rows of the index. */
@@ -52,7 +67,7 @@ export interface MatchingProbes {
 export function probeMatching(
   quantizer: CoarseQuantizer,
   query: QueryVector,
-  { unfiltered, topK, spreads, concentration, matching, limitsFor, countsOf }: MatchingProbing,
+  { unfiltered, topK, spreads, concentration, share, matching, limitsFor, countsOf }: MatchingProbing,
 ): MatchingProbes {
   const nearest = quantizer.probe(query, unfiltered.probes, { limit: unfiltered.ratio });
   const around = shareOf(nearest.lists.slice(0, likelyLists(nearest.distances, unfiltered.ratio)), countsOf);
@@ -61,7 +76,11 @@ export function probeMatching(
   const isUnlike = distance ** 2 > unlikeRows * spreads[list];
   if (isUnlike || around < amongShare * concentration) {
     const all = quantizer.probe(query, matching.count, { among: matching });
-    return { probes: all, ratio: Infinity, outlying: limitsFor(topK / concentration).cosine };
+    return {
+      probes: all,
+      ratio: Infinity,
+      outlying: limitsFor(outlyingDepth(topK, { share, concentration })).cosine,
+    };
   }
   const { probes, ratio, epsilon } = limitsFor(topK / Math.min(around, concentration));
   return { probes: quantizer.probe(query, probes, { among: matching, limit: ratio }), ratio, epsilon };

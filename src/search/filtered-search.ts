@@ -7,7 +7,7 @@ import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
-import { amongShare, probeExplicitly, unlikeRows } from "./filtered-probes.js";
+import { amongShare, outlyingDepth, probeExplicitly, unlikeRows } from "./filtered-probes.js";
 import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, explicitProbing, listMatches, type Matches } from "./matches.js";
 import { limitsSince, type Probing, scanLimits, wider } from "./scan-limits.js";
@@ -97,7 +97,11 @@ function searchNear(
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
     if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
-    const wide = { topK: topK / concentration, recall, isFiltered: true };
+    const wide = {
+      topK: outlyingDepth(topK, { share: matches.share, concentration }),
+      recall,
+      isFiltered: true,
+    };
     return search.outlying(limitsSince(model.curves, wide, growth).cosine, recall === undefined);
   }
   const depth = topK / Math.min(around, concentration);

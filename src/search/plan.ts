@@ -121,6 +121,7 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
     topK: probing.topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
+    share: matches.share,
     limitsFor: (depth) =>
       limitsSince(
         model.curves,

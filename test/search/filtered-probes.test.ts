@@ -5,7 +5,7 @@ import { CoarseQuantizer, type ListSet, type Probes } from "../../src/engine/coa
 import { likelyLists } from "../../src/engine/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { probeFiltered, probeMatching } from "../../src/search/filtered-probes.js";
+import { outlyingDepth, probeFiltered, probeMatching } from "../../src/search/filtered-probes.js";
 import { addRow, noRows } from "../../src/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
 
@@ -134,10 +134,10 @@ describe("automatic probing", () => {
     point: number,
     matchesOf: (list: number) => number,
     {
-      concentration = 0.5,
+      share = 0.5,
       probes = 2,
       ratio = 100,
-    }: { readonly concentration?: number; readonly probes?: number; readonly ratio?: number } = {},
+    }: { readonly share?: number; readonly probes?: number; readonly ratio?: number } = {},
   ) {
     const quantizer = listsAt(points);
     const query = queryAt(point, quantizer);
@@ -149,7 +149,8 @@ describe("automatic probing", () => {
       unfiltered: { probes, ratio },
       topK: 10,
       spreads,
-      concentration,
+      concentration: 0.5,
+      share,
       matching,
       limitsFor,
       countsOf: (list) => ({ rows: 100, matches: matchesOf(list) }),
@@ -198,6 +199,14 @@ describe("automatic probing", () => {
     expect(found.probes.lists.length).toBe(16);
   });
 
+  test("looks for the matches of an outlying query as deep as they are few and fill their lists", () => {
+    expect(probed(1, (list) => (list < 2 ? 0 : 50), { share: 0.08 }).found.outlying).toBeCloseTo(0.05, 9);
+    expect(outlyingDepth(10, { share: 0.1, concentration: 1 })).toBeCloseTo(100, 9);
+    // Evenly spread matches are as deep as those of a query among them.
+    expect(outlyingDepth(10, { share: 0.1, concentration: 0.1 })).toBeCloseTo(100, 9);
+    expect(outlyingDepth(10, { share: 1, concentration: 1 })).toBe(10);
+  });
+
   test("takes a query twice as far from its list as rows of the list are as outlying", () => {
     expect(probed(-3.99, () => 50).found.outlying).toBeUndefined();
     expect(probed(-4, () => 50).found.outlying).toBeUndefined();
@@ -212,10 +221,15 @@ describe("automatic probing", () => {
       topK: 10,
       spreads,
       concentration: 0.5,
+      share: 0.5,
       matching: setOf(20, [5]),
       limitsFor,
       countsOf: (list) => (list === 5 ? { rows: 10, matches: 5 } : { rows: 0, matches: 0 }),
     });
-    expect(found).toEqual({ probes: { lists: [5], distances: [50] }, ratio: Infinity, outlying: 0.02 });
+    expect(found).toEqual({
+      probes: { lists: [5], distances: [50] },
+      ratio: Infinity,
+      outlying: expect.closeTo(0.02, 9),
+    });
   });
 });
