@@ -16,7 +16,7 @@ import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 /** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a row is a few objects to the garbage collector. */
-export const batchRowsMax = 2 ** 17;
+export const batchRowsMax = 5 * 2 ** 14;
 
 /** Records that are revised between two looks at the clock: of 64 KiB, a few milliseconds. */
 const revisedTogether = 8;
