@@ -16,7 +16,7 @@ import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 /** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a row is a few objects to the garbage collector. */
-export const batchRowsMax = 5 * 2 ** 14;
+export const batchRowsMax = 9 * 2 ** 13;
 
 /** Records that are revised between two looks at the clock: of 64 KiB, a few milliseconds. */
 const revisedTogether = 8;
@@ -101,8 +101,7 @@ export async function* liveRowBatches(
     found.kept.forEach((row, i) => {
       const record = revised[i];
       if (record === null) return;
-      const fingerprint = new Uint8Array(found.fingerprints.buffer, 16 * row, 16);
-      rows.push({ fingerprint, record, contents: contents[i] });
+      rows.push(new LiveRow(found.fingerprints, row, record, contents[i]));
       bytes += record.length + (contents[i]?.length ?? 0);
     });
     const live = change === undefined ? found : { ...found, kept: found.kept.filter(isLeft) };
@@ -113,6 +112,26 @@ export async function* liveRowBatches(
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
+}
+
+/** A row of a block. Its fingerprint becomes an object when it is needed: a batch has many rows, and the garbage collector looks at each object. */
+class LiveRow implements Row {
+  readonly #fingerprints: Uint32Array;
+  readonly #row: number;
+  readonly record: Uint8Array;
+  readonly contents: Uint8Array | null;
+
+  /** `fingerprints`: those of the block, as four words each. */
+  constructor(fingerprints: Uint32Array, row: number, record: Uint8Array, contents: Uint8Array | null) {
+    this.#fingerprints = fingerprints;
+    this.#row = row;
+    this.record = record;
+    this.contents = contents;
+  }
+
+  get fingerprint(): Uint8Array {
+    return new Uint8Array(this.#fingerprints.buffer, 16 * this.#row, 16);
+  }
 }
 
 /** What is read of a segment besides its codes. */

@@ -112,8 +112,8 @@ describe("a trained index of long segments", () => {
   });
 });
 
-test("each list of an index of 80,000 rows is read in one request once it is trained", async () => {
-  const many = rowsOf(clustered(80_000, 4, 20, 2), 4);
+test("each list of an index of 72,000 rows is read in one request once it is trained", async () => {
+  const many = rowsOf(clustered(72_000, 4, 20, 2), 4);
   const memory = createMemoryStore();
   const client = createClient({ indexLocation: memory, automaticTraining: false });
   const index = await client.createIndex(options);
