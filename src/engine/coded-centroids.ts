@@ -46,7 +46,7 @@ export function* encodeCentroids(
 ): Work<void> {
   const { at, n, dimension } = centroids;
   const d = rotation.rotated;
-  const sums = allocate(8 * dimension + 4 * n + 8 + 4 * d);
+  const sums = allocate(8 * dimension + 4 * n + 16 + 4 * d);
   const lists = sums + 8 * dimension;
   const size = lists + 4 * n;
   const rotatedMean = Math.ceil((size + 4) / 16) * 16;

@@ -52,8 +52,8 @@ export function queryWarm(
   options: CheckedQuery,
 ): Match[] | undefined {
   if (options.topK === 0 || !mayBeOpenedItems(options.topK, options)) return undefined;
-  const scope = openedScope(searcher, snapshot, options);
-  const found = scope && searchAtOnce(scope, vector, options);
+  const search = (scope: SearchScope) => searchAtOnce(scope, vector, options);
+  const found = searchOpened(searcher, snapshot, options, search);
   return found && openedMatches(searcher, found, options);
 }
 
@@ -78,26 +78,25 @@ export function nearest(
   options: CheckedQuery,
 ): Promise<Found> | Found {
   if (options.topK === 0 || snapshot.segments.length === 0) return noRows;
-  const opened = openedScope(searcher, snapshot, options);
-  if (opened !== undefined) return searchOne(opened, vector, options);
   const search = (scope: SearchScope) => searchOne(scope, vector, options);
-  return searchMatches(searcher, snapshot, options, search, () => noRows);
+  const found = searchOpened(searcher, snapshot, options, search);
+  return found ?? searchMatches(searcher, snapshot, options, search, () => noRows);
 }
 
 const noRows: Found = { candidates: [], rows: [] };
 
-/** The scope of a search if model and matches are in memory: valid until the next await. */
-function openedScope(
+/** The result of `search`, which is called at once, if model and matches are in memory; undefined if they are not. */
+function searchOpened<T>(
   searcher: Searcher,
   snapshot: Snapshot,
   { filter }: CheckedQuery,
-): SearchScope | undefined {
+  search: (scope: SearchScope) => T,
+): T | undefined {
   const matches = filter && knownMatches(snapshot, filter);
   if (filter !== undefined && matches === undefined) return undefined;
   const { model } = snapshot;
-  const trained = model && searcher.openedModel(model);
-  if (model !== undefined && trained === undefined) return undefined;
-  return { searcher, snapshot, trained, matches };
+  if (model === undefined) return search({ searcher, snapshot, trained: undefined, matches });
+  return searcher.withOpened(model, (trained) => search({ searcher, snapshot, trained, matches }));
 }
 
 /** The matches of each vector, over one snapshot. */
@@ -236,7 +235,7 @@ function searchAtOnce(scope: SearchScope, vector: Float32Array, options: Checked
     : searchWarm(scope, vector, options);
 }
 
-/** Awaits only what has to be read: a promise if there is something. The scope need not be pinned. */
+/** Awaits only what has to be read: a promise if there is something. The scope need not be pinned once this has returned. */
 function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Promise<Found> | Found {
   const { matches } = scope;
   const found = searchAtOnce(scope, vector, options);

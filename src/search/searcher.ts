@@ -42,9 +42,19 @@ export class Searcher {
     }
   }
 
-  /** A model if it is in kernel memory, not pinned: valid until the next await. */
-  openedModel(model: Model): Trained | undefined {
-    return this.#cache.groupOf(model).peek(loadedModelKey);
+  /**
+   * The result of `use`, which is called at once, if a model is in kernel memory; undefined if it is not. The model is pinned until `use` returns, since a
+   * table that it caches may evict whatever is not: a promise that it returns has to pin the model itself.
+   */
+  withOpened<T>(model: Model, use: (trained: Trained) => T): T | undefined {
+    const group = this.#cache.groupOf(model);
+    const opened = group.pinOpened([loadedModelKey]);
+    if (opened === undefined) return undefined;
+    try {
+      return use(opened[0]);
+    } finally {
+      group.unpin([loadedModelKey]);
+    }
   }
 
   /** Evicts a model that nothing will use again. */

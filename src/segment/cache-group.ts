@@ -119,6 +119,11 @@ export class CacheGroup {
     return values;
   }
 
+  /** As `pin`, without waiting: undefined if one of the values is not here. */
+  pinOpened<T extends CachedValue>(keys: readonly CacheKey<T>[]): T[] | undefined {
+    return this.#pinAll(keys);
+  }
+
   /** The value of a key if it is here, not pinned: valid until the next await. */
   peek<T extends CachedValue>(key: CacheKey<T>): T | undefined {
     const entry = this.#entry(key);

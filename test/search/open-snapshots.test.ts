@@ -1,6 +1,7 @@
 /** Snapshots that are opened, shared, superseded, held and closed, and what of them stays in memory. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Model } from "../../src/engine/model.js";
 import { createClient, generateKey } from "../../src/core.js";
 import { compileFilter } from "../../src/filter.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
@@ -225,21 +226,22 @@ describe("memory", () => {
     const { snapshots } = open.inner;
     await open.index.upsert(items(0, 200));
     await open.index.train({ nLists: 8 });
+    const isOpened = (of: Model) => open.inner.searcher.withOpened(of, () => true) ?? false;
     const first = await snapshots.newest();
     await closest(open, first);
     const model = (await snapshots.recentModel()).model;
     expect(model).toBe(first.model);
-    expect(open.inner.searcher.openedModel(first.model as NonNullable<typeof model>)).toBeDefined();
+    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(true);
     await open.index.upsert(items(200, 210));
     const second = await snapshots.newest();
     expect(second.model).toBe(first.model);
-    expect(open.inner.searcher.openedModel(first.model as NonNullable<typeof model>)).toBeDefined();
+    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(true);
     await open.index.train({ nLists: 5 });
     const third = await snapshots.newest();
     expect(third.model).not.toBe(first.model);
     expect((await snapshots.recentModel()).model).toBe(third.model);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(open.inner.searcher.openedModel(first.model as NonNullable<typeof model>)).toBeUndefined();
+    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(false);
     expect((await closest(open, third))[0].length).toBe(3);
   });
 });

@@ -152,8 +152,9 @@ test("a prefetch loads the model that queries need", async () => {
   await open.index.train({ nLists: 4 });
   const { model } = await open.inner.snapshots.newest();
   if (model === undefined) throw new Error("no model");
-  expect(open.inner.searcher.openedModel(model)).toBeUndefined();
+  const isOpened = () => open.inner.searcher.withOpened(model, () => true) ?? false;
+  expect(isOpened()).toBe(false);
   expect(await prefetch(open.inner, undefined)).toBe(true);
-  expect(open.inner.searcher.openedModel(model)).toBeDefined();
+  expect(isOpened()).toBe(true);
   await open.close();
 });

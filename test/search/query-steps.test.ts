@@ -91,7 +91,8 @@ function evictSegments(): void {
   for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
 }
 
-const isModelOpen = () => snapshot.model !== undefined && searcher.openedModel(snapshot.model) !== undefined;
+const isModelOpen = () =>
+  snapshot.model !== undefined && searcher.withOpened(snapshot.model, () => true) === true;
 const some = (count: number) => vectors.slice(100, 100 + count);
 /** Of the first 600 rows. */
 const nearestIds = (vector: Float32Array, topK: number) =>
