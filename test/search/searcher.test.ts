@@ -1,17 +1,83 @@
-/** A model that a query uses stays in kernel memory until the query is done with it. */
+/** Models in kernel memory: loaded once, pinned while they are used, and counted with all that they take. */
 
 import { expect, test } from "vitest";
+import { systemClock } from "../../src/commit/clock.js";
+import type { IndexConfig } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
+import type { Model } from "../../src/engine/model.js";
 import { trainModel } from "../../src/engine/train.js";
 import { Searcher } from "../../src/search/searcher.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
-import { namedKey } from "../../src/segment/cache-group.js";
+import { entryBytes, namedKey } from "../../src/segment/cache-group.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { finish } from "../engine/finish.js";
+import { rowsOf } from "../engine/oracle.js";
+import { fixedRecord, openIndex } from "../protocol/open.js";
+
+const d = 16;
+const vectors = rowsOf(clustered(600, d, 12, 3), d);
+
+/** The models of an index of this configuration: trained once, and once more. */
+async function modelsOf(config: IndexConfig): Promise<Model[]> {
+  const record = fixedRecord();
+  const definition = { ...record.definition, config };
+  const { index, inner, close } = openIndex({ ...record, definition }, createMemoryStore(), systemClock);
+  await inner.log.begin();
+  await index.upsert(vectors.map((vector, i) => ({ id: `${i}`, vector })));
+  const models: Model[] = [];
+  for (const nLists of [4, 8]) {
+    await index.train({ nLists });
+    const { model } = await inner.snapshots.newest();
+    if (model !== undefined) models.push(model);
+  }
+  await close();
+  return models;
+}
+
+const openedOf = (searcher: Searcher, model: Model) => searcher.withOpened(model, (trained) => trained);
+
+const common = { metric: "euclidean", nLists: 1024 } as const;
+
+test.each<[IndexConfig]>([
+  [{ type: "ivfflat", ...common }],
+  [{ type: "ivf", ...common }],
+  [{ type: "ivfpq", pqDim: 8, pqBits: 4, ...common }],
+])("a model counts with its arrays and its kernel memory until it is dropped: %j", async (config) => {
+  const models = await modelsOf(config);
+  expect(models.length).toBe(2);
+  for (const model of models) {
+    const { centroids, quantizer: own } = model;
+    const arrays = new Set([centroids, own?.references, own?.codebooks?.codewords]);
+    const searcher = new Searcher(config, new IndexCache(new BlockCache(10_000_000)));
+    const before = allocatedBytes();
+    const loaded = await searcher.withTrained(model, (trained) => {
+      expect(openedOf(searcher, model)).toBe(trained);
+      searcher.dropModel(model);
+      // In use: it goes when it is not any more.
+      expect(openedOf(searcher, model)).toBe(trained);
+      return trained;
+    });
+    expect(loaded.model).toBe(model);
+    expect(openedOf(searcher, model)).toBeUndefined();
+    expect(allocatedBytes()).toBe(before);
+    expect(searcher.memory().cacheBytes).toBe(0);
+    const again = new Searcher(config, new IndexCache(new BlockCache(10_000_000)));
+    const kernelBytes = await again.withTrained(
+      model,
+      ({ quantizer, rowQuantizer }) => quantizer.bytes + (rowQuantizer?.bytes ?? 0),
+    );
+    const heap = [...arrays].reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
+    expect(again.memory().cacheBytes).toBe(entryBytes + heap + kernelBytes);
+    again.dropModel(model);
+    expect(openedOf(again, model)).toBeUndefined();
+    expect(again.memory().cacheBytes).toBe(0);
+    expect(allocatedBytes()).toBe(before);
+  }
+});
 
 test("what a query caches does not evict the model that it is searched by", async () => {
-  const d = 16;
   const model = finish(trainModel(sampleOf(clustered(600, d, 10, 1), d), 12, 1));
   const cacheBytesMax = 2 ** 20;
   const cache = new IndexCache(new BlockCache(cacheBytesMax));
