@@ -123,13 +123,13 @@ test("rows without lists are cut into segments of so many that few are in memory
   const client = createClient({ indexLocation: { ...store, create }, automaticTraining: false });
   const index = await client.createIndex(options);
   // More than twice as many as are collected for one segment.
-  for (let part = 0; part < 15; part++) {
+  for (let part = 0; part < 17; part++) {
     await index.upsert(Array.from({ length: 10_000 }, (_, i) => ({ id: `${part}-${i}`, vector: [i] })));
   }
   created.length = 0;
   await index.compact();
   expect(created).toHaveLength(2);
-  expect(await index.count()).toBe(150_000);
+  expect(await index.count()).toBe(170_000);
   await index.compact();
   expect(created).toHaveLength(2);
   await client.close();
