@@ -60,8 +60,8 @@ export function codedScanner(config: IndexConfig, query: QueryVector, quantizer:
       const at = writeJobs(jobs);
       for (let start = 0; start < jobs.length;) {
         const model = modelOf(jobs[start]);
-        const length = jobs.slice(start).findIndex((job) => modelOf(job) !== model);
-        const end = length < 0 ? jobs.length : start + length;
+        let end = start + 1;
+        while (end < jobs.length && modelOf(jobs[end]) === model) end++;
         if (model !== undefined) use(model, jobs.slice(start, end));
         kernels().scanFlat(query.address, heap, at + jobLayout.bytes * start, end - start);
         start = end;

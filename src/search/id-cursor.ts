@@ -4,7 +4,7 @@ import type { SortedIdBlock } from "../segment/footer.js";
 import type { Page } from "../segment/page.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { idIn } from "../segment/sorted-ids.js";
-import { firstIndex } from "./first-index.js";
+import { firstIndex } from "../segment/first-index.js";
 
 export class IdCursor {
   readonly #reader: SegmentReader;

@@ -13,7 +13,7 @@ import { hasRow, keepRows, noRows, removeRows, rowsIn } from "../segment/row-bit
 import { recordMetadata } from "../segment/row.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
-import { firstIndex } from "./first-index.js";
+import { firstIndex } from "../segment/first-index.js";
 import { columnKey, compareKeys, keyAt, type OrderField, type OrderKey } from "./order-key.js";
 
 /** Where keys begin. */

@@ -179,8 +179,12 @@ async function searchGroup(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Promise<Found[]> {
-  if (vectors.length === 1 || !canSearchTogether(scope, options)) return searchEach(scope, vectors, options);
-  const results = isFasterAlone(scope, vectors.length) ? await searchEachAtOnce(scope, vectors, options) : [];
+  if (vectors.length === 1 || !canSearchTogether(scope, options)) {
+    return searchEach(vectors, options, (vector) => searchOne(scope, vector, options));
+  }
+  const results = isFasterAlone(scope, vectors.length)
+    ? await searchEach(vectors, options, (vector) => searchAtOnce(scope, vector, options))
+    : [];
   const others = vectors.slice(results.length);
   if (others.length === 0) return results;
   const together = await searchTogether(scope, others, options, options.signal);
@@ -194,34 +198,19 @@ async function searchGroup(
   return results;
 }
 
-/** One after the other. */
+/** One after the other, up to the first for which `search` has no answer. */
 async function searchEach(
-  scope: SearchScope,
   vectors: readonly Float32Array[],
-  options: CheckedQuery,
+  { signal }: CheckedQuery,
+  search: (vector: Float32Array) => Promise<Found> | Found | undefined,
 ): Promise<Found[]> {
   const results: Found[] = [];
   for (const vector of vectors) {
-    results.push(await searchOne(scope, vector, options));
-    await yieldIfDue();
-    options.signal?.throwIfAborted();
-  }
-  return results;
-}
-
-/** What `searchAtOnce` finds for these vectors, up to the first for which it finds nothing. */
-async function searchEachAtOnce(
-  scope: SearchScope,
-  vectors: readonly Float32Array[],
-  options: CheckedQuery,
-): Promise<Found[]> {
-  const results: Found[] = [];
-  for (const vector of vectors) {
-    const found = searchAtOnce(scope, vector, options);
+    const found = await search(vector);
     if (found === undefined) break;
     results.push(found);
     await yieldIfDue();
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
   }
   return results;
 }

@@ -61,9 +61,8 @@ export class ListBlockScan {
           this.#next = narrowed;
           return false;
         }
-        const isMissing = ({ segment, block }: ListBlock) => segment.reader.openedCodes(block) === undefined;
         const { searcher, snapshot } = this.#scope;
-        searcher.spilled.noteParts(snapshot, this.#next.blocks.filter(isMissing));
+        searcher.spilled.noteParts(snapshot, this.#next.blocks);
       }
       this.#next = undefined;
     }

@@ -91,13 +91,14 @@ export class SpilledSearch {
   }
 
   /**
-   * A search with a filter found all rows that match of these blocks in memory, and the blocks themselves, which kernels look for, are not: they are read
-   * in the background once this has happened a few times.
+   * A search with a filter found all rows that match of these blocks in memory, and some of the blocks themselves, which kernels look for, are not: they are
+   * read in the background once this has happened a few times.
    */
   noteParts(snapshot: Snapshot, blocks: readonly ListBlock[]): void {
     if (++this.#ofParts < warmSearchesMin) return;
     this.#ofParts = 0;
-    void this.#readBlocks(snapshot, blocks).catch(() => undefined);
+    const missing = blocks.filter(({ segment, block }) => segment.reader.openedCodes(block) === undefined);
+    void this.#readBlocks(snapshot, missing).catch(() => undefined);
   }
 
   /** Evicts nothing for it: returns whether there was room. */

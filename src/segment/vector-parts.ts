@@ -1,5 +1,7 @@
 /** Vectors in several arrays, as if these followed one another: joining them would take as much memory once more. */
 
+import { firstIndex } from "./first-index.js";
+
 export class VectorParts {
   readonly rows: number;
   readonly bytes: number;
@@ -43,13 +45,6 @@ export class VectorParts {
 
   /** The part that holds a row. */
   #partOf(row: number): number {
-    let low = 0;
-    let high = this.#parts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if (this.#firstRows[middle] <= row) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return firstIndex(this.#parts.length, (part) => this.#firstRows[part] > row) - 1;
   }
 }

@@ -1,7 +1,7 @@
 /** Keys that order items, and the search for the first of them. */
 
 import { describe, expect, test } from "vitest";
-import { firstIndex } from "../../src/search/first-index.js";
+import { firstIndex } from "../../src/segment/first-index.js";
 import { columnKey, compareKeys, keyAt, type OrderKey } from "../../src/search/order-key.js";
 
 const long = "x".repeat(97);

@@ -44,9 +44,8 @@ export function searchLists(
   // Spilled rows have nothing else to be found by than codes.
   if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
   const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);
-  if (!spilledProbes) return scanLists(query, quantizer, probes, likely, likely, false, table, heap, job, now);
-  const whole = min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit)));
-  return scanLists(query, quantizer, probes, likely, whole, true, table, heap, job, now);
+  const spilled = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : 0;
+  return scanLists(query, quantizer, probes, likely, spilled, table, heap, job, now);
 }
 
 /** As `searchLists` without spilled rows, of lists that are known: `probes`, nearest first, of which those beyond the `limit` are pruned. */
@@ -62,28 +61,31 @@ export function searchProbed(
 ): u32 {
   beginSearch(table);
   const likely = likelyLists(probes, limit);
-  return scanLists(query, quantizer, probes, likely, likely, false, table, heap, job, now);
+  return scanLists(query, quantizer, probes, likely, 0, table, heap, job, now);
 }
 
-/** Scans the first `likely` of `probes` as `searchLists` does; with `isSpilled`, the first `whole` of them with their spilled rows. */
+/**
+ * Scans the first `likely` of `probes` as `searchLists` does, the first `spilled` of them with their spilled rows; if that is not 0, of those after them only
+ * the blocks whose rows are not spilled.
+ */
 function scanLists(
   query: Query,
   quantizer: CoarseQuantizer,
   probes: Heap,
   likely: u32,
-  whole: u32,
-  isSpilled: bool,
+  spilled: u32,
   table: ListBlockTable,
   heap: Heap,
   job: Job,
   now: u32,
 ): u32 {
+  const whole = spilled ? spilled : likely;
   if (!areOpen(table, table.nLists, false)) return 0;
   for (let i: u32 = 0; i < likely; i++) if (!areOpen(table, rowAt(probes, i), i >= whole)) return 0;
-  if (isSpilled) for (let i: u32 = 0; i < whole; i++) markScanned(table, rowAt(probes, i), now);
+  for (let i: u32 = 0; i < spilled; i++) markScanned(table, rowAt(probes, i), now);
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
-  if (isSpilled) for (let i: u32 = 0; i < whole; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
+  for (let i: u32 = 0; i < spilled; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
   scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
   let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
   for (let i: u32 = 0; i < likely; i++) {
@@ -91,13 +93,11 @@ function scanLists(
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
     done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
   }
-  if (isSpilled) {
-    // After all vectors that are at hand, so that few others are looked at.
-    for (let i: u32 = 0; i < whole; i++) {
-      const list = rowAt(probes, i);
-      const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-      scanSpilled(query, heap, table, list, base, now);
-    }
+  // After all vectors that are at hand, so that few others are looked at.
+  for (let i: u32 = 0; i < spilled; i++) {
+    const list = rowAt(probes, i);
+    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    scanSpilled(query, heap, table, list, base, now);
   }
   scoreWaiting(query, heap, table.waiting);
   if (table.nMissing) return 0;
