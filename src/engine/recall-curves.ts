@@ -61,8 +61,8 @@ const nearestLoss = 1.2;
 const automaticDepth = 10;
 const width = 5;
 const cosineAt = 3;
-/** Of a depth: the limits of automatic probing, then those for each loss. */
-const stepLength = width * (1 + losses.length);
+/** Values of a depth: the limits of automatic probing, then those for each loss. */
+export const stepLength = width * (1 + losses.length);
 /**
  * Of the neighbours that are lost: most by the distance ratio, which suits each query; few by the number of probes, which bounds the time of
  * the worst ones.

@@ -1,6 +1,7 @@
 /** Models as bytes. FORMAT.md §6. */
 
 import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
+import { stepLength } from "../engine/recall-curves.js";
 import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import { bytesOf, decodeCentroids, encodeCentroids } from "./stored-centroids.js";
@@ -66,6 +67,9 @@ export function decodeModel(bytes: Uint8Array): Model {
     );
   }
   const probeLimits = floats(limits);
+  if (depths === 0 || values !== stepLength * depths) {
+    throw new SealdexError("corrupt", "stored model: its recall curves have not the values of their depths");
+  }
   const curves = { depths: floats(depths), values: floats(values) };
   const spreads = floats(lists);
   const centroids = decodeCentroids(take, lists, dimension);

@@ -73,3 +73,18 @@ test("a precision that there is not, and counts beyond the bytes, are corrupt", 
     expect(() => decodeModel(large)).toThrow(SealdexError);
   }
 });
+
+test("recall curves whose values are not those of their depths are corrupt", () => {
+  const bytes = Buffer.from(finish(encodeModel(trained)));
+  const { depths, values } = trained.curves;
+  for (const [limited, measured] of [
+    [depths.length - 1, values.length],
+    [depths.length, values.length - 1],
+    [0, 0],
+  ]) {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt32LE(limited, 4 * 4);
+    changed.writeUInt32LE(measured, 4 * 5);
+    expect(() => decodeModel(changed)).toThrow("recall curves");
+  }
+});
