@@ -94,6 +94,58 @@ export function sumFour(
   return sumEach(sum0, sum1, sum2, sum3);
 }
 
+/** As `sumFour`, of eight rows: writes eight float32 to `sums`. The rows of both are added up in the same order. */
+@inline
+export function sumEight(
+  query: usize,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  row4: usize,
+  row5: usize,
+  row6: usize,
+  row7: usize,
+  d: u32,
+  sums: usize,
+  squared: bool,
+): void {
+  const rest = d & 3;
+  const end = <usize>(d - rest) << 2;
+  let sum0 = f32x4.splat(0);
+  let sum1 = f32x4.splat(0);
+  let sum2 = f32x4.splat(0);
+  let sum3 = f32x4.splat(0);
+  let sum4 = f32x4.splat(0);
+  let sum5 = f32x4.splat(0);
+  let sum6 = f32x4.splat(0);
+  let sum7 = f32x4.splat(0);
+  for (let at: usize = 0; at < end; at += 16) {
+    const q = v128.load(query + at);
+    sum0 = addTerms(sum0, q, v128.load(row0 + at), squared);
+    sum1 = addTerms(sum1, q, v128.load(row1 + at), squared);
+    sum2 = addTerms(sum2, q, v128.load(row2 + at), squared);
+    sum3 = addTerms(sum3, q, v128.load(row3 + at), squared);
+    sum4 = addTerms(sum4, q, v128.load(row4 + at), squared);
+    sum5 = addTerms(sum5, q, v128.load(row5 + at), squared);
+    sum6 = addTerms(sum6, q, v128.load(row6 + at), squared);
+    sum7 = addTerms(sum7, q, v128.load(row7 + at), squared);
+  }
+  if (rest) {
+    const q = loadFirst(query + end, rest);
+    sum0 = addTerms(sum0, q, loadFirst(row0 + end, rest), squared);
+    sum1 = addTerms(sum1, q, loadFirst(row1 + end, rest), squared);
+    sum2 = addTerms(sum2, q, loadFirst(row2 + end, rest), squared);
+    sum3 = addTerms(sum3, q, loadFirst(row3 + end, rest), squared);
+    sum4 = addTerms(sum4, q, loadFirst(row4 + end, rest), squared);
+    sum5 = addTerms(sum5, q, loadFirst(row5 + end, rest), squared);
+    sum6 = addTerms(sum6, q, loadFirst(row6 + end, rest), squared);
+    sum7 = addTerms(sum7, q, loadFirst(row7 + end, rest), squared);
+  }
+  v128.store(sums, sumEach(sum0, sum1, sum2, sum3));
+  v128.store(sums, sumEach(sum4, sum5, sum6, sum7), 16);
+}
+
 /** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
 @inline
 function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
