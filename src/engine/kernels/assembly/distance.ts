@@ -47,7 +47,19 @@ export function squaredL2Tile(
 @inline
 function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squared: bool): void {
   const rowBytes = <usize>d << 2;
-  for (let i: u32 = 0; i < n; i += 4) {
+  let i: u32 = 0;
+  for (; i + 8 <= n; i += 8) {
+    const row0 = vectors + <usize>i * rowBytes;
+    const row4 = row0 + 4 * rowBytes;
+    const row1 = row0 + rowBytes;
+    const row2 = row0 + 2 * rowBytes;
+    const row3 = row0 + 3 * rowBytes;
+    const row5 = row4 + rowBytes;
+    const row6 = row4 + 2 * rowBytes;
+    const row7 = row4 + 3 * rowBytes;
+    sumEight(query, row0, row1, row2, row3, row4, row5, row6, row7, d, out + (<usize>i << 2), squared);
+  }
+  for (; i < n; i += 4) {
     const last = n - 1 - i;
     const row0 = vectors + <usize>i * rowBytes;
     const row1 = row0 + <usize>min<u32>(1, last) * rowBytes;
