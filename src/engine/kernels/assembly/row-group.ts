@@ -1,8 +1,8 @@
 /** Rows that are compared with a query together, wherever they lie: up to eight share the loads of the query, and their waits for memory overlap. */
 
 import { sumEight, sumFour } from "./distance";
-import { float16, scalarBytes } from "./scalar";
-import { eightProductsFloat16, eightProductsInt8, prepareScalar, productsFloat16, productsInt8 } from "./scalar-sums";
+import { float16, int8, scalarBytes } from "./scalar";
+import { eightProductsFloat16, prepareScalar, productsFloat16, productsInt8 } from "./scalar-sums";
 import { Query } from "./search";
 
 /** The most rows of a group. */
@@ -46,8 +46,11 @@ export function sumGroup(query: Query, precision: u32, count: u32): void {
   const room: u32 = count <= 4 ? 4 : rowsOfGroup;
   const last = vectorAt(query, count - 1);
   for (let i = count; i < room; i++) setGroupRow(query, i, last);
-  if (room == 4) query.group.sums = sumsOfFour(query, precision);
-  else sumAll(query, precision);
+  if (room == 4 || precision == int8) query.group.sums = sumsOfFour(query, precision, 0);
+  if (room == 4) return;
+  // Of int8 eight at a time take as long as four and four.
+  if (precision == int8) query.group.moreSums = sumsOfFour(query, precision, 4);
+  else sumsOfEight(query, precision);
 }
 
 @inline
@@ -55,12 +58,12 @@ function vectorAt(query: Query, i: u32): usize {
   return <usize>load<u32>(changetype<usize>(query.group) + (<usize>i << 2));
 }
 
-@inline
-function sumsOfFour(query: Query, precision: u32): v128 {
-  const row0 = vectorAt(query, 0);
-  const row1 = vectorAt(query, 1);
-  const row2 = vectorAt(query, 2);
-  const row3 = vectorAt(query, 3);
+/** What four rows from `first` on are compared by. */
+function sumsOfFour(query: Query, precision: u32, first: u32): v128 {
+  const row0 = vectorAt(query, first);
+  const row1 = vectorAt(query, first + 1);
+  const row2 = vectorAt(query, first + 2);
+  const row3 = vectorAt(query, first + 3);
   const d = query.dimension;
   if (!precision) {
     return query.cosine
@@ -72,8 +75,9 @@ function sumsOfFour(query: Query, precision: u32): v128 {
     : productsInt8(query.scalarVector, row0, row1, row2, row3, d);
 }
 
+/** Computes what eight rows of float32 or float16 are compared by. */
 @inline
-function sumAll(query: Query, precision: u32): void {
+function sumsOfEight(query: Query, precision: u32): void {
   const row0 = vectorAt(query, 0);
   const row1 = vectorAt(query, 1);
   const row2 = vectorAt(query, 2);
@@ -85,8 +89,7 @@ function sumAll(query: Query, precision: u32): void {
   const d = query.dimension;
   const vector = precision ? query.scalarVector : query.vector;
   const sums = changetype<usize>(query.group) + offsetof<RowGroup>("sums");
-  if (precision == float16) eightProductsFloat16(vector, row0, row1, row2, row3, row4, row5, row6, row7, d, sums);
-  else if (precision) eightProductsInt8(vector, row0, row1, row2, row3, row4, row5, row6, row7, d, sums);
+  if (precision) eightProductsFloat16(vector, row0, row1, row2, row3, row4, row5, row6, row7, d, sums);
   else if (query.cosine) sumEight(vector, row0, row1, row2, row3, row4, row5, row6, row7, d, sums, false);
   else sumEight(vector, row0, row1, row2, row3, row4, row5, row6, row7, d, sums, true);
 }

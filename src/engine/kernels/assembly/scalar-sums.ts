@@ -64,54 +64,10 @@ export function productsInt8(query: usize, row0: usize, row1: usize, row2: usize
     sum2 = i32x4.add(sum2, i32x4.dot_i16x8_s(q, v128.load8x8_s(row2 + at)));
     sum3 = i32x4.add(sum3, i32x4.dot_i16x8_s(q, v128.load8x8_s(row3 + at)));
   }
-  return productsOfEach(sum0, sum1, sum2, sum3);
-}
-
-/** The same with eight rows, as eight float32 at `sums`. */
-@inline
-export function eightProductsInt8(
-  query: usize,
-  row0: usize,
-  row1: usize,
-  row2: usize,
-  row3: usize,
-  row4: usize,
-  row5: usize,
-  row6: usize,
-  row7: usize,
-  d: u32,
-  sums: usize,
-): void {
-  const end = <usize>d;
-  let sum0 = i32x4.splat(0);
-  let sum1 = i32x4.splat(0);
-  let sum2 = i32x4.splat(0);
-  let sum3 = i32x4.splat(0);
-  let sum4 = i32x4.splat(0);
-  let sum5 = i32x4.splat(0);
-  let sum6 = i32x4.splat(0);
-  let sum7 = i32x4.splat(0);
-  for (let at: usize = 0; at < end; at += 8) {
-    const q = v128.load(query + (at << 1));
-    sum0 = i32x4.add(sum0, i32x4.dot_i16x8_s(q, v128.load8x8_s(row0 + at)));
-    sum1 = i32x4.add(sum1, i32x4.dot_i16x8_s(q, v128.load8x8_s(row1 + at)));
-    sum2 = i32x4.add(sum2, i32x4.dot_i16x8_s(q, v128.load8x8_s(row2 + at)));
-    sum3 = i32x4.add(sum3, i32x4.dot_i16x8_s(q, v128.load8x8_s(row3 + at)));
-    sum4 = i32x4.add(sum4, i32x4.dot_i16x8_s(q, v128.load8x8_s(row4 + at)));
-    sum5 = i32x4.add(sum5, i32x4.dot_i16x8_s(q, v128.load8x8_s(row5 + at)));
-    sum6 = i32x4.add(sum6, i32x4.dot_i16x8_s(q, v128.load8x8_s(row6 + at)));
-    sum7 = i32x4.add(sum7, i32x4.dot_i16x8_s(q, v128.load8x8_s(row7 + at)));
-  }
-  v128.store(sums, productsOfEach(sum0, sum1, sum2, sum3));
-  v128.store(sums, productsOfEach(sum4, sum5, sum6, sum7), 16);
-}
-
-/** The sums of the lanes of four registers of int32, as float32. */
-@inline
-function productsOfEach(a: v128, b: v128, c: v128, d: v128): v128 {
-  const ab = i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
-  const cd = i32x4.add(i32x4.shuffle(c, d, 0, 4, 1, 5), i32x4.shuffle(c, d, 2, 6, 3, 7));
-  return f32x4.convert_i32x4_s(i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7)));
+  const sums01 = i32x4.add(i32x4.shuffle(sum0, sum1, 0, 4, 1, 5), i32x4.shuffle(sum0, sum1, 2, 6, 3, 7));
+  const sums23 = i32x4.add(i32x4.shuffle(sum2, sum3, 0, 4, 1, 5), i32x4.shuffle(sum2, sum3, 2, 6, 3, 7));
+  const sums = i32x4.add(i32x4.shuffle(sums01, sums23, 0, 1, 4, 5), i32x4.shuffle(sums01, sums23, 2, 3, 6, 7));
+  return f32x4.convert_i32x4_s(sums);
 }
 
 /** Products of a prepared query with four rows of float16, as float32. */
@@ -132,7 +88,7 @@ export function productsFloat16(query: usize, row0: usize, row1: usize, row2: us
   return sumEach(sum0, sum1, sum2, sum3);
 }
 
-/** The same with eight rows, as eight float32 at `sums`. */
+/** As `productsFloat16`, of eight rows: writes eight float32 to `sums`. */
 @inline
 export function eightProductsFloat16(
   query: usize,

@@ -48,17 +48,16 @@ export function scoreWaiting(query: Query, heap: Heap, waiting: WaitingRows): vo
   if (!count) return;
   waiting.count = 0;
   const precision = waitingAt(waiting, 0).block.precision;
-  if (!areScoredTogether(waiting, count, precision)) {
-    for (let i: u32 = 0; i < count; i++) {
-      const one = waitingAt(waiting, i);
-      scoreRows(query, one, heap, changetype<usize>(one) + offsetof<WaitingRow>("row"), 1);
-    }
-    return;
-  }
   const rowBytes = vectorBytes(query, precision);
   for (let i: u32 = 0; i < count; i++) {
     const one = waitingAt(waiting, i);
-    setGroupRow(query, i, one.block.vectors + <usize>one.row * rowBytes);
+    const block = one.block;
+    // Float32 arithmetic has to suffice for the numbers of all of them.
+    if (block.precision != precision || (!precision && !block.fitsFloat32)) {
+      scoreEach(query, heap, waiting, count);
+      return;
+    }
+    setGroupRow(query, i, block.vectors + <usize>one.row * rowBytes);
   }
   sumGroup(query, precision, count);
   for (let i: u32 = 0; i < count; i++) {
@@ -67,16 +66,14 @@ export function scoreWaiting(query: Query, heap: Heap, waiting: WaitingRows): vo
   }
 }
 
+function scoreEach(query: Query, heap: Heap, waiting: WaitingRows, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const one = waitingAt(waiting, i);
+    scoreRows(query, one, heap, changetype<usize>(one) + offsetof<WaitingRow>("row"), 1);
+  }
+}
+
 @inline
 function waitingAt(waiting: WaitingRows, i: u32): WaitingRow {
   return changetype<WaitingRow>(changetype<usize>(waiting) + offsetof<WaitingRows>() + <usize>i * offsetof<WaitingRow>());
-}
-
-/** Whether the first `count` rows are of one precision, and if that is float32, numbers that float32 arithmetic suffices for. */
-function areScoredTogether(waiting: WaitingRows, count: u32, precision: u32): bool {
-  for (let i: u32 = 0; i < count; i++) {
-    const block = waitingAt(waiting, i).block;
-    if (block.precision != precision || (!precision && !block.fitsFloat32)) return false;
-  }
-  return true;
 }
