@@ -48,7 +48,7 @@ export function sumGroup(query: Query, precision: u32, count: u32): void {
   for (let i = count; i < room; i++) setGroupRow(query, i, last);
   if (room == 4 || precision == int8) query.group.sums = sumsOfFour(query, precision, 0);
   if (room == 4) return;
-  // Of int8 eight at a time take as long as four and four.
+  // Rows of int8 have few lines of memory to wait for: eight at a time take longer than four and four.
   if (precision == int8) query.group.moreSums = sumsOfFour(query, precision, 4);
   else sumsOfEight(query, precision);
 }
