@@ -12,7 +12,7 @@ import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.
 /** Blocks missed that kernels note. */
 const missingMax = 64;
 /** Rows that kernels score together. */
-const waitingRows = 4;
+const waitingRows = 8;
 
 /** Which blocks there are. */
 export interface ListBlocksOf {

@@ -2,12 +2,13 @@
 
 import type { Metric } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
-import { queryLayout } from "./kernels/kernels.wasm.js";
+import { queryLayout, rowGroupLayout } from "./kernels/kernels.wasm.js";
 import { allFloats, allocate, allWords, freeScratch } from "./kernels/memory.js";
 import type { Rotation } from "./rotation.js";
 
 /** Of one of two structs that follow one another. */
 const structBytes = nextMultipleOf16(queryLayout.bytes);
+const structsBytes = 2 * structBytes + rowGroupLayout.bytes;
 
 /** RaBitQ's error parameter, if nothing else is measured: how many standard deviations an estimate may be off before a row is wrongly pruned. */
 export const epsilonByDefault = 2.2;
@@ -41,12 +42,12 @@ export class QueryVector {
     const { length } = vector;
     this.dimension = length;
     const rotated = rotation?.rotated ?? 0;
-    // Two structs; the vector, in list space, rotated; the table, 16 bytes per four components; room for scalar codes.
-    const ownBytes = nextMultipleOf16(2 * structBytes + 12 * length + 8 * rotated + 80);
+    // Two structs and their group of rows; the vector, in list space, rotated; the table, 16 bytes per four components; room for scalar codes.
+    const ownBytes = nextMultipleOf16(structsBytes + 12 * length + 8 * rotated + 80);
     this.address = allocate(ownBytes + roomBytes);
     this.room = this.address + ownBytes;
     this.listAddress = this.address + structBytes;
-    const at = this.address + 2 * structBytes;
+    const at = this.address + structsBytes;
     const point = nextMultipleOf16(at + 4 * length);
     this.pointAddress = point;
     const rotatedAt = nextMultipleOf16(point + 4 * length);
@@ -54,6 +55,7 @@ export class QueryVector {
     floats.set(vector, at >>> 2);
     const words = allWords();
     words.fill(0, this.address >>> 2, at >>> 2);
+    words[(this.address + queryLayout.group) >>> 2] = this.address + 2 * structBytes;
     words[(this.address + queryLayout.vector) >>> 2] = at;
     words[(this.address + queryLayout.dimension) >>> 2] = length;
     words[(this.address + queryLayout.cosine) >>> 2] = metric === "cosine" ? 1 : 0;

@@ -8,7 +8,7 @@ import { absoluteDot, dot, rowsOf, smallestPosition, squaredL2 } from "./oracle.
 const { assignNearest, dotBlock, normsFloat64, squaredL2Block, squaredL2BlockFloat64 } = kernels();
 
 const dimensions = [...Array.from({ length: 70 }, (_, i) => i + 1), 384, 768, 1536];
-const rowCounts = [0, 1, 2, 3, 4, 5, 31];
+const rowCounts = [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 31];
 const float32Max = 3.4028234663852886e38;
 const float32Epsilon = 2 ** -24;
 const denormalMin = 2 ** -149;
@@ -150,7 +150,7 @@ describe("block kernels", () => {
   test.each([1, 2, 3, 5, 8, 15, 33, 70, 384])("give a row the same bits wherever it lies, d = %i", (d) => {
     const random = seededRandom(d);
     const query = randomFloats(random, d);
-    const vectors = randomFloats(random, 9 * d);
+    const vectors = randomFloats(random, 21 * d);
     const together = runBlockKernels(query, vectors);
     rowsOf(vectors, d).forEach((row, i) => {
       const alone = runBlockKernels(query, row);
@@ -271,7 +271,7 @@ describe("at the end of memory", () => {
     floatsAt(at, 1024).fill(0);
     const [query, centroids, halfNorms, out, rows] = [at, at + 512, at + 1024, at + 1536, at + 2048];
     const runAll = () => {
-      for (const n of [1, 2, 3, 4, 5]) {
+      for (const n of [1, 2, 3, 4, 5, 7, 8, 9]) {
         const vectors = endOfMemory(n * d);
         for (const kernel of [dotBlock, squaredL2Block, squaredL2BlockFloat64]) {
           kernel(query, vectors, n, d, out);

@@ -236,55 +236,58 @@ describe.each([1, 3, 4, 31, 32, 33, 333])("of %i rows, those within a limit", (n
 
 const isThird = (row: number) => row % 3 === 1;
 
-test.each([1, 30, 200, 333])("a pruned scan keeps nearly all of the %i nearest rows, exactly scored", (k) => {
-  const [n, d] = [333, 200];
-  const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
-  for (const [isWanted, firstBit] of [
-    [() => true, 0],
-    [isThird, 0],
-    [isThird, 5],
-    [isThird, 31],
-  ] as const) {
-    const codec = flatCodec("euclidean", d, quantizer);
-    const asking = new QueryVector("euclidean", query, quantizer.rotation);
-    const search = new Search(asking, flatScanner(asking), k);
-    const at = allocate(16 * n + 4 * 12);
-    const codes = codec.load([{ codes: joined(codec.encode(rows, 0)), n }], at);
-    const bits = at + 16 * n;
-    wordsAt(at, 4 * n + 12).fill(0);
-    for (let row = 0; row < n; row++) {
-      wordsAt(at, 4 * n)[4 * row] = row;
-      const bit = row + firstBit;
-      if (isWanted(row)) wordsAt(bits, 12)[bit >>> 5] |= 1 << (bit & 31);
+test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 200, 333])(
+  "a pruned scan keeps nearly all of the %i nearest rows, exactly scored",
+  (k) => {
+    const [n, d] = [333, 200];
+    const { query, quantizer, rows, distance, exact, release } = encoded(n, d, k);
+    for (const [isWanted, firstBit] of [
+      [() => true, 0],
+      [isThird, 0],
+      [isThird, 5],
+      [isThird, 31],
+    ] as const) {
+      const codec = flatCodec("euclidean", d, quantizer);
+      const asking = new QueryVector("euclidean", query, quantizer.rotation);
+      const search = new Search(asking, flatScanner(asking), k);
+      const at = allocate(16 * n + 4 * 12);
+      const codes = codec.load([{ codes: joined(codec.encode(rows, 0)), n }], at);
+      const bits = at + 16 * n;
+      wordsAt(at, 4 * n + 12).fill(0);
+      for (let row = 0; row < n; row++) {
+        wordsAt(at, 4 * n)[4 * row] = row;
+        const bit = row + firstBit;
+        if (isWanted(row)) wordsAt(bits, 12)[bit >>> 5] |= 1 << (bit & 31);
+      }
+      const shared = {
+        block: 0,
+        codes,
+        distance,
+        pruned: true,
+        newerSegments: 0,
+        accepted: bits,
+        firstBit,
+      };
+      search.scan([shared]);
+      const found = search.finish();
+      const wanted = exact.flatMap((score, row) => (isWanted(row) ? [score] : [])).sort((a, b) => a - b);
+      expect(found.length).toBeLessThanOrEqual(Math.min(k, wanted.length));
+      expect(found.length).toBeGreaterThanOrEqual(Math.min(k, wanted.length) - 1);
+      for (const { row, score } of found) {
+        expect(isWanted(row)).toBe(true);
+        expect(score).toBeCloseTo(exact[row], 8);
+      }
+      const limit = wanted[Math.min(k, wanted.length) - 1];
+      const near = found.filter(({ score }) => score <= limit + 1e-9).length;
+      expect(near).toBeGreaterThanOrEqual(0.97 * Math.min(k, wanted.length) - 1);
+      search.free();
+      asking.free();
+      codes.free();
+      free(at);
     }
-    const shared = {
-      block: 0,
-      codes,
-      distance,
-      pruned: true,
-      newerSegments: 0,
-      accepted: bits,
-      firstBit,
-    };
-    search.scan([shared]);
-    const found = search.finish();
-    const wanted = exact.flatMap((score, row) => (isWanted(row) ? [score] : [])).sort((a, b) => a - b);
-    expect(found.length).toBeLessThanOrEqual(Math.min(k, wanted.length));
-    expect(found.length).toBeGreaterThanOrEqual(Math.min(k, wanted.length) - 1);
-    for (const { row, score } of found) {
-      expect(isWanted(row)).toBe(true);
-      expect(score).toBeCloseTo(exact[row], 8);
-    }
-    const limit = wanted[Math.min(k, wanted.length) - 1];
-    const near = found.filter(({ score }) => score <= limit + 1e-9).length;
-    expect(near).toBeGreaterThanOrEqual(0.97 * Math.min(k, wanted.length) - 1);
-    search.free();
-    asking.free();
-    codes.free();
-    free(at);
-  }
-  release();
-});
+    release();
+  },
+);
 
 test.each([
   ["any entries", fastScan, 255, [1, 16, 255, 256, 257, 700]],

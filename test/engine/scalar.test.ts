@@ -2,17 +2,14 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Codec } from "../../src/engine/codec.js";
 import { dimensionMax, metrics, type Metric, type ScalarPrecision } from "../../src/engine/config.js";
 import { flatCodec } from "../../src/engine/flat.js";
-import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
-import { QueryVector } from "../../src/engine/query-vector.js";
+import { allocate, allocatedBytes, free } from "../../src/engine/kernels/memory.js";
 import { roundVectors, scalarCodec } from "../../src/engine/scalar.js";
-import { flatScanner } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
 import { clustered } from "./data.js";
 import { joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
+import { scan } from "./scan.js";
 
 const precisions = ["float16", "int8"] as const;
 const largestFloat32 = 3.4028234663852886e38;
@@ -107,39 +104,6 @@ test("numbers that are float16 stay as they are, and so do multiples of a scale 
     expect(rounded(multiples, "int8", bytes.length)).toEqual(multiples);
   }
 });
-
-interface Found {
-  readonly row: number;
-  readonly score: number;
-}
-
-function scan(codec: Codec, metric: Metric, query: Float32Array, vectors: Float32Array, k: number): Found[] {
-  const n = vectors.length / query.length;
-  if (codec.kind === "codes") throw new TypeError("expected vectors");
-  const asking = new QueryVector(metric, query, undefined);
-  const search = new Search(asking, flatScanner(asking), k);
-  const fingerprints = allocate(16 * n);
-  const codes = codec.load([{ codes: joined(codec.encode(vectors, 0)), n }], fingerprints);
-  // Equal scores are ordered by fingerprint, so by row here.
-  wordsAt(fingerprints, 4 * n).fill(0);
-  for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;
-  const job = {
-    block: 0,
-    codes,
-    distance: undefined,
-    pruned: false,
-    newerSegments: 0,
-    accepted: 0,
-    firstBit: 0,
-  };
-  search.scan([job]);
-  const found = search.finish();
-  search.free();
-  asking.free();
-  codes.free();
-  free(fingerprints);
-  return found.map(({ row, score }) => ({ row, score }));
-}
 
 function trueScore(metric: Metric, query: Float32Array, row: Float32Array): number {
   if (metric !== "cosine") return squaredL2(query, row);

@@ -1,9 +1,8 @@
 /**
- * One query against a block of rows, in float32: four rows at a time with one accumulator each, which shares the loads of the
- * query and hides the latency of addition. Of the shapes tried (rows x accumulators: 1 x 4, 2 x 2, 2 x 4, 3 x 1 to 8 x 1, 3 x 2,
- * 4 x 2), 4 x 1 was within 12 % of the fastest from d = 384 on, and is short.
+ * One query against a block of rows, in float32: eight rows at a time with one accumulator each, which shares the loads of the
+ * query and lets waits for memory overlap. Rows in the cache take as long four at a time; rows in memory take up to a quarter longer.
  *
- * If fewer than four rows are left, the last one stands in for the missing ones. So there is one order of additions, and the
+ * What is left over is compared four at a time, and the last row stands in for missing ones. There is one order of additions, so the
  * result of a row does not depend on its position.
  */
 
@@ -47,7 +46,19 @@ export function squaredL2Tile(
 @inline
 function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squared: bool): void {
   const rowBytes = <usize>d << 2;
-  for (let i: u32 = 0; i < n; i += 4) {
+  let i: u32 = 0;
+  for (; i + 8 <= n; i += 8) {
+    const row0 = vectors + <usize>i * rowBytes;
+    const row4 = row0 + 4 * rowBytes;
+    const row1 = row0 + rowBytes;
+    const row2 = row0 + 2 * rowBytes;
+    const row3 = row0 + 3 * rowBytes;
+    const row5 = row4 + rowBytes;
+    const row6 = row4 + 2 * rowBytes;
+    const row7 = row4 + 3 * rowBytes;
+    sumEight(query, row0, row1, row2, row3, row4, row5, row6, row7, d, out + (<usize>i << 2), squared);
+  }
+  for (; i < n; i += 4) {
     const last = n - 1 - i;
     const row0 = vectors + <usize>i * rowBytes;
     const row1 = row0 + <usize>min<u32>(1, last) * rowBytes;
@@ -92,6 +103,58 @@ export function sumFour(
     sum3 = addTerms(sum3, q, loadFirst(row3 + end, rest), squared);
   }
   return sumEach(sum0, sum1, sum2, sum3);
+}
+
+/** As `sumFour`, of eight rows: writes eight float32 to `sums`. The rows of both are added up in the same order. */
+@inline
+export function sumEight(
+  query: usize,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  row4: usize,
+  row5: usize,
+  row6: usize,
+  row7: usize,
+  d: u32,
+  sums: usize,
+  squared: bool,
+): void {
+  const rest = d & 3;
+  const end = <usize>(d - rest) << 2;
+  let sum0 = f32x4.splat(0);
+  let sum1 = f32x4.splat(0);
+  let sum2 = f32x4.splat(0);
+  let sum3 = f32x4.splat(0);
+  let sum4 = f32x4.splat(0);
+  let sum5 = f32x4.splat(0);
+  let sum6 = f32x4.splat(0);
+  let sum7 = f32x4.splat(0);
+  for (let at: usize = 0; at < end; at += 16) {
+    const q = v128.load(query + at);
+    sum0 = addTerms(sum0, q, v128.load(row0 + at), squared);
+    sum1 = addTerms(sum1, q, v128.load(row1 + at), squared);
+    sum2 = addTerms(sum2, q, v128.load(row2 + at), squared);
+    sum3 = addTerms(sum3, q, v128.load(row3 + at), squared);
+    sum4 = addTerms(sum4, q, v128.load(row4 + at), squared);
+    sum5 = addTerms(sum5, q, v128.load(row5 + at), squared);
+    sum6 = addTerms(sum6, q, v128.load(row6 + at), squared);
+    sum7 = addTerms(sum7, q, v128.load(row7 + at), squared);
+  }
+  if (rest) {
+    const q = loadFirst(query + end, rest);
+    sum0 = addTerms(sum0, q, loadFirst(row0 + end, rest), squared);
+    sum1 = addTerms(sum1, q, loadFirst(row1 + end, rest), squared);
+    sum2 = addTerms(sum2, q, loadFirst(row2 + end, rest), squared);
+    sum3 = addTerms(sum3, q, loadFirst(row3 + end, rest), squared);
+    sum4 = addTerms(sum4, q, loadFirst(row4 + end, rest), squared);
+    sum5 = addTerms(sum5, q, loadFirst(row5 + end, rest), squared);
+    sum6 = addTerms(sum6, q, loadFirst(row6 + end, rest), squared);
+    sum7 = addTerms(sum7, q, loadFirst(row7 + end, rest), squared);
+  }
+  v128.store(sums, sumEach(sum0, sum1, sum2, sum3));
+  v128.store(sums, sumEach(sum4, sum5, sum6, sum7), 16);
 }
 
 /** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */

@@ -50,7 +50,7 @@ export function prepareScalar(query: Query, precision: u32): void {
   query.scalarPrecision = precision;
 }
 
-/** Products of a prepared query with four rows of int8, as int32. Times `scalarStep` and the row's scale they are near the true ones. */
+/** Products of a prepared query with four rows of int8, as float32. Times `scalarStep` and the row's scale they are near the true ones. */
 @inline
 export function productsInt8(query: usize, row0: usize, row1: usize, row2: usize, row3: usize, d: u32): v128 {
   let sum0 = i32x4.splat(0);
@@ -66,10 +66,11 @@ export function productsInt8(query: usize, row0: usize, row1: usize, row2: usize
   }
   const sums01 = i32x4.add(i32x4.shuffle(sum0, sum1, 0, 4, 1, 5), i32x4.shuffle(sum0, sum1, 2, 6, 3, 7));
   const sums23 = i32x4.add(i32x4.shuffle(sum2, sum3, 0, 4, 1, 5), i32x4.shuffle(sum2, sum3, 2, 6, 3, 7));
-  return i32x4.add(i32x4.shuffle(sums01, sums23, 0, 1, 4, 5), i32x4.shuffle(sums01, sums23, 2, 3, 6, 7));
+  const sums = i32x4.add(i32x4.shuffle(sums01, sums23, 0, 1, 4, 5), i32x4.shuffle(sums01, sums23, 2, 3, 6, 7));
+  return f32x4.convert_i32x4_s(sums);
 }
 
-/** The same with four rows of float16, as float32. */
+/** Products of a prepared query with four rows of float16, as float32. */
 @inline
 export function productsFloat16(query: usize, row0: usize, row1: usize, row2: usize, row3: usize, d: u32): v128 {
   let sum0 = f32x4.splat(0);
@@ -85,6 +86,45 @@ export function productsFloat16(query: usize, row0: usize, row1: usize, row2: us
     sum3 = f32x4.add(sum3, f32x4.mul(q, float16Bits(v128.load16x4_s(row3 + at))));
   }
   return sumEach(sum0, sum1, sum2, sum3);
+}
+
+/** As `productsFloat16`, of eight rows: writes eight float32 to `sums`. */
+@inline
+export function eightProductsFloat16(
+  query: usize,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  row4: usize,
+  row5: usize,
+  row6: usize,
+  row7: usize,
+  d: u32,
+  sums: usize,
+): void {
+  const end = <usize>d << 1;
+  let sum0 = f32x4.splat(0);
+  let sum1 = f32x4.splat(0);
+  let sum2 = f32x4.splat(0);
+  let sum3 = f32x4.splat(0);
+  let sum4 = f32x4.splat(0);
+  let sum5 = f32x4.splat(0);
+  let sum6 = f32x4.splat(0);
+  let sum7 = f32x4.splat(0);
+  for (let at: usize = 0; at < end; at += 8) {
+    const q = v128.load(query + (at << 1));
+    sum0 = f32x4.add(sum0, f32x4.mul(q, float16Bits(v128.load16x4_s(row0 + at))));
+    sum1 = f32x4.add(sum1, f32x4.mul(q, float16Bits(v128.load16x4_s(row1 + at))));
+    sum2 = f32x4.add(sum2, f32x4.mul(q, float16Bits(v128.load16x4_s(row2 + at))));
+    sum3 = f32x4.add(sum3, f32x4.mul(q, float16Bits(v128.load16x4_s(row3 + at))));
+    sum4 = f32x4.add(sum4, f32x4.mul(q, float16Bits(v128.load16x4_s(row4 + at))));
+    sum5 = f32x4.add(sum5, f32x4.mul(q, float16Bits(v128.load16x4_s(row5 + at))));
+    sum6 = f32x4.add(sum6, f32x4.mul(q, float16Bits(v128.load16x4_s(row6 + at))));
+    sum7 = f32x4.add(sum7, f32x4.mul(q, float16Bits(v128.load16x4_s(row7 + at))));
+  }
+  v128.store(sums, sumEach(sum0, sum1, sum2, sum3));
+  v128.store(sums, sumEach(sum4, sum5, sum6, sum7), 16);
 }
 
 /** <a, row>, or |a - row|^2, in float64. `squared` and `precision` are constants after inlining. */

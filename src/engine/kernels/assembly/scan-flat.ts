@@ -5,14 +5,14 @@
  * float32, with a margin that covers its rounding; the score in float64, which is the one reported.
  */
 
-import { sumFour } from "./distance";
 import { sumRow } from "./distance-float64";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
 import { firstBits, writePositions } from "./positions";
 import { estimateRabitq, rabitqWithin } from "./rabitq";
+import { groupSum, rowsOfGroup, setGroupRow, sumGroup, vectorBytes } from "./row-group";
 import { scanCoded } from "./scan-coded";
-import { scoreScalarRows } from "./scan-scalar";
+import { offerIfNear } from "./scan-scalar";
 import { scanFirst } from "./scan-together";
 import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
@@ -200,46 +200,35 @@ export function smallestAt(values: usize, n: u32, k: u32, kept: usize): f32 {
 
 /** Scores the listed rows and offers them. */
 export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count: u32): void {
-  if (job.block.precision) {
-    scoreScalarRows(query, job, heap, rows, count);
-    return;
-  }
-  if (!query.fitsFloat32 || !job.block.fitsFloat32) {
+  const block = job.block;
+  const precision = block.precision;
+  if (!precision && !(query.fitsFloat32 && block.fitsFloat32)) {
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
   }
-  const vectors = job.block.vectors;
-  const rowBytes = <usize>query.dimension << 2;
-  for (let i: u32 = 0; i < count; i += 4) {
-    const last = count - 1 - i;
+  const rowBytes = vectorBytes(query, precision);
+  for (let i: u32 = 0; i < count; i += rowsOfGroup) {
     const at = rows + (<usize>i << 2);
-    const row0 = load<u32>(at);
-    const row1 = load<u32>(at + (<usize>min<u32>(1, last) << 2));
-    const row2 = load<u32>(at + (<usize>min<u32>(2, last) << 2));
-    const row3 = load<u32>(at + (<usize>min<u32>(3, last) << 2));
-    const at0 = vectors + <usize>row0 * rowBytes;
-    const at1 = vectors + <usize>row1 * rowBytes;
-    const at2 = vectors + <usize>row2 * rowBytes;
-    const at3 = vectors + <usize>row3 * rowBytes;
-    const sums = sumsOfFour(query, at0, at1, at2, at3);
-    offerSum(query, job, heap, row0, f32x4.extract_lane(sums, 0));
-    if (last >= 1) offerSum(query, job, heap, row1, f32x4.extract_lane(sums, 1));
-    if (last >= 2) offerSum(query, job, heap, row2, f32x4.extract_lane(sums, 2));
-    if (last >= 3) offerSum(query, job, heap, row3, f32x4.extract_lane(sums, 3));
+    const some = min<u32>(rowsOfGroup, count - i);
+    for (let j: u32 = 0; j < some; j++) {
+      setGroupRow(query, j, block.vectors + <usize>load<u32>(at + (<usize>j << 2)) * rowBytes);
+    }
+    sumGroup(query, precision, some);
+    for (let j: u32 = 0; j < some; j++) {
+      offerSum(query, job, heap, load<u32>(at + (<usize>j << 2)), precision, groupSum(query, j));
+    }
   }
 }
 
-/** What four float32 vectors are compared by: their products with the query, or their squared distances from it. */
+/** Scores a row in float64 and offers it, unless its sum (see `sumGroup`) rules it out. */
 @inline
-export function sumsOfFour(query: Query, at0: usize, at1: usize, at2: usize, at3: usize): v128 {
-  return query.cosine
-    ? sumFour(query.vector, at0, at1, at2, at3, query.dimension, false)
-    : sumFour(query.vector, at0, at1, at2, at3, query.dimension, true);
+export function offerSum(query: Query, job: Job, heap: Heap, row: u32, precision: u32, sum: f32): void {
+  if (precision) offerIfNear(query, job, heap, row, sum);
+  else offerFloat32(query, job, heap, row, sum);
 }
 
-/** Scores a row in float64 and offers it, unless its sum rules it out. */
 @inline
-export function offerSum(query: Query, job: Job, heap: Heap, row: u32, sum: f32): void {
+function offerFloat32(query: Query, job: Job, heap: Heap, row: u32, sum: f32): void {
   // Rounding of a float32 sum of `dimension` terms: relative for squares, which are all positive, unless they underflow; for
   // dot products relative to the product of the norms.
   const roundoff = <f64>query.dimension * float32Epsilon;

@@ -4,6 +4,7 @@
  */
 
 import { Heap, offer, wordsInOrder } from "./heap";
+import { RowGroup } from "./row-group";
 
 /** A query, and what was computed of it once for all jobs. */
 @unmanaged
@@ -39,6 +40,8 @@ export class Query {
   /** What products with scalar codes count in, and their error relative to the product of the norms. */
   scalarStep: f64;
   scalarSlack: f64;
+  /** The rows that are compared with it together. */
+  group: RowGroup;
   /** The `CodedQuery` of the rows' model (see coded-query.ts); needed for codes without vectors. */
   coded: usize;
 }

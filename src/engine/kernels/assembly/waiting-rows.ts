@@ -1,17 +1,14 @@
 /**
- * Rows of any blocks that wait for their exact scores: four are scored at a time, so that the waits for memory overlap. Most lists have one or
+ * Rows of any blocks that wait for their exact scores: eight are scored at a time, so that the waits for memory overlap. Most lists have one or
  * two rows to score, whose vectors lie anywhere.
  */
 
 import { Heap } from "./heap";
-import { scalarBytes } from "./scalar";
-import { offerSum, scoreRows, sumsOfFour } from "./scan-flat";
-import { offerIfNear, scalarProducts } from "./scan-scalar";
+import { groupSum, rowsOfGroup, setGroupRow, sumGroup, vectorBytes } from "./row-group";
+import { offerSum, scoreRows } from "./scan-flat";
 import { Block, Job, Query } from "./search";
 
-const together: u32 = 4;
-
-/** The rows that wait. Room for four `WaitingRow` structs follows. */
+/** The rows that wait. Room for `rowsOfGroup` `WaitingRow` structs follows. */
 @unmanaged
 export class WaitingRows {
   count: u32;
@@ -24,9 +21,9 @@ class WaitingRow extends Job {
 }
 
 /** What the rows that wait take. */
-export const waitingBytes = offsetof<WaitingRows>() + <usize>together * offsetof<WaitingRow>();
+export const waitingBytes = offsetof<WaitingRows>() + <usize>rowsOfGroup * offsetof<WaitingRow>();
 
-/** Adds a row of a block in memory, see `Job`, and scores those that wait if there are four. */
+/** Adds a row of a block in memory, see `Job`, and scores those that wait if there are `rowsOfGroup`. */
 @inline
 export function addWaiting(
   query: Query,
@@ -42,7 +39,7 @@ export function addWaiting(
   added.block = block;
   added.newerSegments = newerSegments;
   added.row = row;
-  if (++waiting.count == together) scoreWaiting(query, heap, waiting);
+  if (++waiting.count == rowsOfGroup) scoreWaiting(query, heap, waiting);
 }
 
 /** Scores and offers the rows that wait. */
@@ -50,52 +47,33 @@ export function scoreWaiting(query: Query, heap: Heap, waiting: WaitingRows): vo
   const count = waiting.count;
   if (!count) return;
   waiting.count = 0;
-  const row0 = waitingAt(waiting, 0);
-  const precision = row0.block.precision;
-  if (!areScoredTogether(waiting, count, precision)) {
-    for (let i: u32 = 0; i < count; i++) {
-      const one = waitingAt(waiting, i);
-      scoreRows(query, one, heap, changetype<usize>(one) + offsetof<WaitingRow>("row"), 1);
+  const precision = waitingAt(waiting, 0).block.precision;
+  const rowBytes = vectorBytes(query, precision);
+  for (let i: u32 = 0; i < count; i++) {
+    const one = waitingAt(waiting, i);
+    const block = one.block;
+    // Float32 arithmetic has to suffice for the numbers of all of them.
+    if (block.precision != precision || (!precision && !block.fitsFloat32)) {
+      scoreEach(query, heap, waiting, count);
+      return;
     }
-    return;
+    setGroupRow(query, i, block.vectors + <usize>one.row * rowBytes);
   }
-  const rowBytes = precision ? scalarBytes(query.dimension, precision) : <usize>query.dimension << 2;
-  const last = count - 1;
-  const row1 = waitingAt(waiting, min<u32>(1, last));
-  const row2 = waitingAt(waiting, min<u32>(2, last));
-  const row3 = waitingAt(waiting, last);
-  const at0 = vectorOf(row0, rowBytes);
-  const at1 = vectorOf(row1, rowBytes);
-  const at2 = vectorOf(row2, rowBytes);
-  const at3 = vectorOf(row3, rowBytes);
-  const sums = precision ? scalarProducts(query, at0, at1, at2, at3, precision) : sumsOfFour(query, at0, at1, at2, at3);
-  offerOne(query, heap, row0, precision, f32x4.extract_lane(sums, 0));
-  if (last >= 1) offerOne(query, heap, row1, precision, f32x4.extract_lane(sums, 1));
-  if (last >= 2) offerOne(query, heap, row2, precision, f32x4.extract_lane(sums, 2));
-  if (last >= 3) offerOne(query, heap, row3, precision, f32x4.extract_lane(sums, 3));
+  sumGroup(query, precision, count);
+  for (let i: u32 = 0; i < count; i++) {
+    const one = waitingAt(waiting, i);
+    offerSum(query, one, heap, one.row, precision, groupSum(query, i));
+  }
 }
 
-@inline
-function offerOne(query: Query, heap: Heap, waiting: WaitingRow, precision: u32, sum: f32): void {
-  if (precision) offerIfNear(query, waiting, heap, waiting.row, sum);
-  else offerSum(query, waiting, heap, waiting.row, sum);
+function scoreEach(query: Query, heap: Heap, waiting: WaitingRows, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) {
+    const one = waitingAt(waiting, i);
+    scoreRows(query, one, heap, changetype<usize>(one) + offsetof<WaitingRow>("row"), 1);
+  }
 }
 
 @inline
 function waitingAt(waiting: WaitingRows, i: u32): WaitingRow {
   return changetype<WaitingRow>(changetype<usize>(waiting) + offsetof<WaitingRows>() + <usize>i * offsetof<WaitingRow>());
-}
-
-/** Whether the first `count` rows are of one precision, and if that is float32, numbers that float32 arithmetic suffices for. */
-function areScoredTogether(waiting: WaitingRows, count: u32, precision: u32): bool {
-  for (let i: u32 = 0; i < count; i++) {
-    const block = waitingAt(waiting, i).block;
-    if (block.precision != precision || (!precision && !block.fitsFloat32)) return false;
-  }
-  return true;
-}
-
-@inline
-function vectorOf(waiting: WaitingRow, rowBytes: usize): usize {
-  return waiting.block.vectors + <usize>waiting.row * rowBytes;
 }
