@@ -48,7 +48,7 @@ export function encodeRecord({ id, metadataJson, expiresAt }: RecordFields): Uin
 }
 
 export function recordId(record: Uint8Array): string {
-  return utf8.decode(record.subarray(2, idEnd(record)));
+  return recordIdAt(record, 0);
 }
 
 /** The id of the record that begins at `start` of a page. */
