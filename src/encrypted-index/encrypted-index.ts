@@ -185,8 +185,7 @@ export class EncryptedIndex implements VectorIndex {
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
     const { subject, checked } = checkQuery(request);
-    const { rerank } = request as Partial<RankedQuery>;
-    const { signal } = checked;
+    const { rerank, signal } = request as Partial<RankedQuery>;
     const index = this.#within(request);
     if (rerank === undefined) {
       const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
