@@ -16,6 +16,8 @@ export interface OptionNames {
   readonly names: ReadonlySet<string>;
   /** Of objects among the options, such as `indexConfig.dimension`: where an unknown name may belong. */
   readonly innerNames: readonly string[];
+  /** Every option, as one that is not given. */
+  readonly absent: Readonly<Record<string, undefined>>;
 }
 
 /** The options of `T`: all of them, and no others. `inner`: those of an object among them. */
@@ -25,17 +27,48 @@ export function optionNames<T>(
   inner?: OptionNames,
 ): OptionNames {
   const innerNames = inner === undefined ? [] : [...inner.names].map((name) => `${inner.where}.${name}`);
-  return { where, names: new Set(Object.keys(table)), innerNames };
+  const names = Object.keys(table);
+  const absent = Object.fromEntries(names.map((name) => [name, undefined]));
+  return { where, names: new Set(names), innerNames, absent };
 }
 
 /** Throws `invalid_request` unless `options` is an object whose keys are all among the names. `at`: where it is. */
-export function checkOptions(options: unknown, { where, names, innerNames }: OptionNames, at = where): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw invalid(`${at}: expected an object, got ${typeName(options)}`);
+export function checkOptions(options: unknown, known: OptionNames, at = known.where): void {
+  checkObject(options, at);
+  for (const name in options) checkName(name, known, at);
+}
+
+/**
+ * The same options in an object that has all of them, undefined if they are not given. Throws as `checkOptions`.
+ *
+ * Reading one of many options takes V8 a hundredth of a microsecond from objects of one shape, and a tenth from an object of a shape of
+ * its own, as `{ ...shared, queryVector }` makes one per call.
+ */
+export function takeOptions<T extends object>(options: T, known: OptionNames): T {
+  checkObject(options, known.where);
+  const values = options as Readonly<Record<string, unknown>>;
+  const taken: Record<string, unknown> = { ...known.absent };
+  const prototype: unknown = Object.getPrototypeOf(options);
+  if (prototype === Object.prototype || prototype === null) {
+    for (const name of Object.getOwnPropertyNames(options)) {
+      checkName(name, known, known.where);
+      taken[name] = values[name];
+    }
+  } else {
+    // An instance of a class may have options as accessors, which are not its own.
+    checkOptions(options, known);
+    for (const name of known.names) taken[name] = values[name];
   }
-  for (const name in options) {
-    if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
-  }
+  return taken as T;
+}
+
+function checkObject(options: unknown, at: string): asserts options is object {
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
+  throw invalid(`${at}: expected an object, got ${typeName(options)}`);
+}
+
+function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
+  if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
 }
 
 /** What is said of a name that is none of the known ones: which of them or of the inner ones is nearest, and all known ones. */

@@ -3,7 +3,6 @@
 import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import { type Image, isImage, isImageUrl } from "../embedding/image.js";
 import { distanceOf } from "../engine/metric.js";
-import { methodOptions } from "../method-options.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { type CheckedQuery, nearest } from "../search/query.js";
 import { readItems, reservedAfter } from "../search/read-items.js";
@@ -43,13 +42,12 @@ const candidatesMin = 100;
 const textLengthMax = 65_536;
 
 export function isWordQuery(request: object): request is WordQuery {
-  const { queryText } = (request ?? {}) as Partial<WordQuery>;
+  const { queryText } = request as Partial<WordQuery>;
   return queryText !== undefined && queryText !== null;
 }
 
-/** Throws `invalid_request` or `dimension_mismatch`. */
+/** `request`: of known options. Throws `invalid_request` or `dimension_mismatch`. */
 export function checkWordQuery(request: WordQuery): CheckedWordQuery {
-  checkOptions(request, methodOptions.query);
   const { queryText: text, queryVector: vector, queryContents: contents, queryVectors, fusion } = request;
   if (typeof text !== "string") throw invalid(`queryText: expected a string, got ${typeName(text)}`);
   if (text.length > textLengthMax) {

@@ -13,13 +13,12 @@ const fieldsMax = 8;
 const pageItems = 100;
 
 export function isOrderedQuery(request: object): request is OrderedQuery {
-  const { orderBy } = (request ?? {}) as Partial<OrderedQuery>;
+  const { orderBy } = request as Partial<OrderedQuery>;
   return orderBy !== undefined && orderBy !== null;
 }
 
-/** Throws `invalid_request`. */
+/** Throws `invalid_request`, also for options that other queries alone have. */
 export function checkOrderedQuery(request: OrderedQuery): CheckedListing {
-  checkOptions(request, methodOptions.query);
   const present = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
   checkOptions(Object.fromEntries(present), methodOptions.orderedQuery);
   const { orderBy, topK = pageItems, include = ["metadata"], reserveBytes, rawMetadata, signal } = request;

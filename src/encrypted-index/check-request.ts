@@ -3,8 +3,6 @@
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
 import { type Image, isImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
-import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
@@ -47,13 +45,12 @@ export type QuerySubject =
   | { readonly vectors: readonly Vector[] }
   | { readonly contents: string | Image };
 
-/** Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
-export function checkQuery(request: QueryRequest): { subject: QuerySubject; options: CheckedQuery } {
-  checkOptions(request, methodOptions.query);
+/** `request`: of known options. Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
+export function checkQuery(request: QueryRequest): { subject: QuerySubject; checked: CheckedQuery } {
   if ("fusion" in request && request.fusion !== undefined) {
     throw invalid("fusion: expected a query with queryText, got one without");
   }
-  return { subject: subjectOf(request), options: checkQueryOptions(request) };
+  return { subject: subjectOf(request), checked: checkQueryOptions(request) };
 }
 
 /** What queries of all kinds share. */

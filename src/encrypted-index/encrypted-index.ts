@@ -7,7 +7,7 @@ import { Models } from "../embedding/models.js";
 import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { checkOptions, takeOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
 import { checkSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
@@ -170,8 +170,9 @@ export class EncryptedIndex implements VectorIndex {
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(
-    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
+    options: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
   ): Promise<Match[] | Match[][] | ItemPage> {
+    const request = takeOptions(options, methodOptions.query);
     if (isOrderedQuery(request)) {
       const listing = checkOrderedQuery(request);
       const cursor = decodeCursor(request.cursor);
@@ -183,16 +184,15 @@ export class EncryptedIndex implements VectorIndex {
       const index = this.#within(request);
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
-    const { subject, options } = checkQuery(request);
-    const { rerank } = request as Partial<RankedQuery>;
-    const { signal } = options;
+    const { subject, checked } = checkQuery(request);
+    const { rerank, signal } = request as Partial<RankedQuery>;
     const index = this.#within(request);
     if (rerank === undefined) {
-      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, options));
-      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, options));
+      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
+      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, checked));
     }
     const ranked = { contents: checkRanked(subject), rerank };
-    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, options));
+    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(

@@ -319,11 +319,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   protected override async nearest(
-    { vector, k, recall, ...limits }: NearestSearch,
+    { vector, k, recall, filter: wanted, namespace: within }: NearestSearch,
     include: readonly MatchField[],
   ): Promise<NearestMatches> {
     const { index, metric } = await this.#index.openForVectors();
-    const { filter, namespace } = this.#limits.of(limits);
+    const { filter, namespace } = this.#limits.of({ filter: wanted, namespace: within });
     const topK = k > topKMax ? Math.min(k, await index.count({ namespace })) : k;
     const probing = this.#probingOf({ recall });
     const matches = await index.query({

@@ -72,7 +72,8 @@ export abstract class SimilaritySearches extends VectorStore {
     options: SearchOptions = {},
   ): Promise<[Document, number][]> {
     checkOptions(options, searchOptions);
-    const { matches, metric } = await this.nearest({ vector: query, k, filter, ...options }, scored);
+    const { recall, namespace } = options;
+    const { matches, metric } = await this.nearest({ vector: query, k, filter, recall, namespace }, scored);
     return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
   }
 
@@ -84,7 +85,8 @@ export abstract class SimilaritySearches extends VectorStore {
     options: SearchOptions = {},
   ): Promise<[Document, number][]> {
     checkOptions(options, searchOptions);
-    const { matches } = await this.nearest({ vector: query, k, filter, ...options }, scored);
+    const { recall, namespace } = options;
+    const { matches } = await this.nearest({ vector: query, k, filter, recall, namespace }, scored);
     return matches.map((match) => [toDocument(match), match.distance as number]);
   }
 

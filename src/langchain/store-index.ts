@@ -31,7 +31,9 @@ export class StoreIndex {
   readonly #ownsClient: boolean;
   readonly #model: StoreModel | undefined;
   #opened: Promise<OpenedIndex> | undefined;
-  #checked: Promise<void> | undefined;
+  #checked: Promise<OpenedIndex> | undefined;
+  /** The model of an index that was created here is the store's. */
+  #isCreated = false;
 
   /**
    * `model`: what embeds the store's documents; a new index remembers it if it has a name. Throws `invalid_request` for an option that it
@@ -60,14 +62,12 @@ export class StoreIndex {
    * As `open`, for work with vectors of the store's model. Throws `dimension_mismatch` or `invalid_request` if the index was created
    * with another model, which a service tells by its name alone.
    */
-  async openForVectors(): Promise<OpenedIndex> {
-    const opened = await this.open();
-    this.#checked ??= this.#checkModel(opened.index).catch((error: unknown) => {
+  openForVectors(): Promise<OpenedIndex> {
+    this.#checked ??= this.#openChecked().catch((error: unknown) => {
       this.#checked = undefined;
       throw error;
     });
-    await this.#checked;
-    return opened;
+    return this.#checked;
   }
 
   /** As `open`, but throws `not_found` if there is no index. */
@@ -86,6 +86,12 @@ export class StoreIndex {
       throw error;
     });
     return this.#opened;
+  }
+
+  async #openChecked(): Promise<OpenedIndex> {
+    const opened = await this.open();
+    if (!this.#isCreated) await this.#checkModel(opened.index);
+    return opened;
   }
 
   async #loadOrCreate(): Promise<OpenedIndex> {
@@ -112,7 +118,7 @@ export class StoreIndex {
         textIndex,
         ...(this.#client.kind === "embedded" && this.#model !== undefined && modelOptions(this.#model)),
       });
-      this.#checked = Promise.resolve();
+      this.#isCreated = true;
       return { index, metric };
     } catch (error) {
       // Another process created it between the two calls.

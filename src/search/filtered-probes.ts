@@ -13,6 +13,8 @@ import type { ScanLimits } from "../engine/recall-curves.js";
 
 /** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
 const spareShare = 1.25;
+/** How many times as many lists are looked up next. */
+const moreTimes = 4;
 /** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
 export const amongShare = 0.7;
 
@@ -156,6 +158,13 @@ export function probeFiltered(
       seen += matches;
     }
     if (done || asked === quantizer.nLists) return { lists: chosen, distances: chosenDistances };
-    asked = quantizer.nLists;
+    asked = moreLists(quantizer, asked);
   }
+}
+
+/** How many lists to look up next, before all: so many that codes do not decide on their order, as they do not on that of all. */
+function moreLists(quantizer: CoarseQuantizer, asked: number): number {
+  const coded = quantizer.codedMax();
+  if (asked > coded) return quantizer.nLists;
+  return Math.min(quantizer.nLists, Math.max(coded + 1, moreTimes * asked));
 }

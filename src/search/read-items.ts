@@ -2,6 +2,7 @@
 
 import {
   decodeContents,
+  idEndAt,
   recordExpiry,
   recordId,
   recordIdAt,
@@ -82,12 +83,14 @@ export function openedItems(
   if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
     return undefined;
   }
-  return rows.map((row) => toItem(row, include, results.rawMetadata ?? false));
+  const shown = shownFields(include, results.rawMetadata);
+  return rows.map((row) => toItem(row, shown));
 }
 
 /** The items without any field, if their records are open. */
 function openedIds(refs: readonly RowRef[]): StoredItem[] | undefined {
-  const items: Writable<StoredItem>[] = [];
+  // All places before the first text: so the waits for memory overlap.
+  const places: RecordPlace[] = [];
   // Near rows are often of the same list, and so of the same page.
   let last: RowRef["segment"] | undefined;
   let records: OpenRecords | undefined;
@@ -97,11 +100,22 @@ function openedIds(refs: readonly RowRef[]): StoredItem[] | undefined {
     if (!isThere) records = segment.reader.openedRecords(row);
     if (records === undefined) return undefined;
     last = segment;
-    const { page, firstRow } = records;
-    const id = recordIdAt(page.plaintext, page.startOf(row - firstRow));
-    items.push(segment.namespace === undefined ? { id } : { id, namespace: segment.namespace });
+    const { plaintext } = records.page;
+    const start = records.page.startOf(row - records.firstRow);
+    places.push({ namespace: segment.namespace, plaintext, start, end: idEndAt(plaintext, start) });
   }
-  return items;
+  return places.map(({ namespace, plaintext, start, end }) => {
+    const id = recordIdAt(plaintext, start, end);
+    return namespace === undefined ? { id } : { id, namespace };
+  });
+}
+
+/** Where the id of a record begins, after its length, and ends. */
+interface RecordPlace {
+  readonly namespace: string | undefined;
+  readonly plaintext: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
@@ -126,7 +140,7 @@ export async function readSome(
   items: StoredItem[],
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
-  { reserveBytes, rawMetadata = false }: CheckedResults,
+  { reserveBytes, rawMetadata }: CheckedResults,
 ): Promise<void> {
   const start = items.length;
   const rows =
@@ -134,7 +148,8 @@ export async function readSome(
     (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
   await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
   const together = include.has("contents") || include.has("metadata") ? largeTogether : undefined;
-  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], include, rawMetadata)), together);
+  const shown = shownFields(include, rawMetadata);
+  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], shown)), together);
 }
 
 /** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */
@@ -239,19 +254,32 @@ function bytesOf({ record, contents, vector }: StoredRow, include: ReadonlySet<M
 /** While it is made. */
 export type Writable<T> = { -readonly [F in keyof T]: T[F] };
 
-function toItem(
-  { namespace, record, contents, vector }: StoredRow,
-  include: ReadonlySet<MatchField>,
-  rawMetadata: boolean,
-): StoredItem {
+/** Which fields items have, looked up once for all of them. */
+interface ShownFields {
+  readonly vector: boolean;
+  readonly decoded: boolean;
+  readonly metadata: "parsed" | "raw" | undefined;
+}
+
+function shownFields(include: ReadonlySet<MatchField>, rawMetadata = false): ShownFields {
+  const form = rawMetadata ? "raw" : "parsed";
+  return {
+    vector: include.has("vector"),
+    decoded: include.has("decoded"),
+    metadata: include.has("metadata") ? form : undefined,
+  };
+}
+
+function toItem({ namespace, record, contents, vector }: StoredRow, shown: ShownFields): StoredItem {
   const item: Writable<StoredItem & RawMetadata> = { id: recordId(record) };
   if (namespace !== undefined) item.namespace = namespace;
-  if (vector && include.has("vector")) item.vector = vector;
-  if (vector && include.has("decoded")) item.decoded = vector;
+  if (vector && shown.vector) item.vector = vector;
+  if (vector && shown.decoded) item.decoded = vector;
   if (contents) item.contents = decodeContents(contents);
-  if (include.has("metadata") && rawMetadata) item.metadataJson = recordMetadataJson(record);
-  else if (include.has("metadata")) item.metadata = recordMetadata(record);
-  const expiry = include.has("metadata") ? recordExpiry(record) : undefined;
+  if (shown.metadata === undefined) return item;
+  if (shown.metadata === "raw") item.metadataJson = recordMetadataJson(record);
+  else item.metadata = recordMetadata(record);
+  const expiry = recordExpiry(record);
   if (expiry !== undefined) item.expiresAt = new Date(expiry);
   return item;
 }

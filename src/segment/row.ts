@@ -48,13 +48,17 @@ export function encodeRecord({ id, metadataJson, expiresAt }: RecordFields): Uin
 }
 
 export function recordId(record: Uint8Array): string {
-  return utf8.decode(record.subarray(2, idEnd(record)));
+  return recordIdAt(record, 0);
 }
 
-/** The id of the record that begins at `start` of a page. */
-export function recordIdAt(page: Uint8Array, start: number): string {
+/** Where the id of the record that begins at `start` of a page ends. */
+export function idEndAt(page: Uint8Array, start: number): number {
+  return start + 2 + ((page[start] | (page[start + 1] << 8)) & idLengthMax);
+}
+
+/** That id. */
+export function recordIdAt(page: Uint8Array, start: number, end = idEndAt(page, start)): string {
   const from = start + 2;
-  const end = from + ((page[start] | (page[start + 1] << 8)) & idLengthMax);
   if (end - from > shortIdMax) return utf8.decode(page.subarray(from, end));
   // A short text is made of its characters faster than views are made for the decoder.
   let id = "";
@@ -77,7 +81,7 @@ function hasExpiry(record: Uint8Array): boolean {
 }
 
 function idEnd(record: Uint8Array): number {
-  return 2 + ((record[0] | (record[1] << 8)) & idLengthMax);
+  return idEndAt(record, 0);
 }
 
 /** A fresh object on every call. */

@@ -477,6 +477,42 @@ test.each<[string, (more: object) => unknown]>([
   expect(() => make({ offLine: true })).toThrow(`${where}: unknown property "offLine"`);
 });
 
+test("a query takes its options from objects of any kind", async () => {
+  const client = createClient({ indexLocation: { location: "memory" } });
+  const index = await client.createIndex(address());
+  await index.upsert([1, 2].map((year) => ({ id: `${year}`, vector: [year], metadata: { year } })));
+  const queryVector = [1];
+  const filter: Filter = { year: 2 };
+  const shared = { queryVector, filter };
+  class Request {
+    readonly queryVector = queryVector;
+    get filter(): Filter {
+      return filter;
+    }
+  }
+  class UnknownRequest extends Request {
+    readonly filtre = filter;
+  }
+  const requests: SingleQuery[] = [
+    { ...shared, topK: 1 },
+    Object.assign(Object.create(null) as object, shared),
+    Object.create(shared) as SingleQuery,
+    Object.defineProperty({ queryVector }, "filter", { value: filter, enumerable: false }),
+    Object.defineProperty({ queryVector }, "filter", { get: () => filter }),
+    new Request(),
+  ];
+  for (const request of requests) expect(await index.query(request)).toMatchObject([{ id: "2" }]);
+  const hidden = Object.defineProperty({ queryVector }, "filtre", { value: filter, enumerable: false });
+  for (const request of [
+    new UnknownRequest(),
+    Object.create({ ...shared, filtre: 1 }) as SingleQuery,
+    hidden,
+  ]) {
+    await expect(index.query(request)).rejects.toThrow(/query: unknown property "filtre"/);
+  }
+  await client.close();
+});
+
 test("over HTTP, filter and filters mean the same in bodies too", async () => {
   const body = await service.newIndex();
   const items = [1, 2].map((year) => ({ id: `${year}`, vector: [year], metadata: { year } }));
