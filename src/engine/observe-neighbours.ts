@@ -12,7 +12,7 @@ import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
 import { countRows, directionsOf, gather, lengthsOf } from "./rows.js";
 import { countBelow, nearestPositions, positionOfLeast } from "./smallest.js";
-import { copyInPieces, inSlices, type Work } from "./work.js";
+import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
 /** Held-out rows that are compared with the sample at a time. */
 const heldOutTogether = 16;
@@ -137,7 +137,12 @@ export function* observeNeighbours(
       ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
       ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
     ];
-    const squaresOf = Array.from({ length: count }, (_, i) => floatsAt(toListsAt + 4 * i * k, k).slice());
+    const squaresOf: Float32Array[] = [];
+    const together = rowsOfPiece(4 * k);
+    for (let i = 0; i < count; i++) {
+      squaresOf.push(floatsAt(toListsAt + 4 * i * k, k).slice());
+      if (i % together === together - 1) yield;
+    }
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
     );
@@ -198,10 +203,15 @@ export function* observeNeighbours(
         yield;
       }
     }
+    const neighbours = new Set<number>();
+    for (const depth of observed) {
+      for (const row of depth.rows) neighbours.add(row);
+      yield;
+    }
     return {
       first: observed,
       lists,
-      neighbours: new Set(observed.flatMap((depth) => depth.rows)),
+      neighbours,
       listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
       inEither: (seconds) => observeEither(observed, asked, lists, seconds),
     };
