@@ -100,7 +100,9 @@ export function* trainModel(
     const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
+      yield;
       includeUnseen(model.centroids, vectors(), lists, n - unseen.length);
+      yield;
       yield* roundCentroids(model);
       onProgress(total, total);
       return quantizer === undefined ? model : { ...model, quantizer };
