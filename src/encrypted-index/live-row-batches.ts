@@ -97,7 +97,7 @@ export async function* liveRowBatches(
     const [read, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
     const records = change === undefined ? read : await revisedRecords(read, places, change);
     const left = change === undefined ? places : places.filter((row) => records.entry(row) !== null);
-    const live = { ...found, kept: left.map((row) => row - block.firstRow) };
+    const live = change === undefined ? found : { ...found, kept: left.map((row) => row - block.firstRow) };
     if (keepsTexts) origins.push({ reader, first: rows.length, rows: left });
     const { fingerprints, kept } = live;
     rows.add({ firstRow: block.firstRow, kept, fingerprints, records, contents });
