@@ -6,6 +6,7 @@ import { compileFilter, type CompiledFilter } from "../filter.js";
 import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { forEachItem } from "../search/read-items.js";
 import type { FoundId } from "../search/snapshot.js";
+import { rowsOf } from "../segment/row.js";
 import { vectorRows } from "../segment/row-source.js";
 import type { Metadata, Selection } from "../vector-index.js";
 import { commitAddition } from "./commit-addition.js";
@@ -112,7 +113,7 @@ export async function storeTombstones(
   const dimension = dimensionOf(index, manifest);
   const stored: StoredSegment[] = [];
   if (dimension === undefined) return stored;
-  const noRows = { dimension, rows: [], source: vectorRows([], dimension) };
+  const noRows = { dimension, rows: rowsOf([]), source: vectorRows([], dimension) };
   try {
     for (const [id, fingerprints] of deleted) {
       if (fingerprints.length === 0) continue;

@@ -3,7 +3,7 @@
 import { gather } from "../engine/rows.js";
 import type { CodeBlock } from "../segment/code-table.js";
 import { countRows, hasRow, noRows } from "../segment/row-bits.js";
-import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { yieldIfDue, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import type { OpenSegment, Shadow, Snapshot } from "../search/snapshot.js";
 
 /** The live rows of a code block. */
@@ -33,12 +33,16 @@ export async function* liveBlocks(
   order: BlockOrder = "by segment",
   only?: RowSets,
 ): AsyncGenerator<LiveBlock> {
-  const isWanted = ({ segment, block }: { readonly segment: OpenSegment; readonly block: CodeBlock }) =>
+  const isWanted = (segment: OpenSegment, block: CodeBlock) =>
     only === undefined ||
     countRows(only.get(segment) ?? none, block.firstRow, block.firstRow + block.rows) > 0;
-  const blocks = segments
-    .flatMap((segment) => Array.from(segment.reader.footer.codes, (block) => ({ segment, block })))
-    .filter(isWanted);
+  const blocks: { readonly segment: OpenSegment; readonly block: CodeBlock }[] = [];
+  for (const segment of segments) {
+    for (const block of segment.reader.footer.codes) {
+      if (isWanted(segment, block)) blocks.push({ segment, block });
+    }
+    await yieldIfDue();
+  }
   if (order === "by list") blocks.sort((a, b) => a.block.list - b.block.list);
   const shadows = new Map<OpenSegment, Shadow>();
   // While a block is worked on, the next one is read.

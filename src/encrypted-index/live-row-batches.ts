@@ -4,18 +4,18 @@ import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import type { Residuals } from "../segment/kept-residuals.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
-import type { Row } from "../segment/row.js";
 import { allRows } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
 import { type BlockOrder, liveBlocks, type RowSets } from "./live-blocks.js";
+import { type Entries, LiveRows } from "./live-rows.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
-/** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a row is a few objects to the garbage collector. */
+/** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a batch and the one before are in memory at once. */
 export const batchRowsMax = 9 * 2 ** 13;
 
 /** Records that are revised between two looks at the clock: of 64 KiB, a few milliseconds. */
@@ -62,7 +62,7 @@ export async function* liveRowBatches(
   deleted: readonly Uint8Array[],
 ): AsyncGenerator<RowBatch> {
   const { model, name } = target;
-  let rows: Row[] = [];
+  let rows = new LiveRows();
   let movedParts: MovedRows[] = [];
   let origins: RowOrigin[] = [];
   let bytes = 0;
@@ -70,7 +70,7 @@ export async function* liveRowBatches(
   const flush = async (): Promise<RowBatch> => {
     const source = await joinMoved(movedParts, dimension);
     const collected = { batch: { dimension, rows, source, origins, deleted: tombstones }, bytes };
-    [rows, movedParts, origins, bytes, tombstones] = [[], [], [], 0, []];
+    [rows, movedParts, origins, bytes, tombstones] = [new LiveRows(), [], [], 0, []];
     return collected;
   };
   // Rows that have lists to be cut by.
@@ -94,17 +94,15 @@ export async function* liveRowBatches(
     const parts = readers.get(segment) ?? (await partsOf(reader));
     readers.set(segment, parts);
     const places = found.kept.map((row) => block.firstRow + row);
-    const [records, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
-    const revised = change === undefined ? records : await revisedRecords(records, change);
-    const isLeft = (_: unknown, i: number) => revised[i] !== null;
-    if (keepsTexts) origins.push({ reader, first: rows.length, rows: places.filter(isLeft) });
-    found.kept.forEach((row, i) => {
-      const record = revised[i];
-      if (record === null) return;
-      rows.push(new LiveRow(found.fingerprints, row, record, contents[i]));
-      bytes += record.length + (contents[i]?.length ?? 0);
-    });
-    const live = change === undefined ? found : { ...found, kept: found.kept.filter(isLeft) };
+    const [read, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
+    const records = change === undefined ? read : await revisedRecords(read, places, change);
+    const left = change === undefined ? places : places.filter((row) => records.entry(row) !== null);
+    const live = change === undefined ? found : { ...found, kept: left.map((row) => row - block.firstRow) };
+    if (keepsTexts) origins.push({ reader, first: rows.length, rows: left });
+    const { fingerprints, kept } = live;
+    rows.add({ firstRow: block.firstRow, kept, fingerprints, records, contents });
+    const lengthOf = (entry: Uint8Array | null) => entry?.length ?? 0;
+    for (const row of left) bytes += lengthOf(records.entry(row)) + lengthOf(contents.entry(row));
     const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
       move(live, encoding, name, index.config, parts.residuals),
     );
@@ -112,26 +110,6 @@ export async function* liveRowBatches(
     bytes += moved.bytes;
   }
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
-}
-
-/** A row of a block. Its fingerprint becomes an object when it is needed: a batch has many rows, and the garbage collector looks at each object. */
-class LiveRow implements Row {
-  readonly #fingerprints: Uint32Array;
-  readonly #row: number;
-  readonly record: Uint8Array;
-  readonly contents: Uint8Array | null;
-
-  /** `fingerprints`: those of the block, as four words each. */
-  constructor(fingerprints: Uint32Array, row: number, record: Uint8Array, contents: Uint8Array | null) {
-    this.#fingerprints = fingerprints;
-    this.#row = row;
-    this.record = record;
-    this.contents = contents;
-  }
-
-  get fingerprint(): Uint8Array {
-    return new Uint8Array(this.#fingerprints.buffer, 16 * this.#row, 16);
-  }
 }
 
 /** What is read of a segment besides its codes. */
@@ -153,13 +131,18 @@ function wholeSegments(segments: readonly OpenSegment[]): (readonly [OpenSegment
   return segments.map((segment) => [segment, allRows(segment.ref.rows)]);
 }
 
-/** A block may hold thousands of records, each of which is parsed and written again. */
+/** The records of these rows after the change. A block may hold thousands, each of which is parsed and written again. */
 async function revisedRecords(
-  records: readonly (Uint8Array | null)[],
+  records: Entries,
+  rows: readonly number[],
   change: RowChange,
-): Promise<(Uint8Array | null)[]> {
-  const revised: (Uint8Array | null)[] = [];
+): Promise<Entries> {
+  const revised = new Map<number, Uint8Array | null>();
   const revise = (record: Uint8Array | null) => record && change.revise(record);
-  await forEachYielding(records.length, (i) => revised.push(revise(records[i])), revisedTogether);
-  return revised;
+  await forEachYielding(
+    rows.length,
+    (i) => revised.set(rows[i], revise(records.entry(rows[i]))),
+    revisedTogether,
+  );
+  return { entry: (row) => revised.get(row) ?? null };
 }

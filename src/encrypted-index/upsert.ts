@@ -9,7 +9,7 @@ import { checkDimensionFits } from "./definition.js";
 import type { Manifest } from "../commit/manifest.js";
 import type { Namespace } from "../commit/namespaces.js";
 import { fingerprintsIn } from "../search/namespace-fingerprints.js";
-import type { Row } from "../segment/row.js";
+import { type Row, type Rows, rowsOf } from "../segment/row.js";
 import { withEncoding } from "./encoding.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
@@ -115,11 +115,11 @@ export async function storePacked(
 }
 
 /** Rows whose fingerprints are those of items in no namespace, for a namespace. */
-function rowsIn(namespace: string | undefined, rows: readonly Row[]): readonly Row[] {
-  if (namespace === undefined) return rows;
+function rowsIn(namespace: string | undefined, rows: readonly Row[]): Rows {
+  if (namespace === undefined) return rowsOf(rows);
   const fingerprints = fingerprintsIn(
     namespace,
     rows.map((row) => row.fingerprint),
   );
-  return rows.map((row, i) => ({ ...row, fingerprint: fingerprints[i] }));
+  return rowsOf(rows.map((row, i) => ({ ...row, fingerprint: fingerprints[i] })));
 }

@@ -8,16 +8,15 @@ import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
 import { aroundTimes, type CodedRows, marginsOf, type MeasuredQuery } from "./margins.js";
 import { distanceRatio } from "./probe-limits.js";
+import { forEachDepth } from "./observed-depths.js";
 import { samplePositions } from "./random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "./recall-curves.js";
 import { countRows, directionsOf, gather, lengthsOf } from "./rows.js";
-import { countBelow, nearestPositions, positionOfLeast } from "./smallest.js";
-import { copyInPieces, inSlices, type Work } from "./work.js";
+import { countBelow, positionOfLeast } from "./smallest.js";
+import { copyInPieces, inSlices, rowsOfPiece, type Work } from "./work.js";
 
 /** Held-out rows that are compared with the sample at a time. */
 const heldOutTogether = 16;
-/** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
-const observedMax = 32;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
 /**
@@ -28,16 +27,6 @@ const outlyingMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
-/** From a depth to the next one, about. */
-const step = Math.sqrt(10);
-
-/** Numbers of neighbours that are observed in a sample of n rows, ascending from 1. */
-export function observedDepths(n: number): number[] {
-  const depths = [1];
-  for (let power = 1; Math.round(step ** power) < n; power++) depths.push(Math.round(step ** power));
-  return depths;
-}
-
 export interface ClusteredSample {
   readonly rows: Rows;
   /** Of the rows that k-means saw. Those after them are held out first. */
@@ -137,7 +126,12 @@ export function* observeNeighbours(
       ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
       ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
     ];
-    const squaresOf = Array.from({ length: count }, (_, i) => floatsAt(toListsAt + 4 * i * k, k).slice());
+    const squaresOf: Float32Array[] = [];
+    const together = rowsOfPiece(4 * k);
+    for (let i = 0; i < count; i++) {
+      squaresOf.push(floatsAt(toListsAt + 4 * i * k, k).slice());
+      if (i % together === together - 1) yield;
+    }
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
     );
@@ -198,10 +192,15 @@ export function* observeNeighbours(
         yield;
       }
     }
+    const neighbours = new Set<number>();
+    for (const depth of observed) {
+      for (const row of depth.rows) neighbours.add(row);
+      yield;
+    }
     return {
       first: observed,
       lists,
-      neighbours: new Set(observed.flatMap((depth) => depth.rows)),
+      neighbours,
       listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
       inEither: (seconds) => observeEither(observed, asked, lists, seconds),
     };
@@ -321,25 +320,5 @@ function observeOutlying(
       const square = squareToCentroid(lengths?.[list], toLists[list]);
       cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }
-  });
-}
-
-/**
- * Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows: neighbours down to there, which are the first `count`, and
- * others, `times` as many in all.
- */
-function forEachDepth(
-  toRows: Float32Array,
-  depths: readonly number[],
-  times: number,
-  visit: (i: number, count: number, rows: Uint32Array) => void,
-): void {
-  const few = nearestPositions(toRows, 1, times * observedMax);
-  depths.forEach((depth, i) => {
-    const stride = Math.ceil(depth / observedMax);
-    const count = Math.round(depth / stride);
-    const around = times * count;
-    const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
-    if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
   });
 }

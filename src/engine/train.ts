@@ -8,7 +8,8 @@ import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model, QuantizerModel } from "./model.js";
 import { layoutOf } from "./model-quantizer.js";
-import { observedDepths, observeNeighbours } from "./observe-neighbours.js";
+import { observeNeighbours } from "./observe-neighbours.js";
+import { observedDepths } from "./observed-depths.js";
 import { learnProbeLimits } from "./probe-limits.js";
 import { seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
@@ -100,7 +101,9 @@ export function* trainModel(
     const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
+      yield;
       includeUnseen(model.centroids, vectors(), lists, n - unseen.length);
+      yield;
       yield* roundCentroids(model);
       onProgress(total, total);
       return quantizer === undefined ? model : { ...model, quantizer };

@@ -10,6 +10,7 @@ import { codecToWrite } from "../engine/choose-codec.js";
 import { ExpiryPage } from "../segment/expiries.js";
 import { fingerprintWords } from "../segment/id-table.js";
 import type { IndexCache } from "../segment/index-cache.js";
+import { rowsOf } from "../segment/row.js";
 import { vectorRows } from "../segment/row-source.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { writeSegment } from "../segment/segment-writer.js";
@@ -96,7 +97,7 @@ async function tombstoneSegment(
 ): Promise<OpenSegment> {
   const name = `expired/${randomUUID().replaceAll("-", "")}`;
   const context = { kind: "segment", indexId, name } as const;
-  const batch = { dimension, rows: [], source: vectorRows([], dimension), deleted };
+  const batch = { dimension, rows: rowsOf([]), source: vectorRows([], dimension), deleted };
   const codec = codecToWrite(config, dimension, undefined);
   const encoding = { codec, spills: false, toListSpace: (vectors: Float32Array) => vectors };
   const { bytes, blocks, footerLength } = await run(writeSegment(keys.data, context, batch, encoding));

@@ -81,11 +81,12 @@ export class BlockSource {
       const start = request[0].offset;
       const last = request[request.length - 1];
       const bytes = await this.#range(start, last.offset + last.length);
+      // Before they are opened, since many requests may be answered in one turn of the event loop.
+      await yieldIfDue();
       for (const block of request) {
         const from = block.offset - start;
         opened.set(block, this.#opener.open(block.number, bytes.subarray(from, from + block.length)));
       }
-      await yieldIfDue();
     });
     await Promise.all(read);
     return blocks.map((block) => opened.get(block) as Uint8Array);

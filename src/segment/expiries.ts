@@ -3,7 +3,7 @@
 import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import type { CachedValue } from "./cache-group.js";
-import { recordExpiry, type Row } from "./row.js";
+import { recordExpiry, type Rows } from "./row.js";
 
 /** f64 milliseconds since 1970, fingerprint. */
 const entryBytes = 24;
@@ -16,16 +16,17 @@ export interface EncodedExpiries {
 }
 
 /** Pages of the rows that expire; none if no row does. */
-export function* encodeExpiries(rows: readonly Row[]): Work<EncodedExpiries[]> {
+export function* encodeExpiries(rows: Rows): Work<EncodedExpiries[]> {
   const byTime = new Map<number, Uint8Array[]>();
   let count = 0;
-  for (const [i, { record, fingerprint }] of rows.entries()) {
+  for (let i = 0; i < rows.length; i++) {
     if (i % rowsTogether === rowsTogether - 1) yield;
-    const time = recordExpiry(record);
+    const row = rows.at(i);
+    const time = recordExpiry(row.record);
     if (time === undefined) continue;
     const equal = byTime.get(time);
-    if (equal === undefined) byTime.set(time, [fingerprint]);
-    else equal.push(fingerprint);
+    if (equal === undefined) byTime.set(time, [row.fingerprint]);
+    else equal.push(row.fingerprint);
     count++;
   }
   // Sorted as numbers: objects take the event loop for longer than a piece of work may.

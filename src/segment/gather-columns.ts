@@ -13,7 +13,7 @@ import {
   valueSet,
 } from "./column.js";
 import { addRow, noRows, rowsIn } from "./row-bits.js";
-import { recordMetadata } from "./row.js";
+import { recordMetadata, type Rows } from "./row.js";
 
 /** A column of the rows `firstRow` to `firstRow + rows`. */
 export interface EncodedColumn {
@@ -38,15 +38,13 @@ const visitsPerRowMax = 4096;
 const pieceBytes = 64 * 1024;
 
 /** The columns of all rows, group after group, undefined after each piece of work. Rows without metadata have none. */
-export function* gatherColumns(
-  records: readonly Uint8Array[],
-): Generator<EncodedColumn | undefined, void, void> {
-  for (let firstRow = 0; firstRow < records.length; firstRow += rowsPerColumnGroup) {
-    const rows = Math.min(rowsPerColumnGroup, records.length - firstRow);
+export function* gatherColumns(stored: Rows): Generator<EncodedColumn | undefined, void, void> {
+  for (let firstRow = 0; firstRow < stored.length; firstRow += rowsPerColumnGroup) {
+    const rows = Math.min(rowsPerColumnGroup, stored.length - firstRow);
     const group = new Group();
     let bytes = 0;
     for (let row = 0; row < rows; row++) {
-      const record = records[firstRow + row];
+      const { record } = stored.at(firstRow + row);
       group.add(row, record);
       bytes += record.length;
       if (bytes < pieceBytes) continue;

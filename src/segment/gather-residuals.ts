@@ -1,7 +1,6 @@
 /** Which rows keep their residuals while a segment is written. */
 
 import { referenceAt } from "../engine/code-layout.js";
-import { fingerprintWords } from "./id-table.js";
 import { isInShare, keptShare } from "./kept-residuals.js";
 import type { Encoding, RowSource } from "./row-source.js";
 
@@ -9,7 +8,8 @@ import type { Encoding, RowSource } from "./row-source.js";
 export interface WrittenBlock {
   readonly firstRow: number;
   readonly positions: Uint32Array;
-  readonly fingerprints: readonly Uint8Array[];
+  /** Layout (rows, 4) words. */
+  readonly fingerprints: Uint32Array;
   readonly codes: Uint8Array;
 }
 
@@ -22,9 +22,8 @@ export function gatherResiduals(
 ): void {
   if (encoding.codec.kind !== "codes") return;
   const share = keptShare(encoding.codec);
-  const words = fingerprintWords(fingerprints);
   positions.forEach((position, i) => {
-    if (!isInShare(words[4 * i], share)) return;
+    if (!isInShare(fingerprints[4 * i], share)) return;
     const residual = source.residualOf(position, referenceAt(codes, 4 * i), encoding);
     if (residual !== undefined) residuals.set(firstRow + i, residual);
   });

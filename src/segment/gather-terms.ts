@@ -4,7 +4,7 @@ import type { Work } from "../engine/work.js";
 import type { Analyzer } from "../text/analyzer.js";
 import { documentTerms, type FieldText } from "../text/document-terms.js";
 import { Occurrences, type SortedOccurrences } from "./occurrences.js";
-import type { Row } from "./row.js";
+import type { Row, Rows } from "./row.js";
 import { sortedTerms } from "./sorted-terms.js";
 
 /** What words are made of. */
@@ -26,16 +26,17 @@ const rowsTogether = 256;
 const bytesTogether = 2 ** 16;
 const termsTogether = 2 ** 14;
 
-export function* gatherTerms(rows: readonly Row[], { analyzer, of }: RowTexts): Work<GatheredTerms> {
+export function* gatherTerms(rows: Rows, { analyzer, of }: RowTexts): Work<GatheredTerms> {
   const { vocabulary } = analyzer;
   const lengths = new Uint32Array(rows.length);
   const occurrences = new Occurrences();
   let bytes = 0;
-  for (const [row, stored] of rows.entries()) {
+  for (let row = 0; row < rows.length; row++) {
     if (row % rowsTogether === rowsTogether - 1 || bytes >= bytesTogether) {
       yield;
       bytes = 0;
     }
+    const stored = rows.at(row);
     bytes += stored.record.length + (stored.contents?.length ?? 0);
     const texts = of(stored);
     if (texts.length === 0) continue;

@@ -12,21 +12,16 @@ export const tombstone = 0xffffffff;
 /** Fingerprints that are copied, or entries that are written, between two turns of the event loop. */
 const together = 16_384;
 
-/** Entries of `rows` fingerprints (position = row) and of deleted ones, sorted. */
-export function* buildEntries(
-  rows: readonly Uint8Array[],
-  deleted: readonly Uint8Array[],
-): Work<Uint32Array> {
-  const n = rows.length + deleted.length;
+/** Entries of the fingerprints of rows, layout (rows, 4) words, and of deleted ones, sorted. */
+export function* buildEntries(fingerprints: Uint32Array, deleted: readonly Uint8Array[]): Work<Uint32Array> {
+  const rows = fingerprints.length / 4;
+  const n = rows + deleted.length;
   const words = new Uint32Array(4 * n);
-  for (const [part, first] of [
-    [rows, 0],
-    [deleted, rows.length],
-  ] as const) {
-    for (let start = 0; start < part.length; start += together) {
-      words.set(fingerprintWords(part.slice(start, start + together)), 4 * (first + start));
-      yield;
-    }
+  words.set(fingerprints);
+  yield;
+  for (let start = 0; start < deleted.length; start += together) {
+    words.set(fingerprintWords(deleted.slice(start, start + together)), 4 * (rows + start));
+    yield;
   }
   const order = yield* sortedPositions(words, n);
   const entries = new Uint32Array(entryWords * n);
@@ -37,7 +32,7 @@ export function* buildEntries(
     entries[to + 1] = words[from + 1];
     entries[to + 2] = words[from + 2];
     entries[to + 3] = words[from + 3];
-    entries[to + 4] = order[i] < rows.length ? order[i] : tombstone;
+    entries[to + 4] = order[i] < rows ? order[i] : tombstone;
     if (i % together === together - 1) yield;
   }
   return entries;

@@ -16,7 +16,7 @@ export interface RowOrigin {
 }
 
 interface BatchRows {
-  readonly rows: readonly unknown[];
+  readonly rows: { readonly length: number };
   readonly origins?: readonly RowOrigin[];
 }
 

@@ -17,6 +17,21 @@ export interface Row {
   readonly contents: Uint8Array | null;
 }
 
+/** Rows by position. A row may become an object when it is asked for: a batch has many, and the garbage collector looks at each object that is kept. */
+export interface Rows {
+  readonly length: number;
+  at(position: number): Row;
+}
+
+export function rowsOf(rows: readonly Row[]): Rows {
+  return { length: rows.length, at: (position) => rows[position] };
+}
+
+/** The rows at these positions. */
+export function rowsAt(rows: Rows, positions: Uint32Array): Rows {
+  return { length: positions.length, at: (place) => rows.at(positions[place]) };
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Of the u16 before the id: the item expires. */

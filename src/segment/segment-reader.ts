@@ -26,6 +26,7 @@ import {
 } from "./opened-blocks.js";
 import { decodeResiduals, type Residuals } from "./kept-residuals.js";
 import { Page } from "./page.js";
+import { type ReadPage, RowPages } from "./row-pages.js";
 import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
@@ -219,9 +220,9 @@ export class SegmentReader {
    * Reads records or contents of ascending rows past the cache, a few megabytes at a time: for passes over
    * everything. Each call of the result must continue after the rows of the one before.
    */
-  forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<(Uint8Array | null)[]> {
+  forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<RowPages> {
     const blocks = this.footer[section];
-    let held: { readonly block: PageBlock; readonly page: Page }[] = [];
+    let held: ReadPage[] = [];
     let next = 0;
     return async (rows) => {
       const last = rows[rows.length - 1];
@@ -233,11 +234,7 @@ export class SegmentReader {
         const opened = pages.map((page, i) => ({ block: group[i], page: new Page(page, group[i].rows) }));
         held.push(...opened.filter(({ block }) => block.firstRow + block.rows > rows[0]));
       }
-      let at = 0;
-      return rows.map((row) => {
-        while (held[at].block.firstRow + held[at].block.rows <= row) at++;
-        return held[at].page.entry(row - held[at].block.firstRow);
-      });
+      return new RowPages(held.filter(({ block }) => block.firstRow <= last));
     };
   }
 

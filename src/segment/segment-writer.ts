@@ -12,8 +12,8 @@ import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
-import { encodePage, encodedPageBytes } from "./page.js";
-import type { Row } from "./row.js";
+import { encodedPageBytes, encodePage } from "./page.js";
+import { type Rows, rowsAt } from "./row.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
@@ -26,7 +26,7 @@ import { encodeTermIndex, type WordSource } from "./term-index.js";
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
   readonly dimension: number;
-  readonly rows: readonly Row[];
+  readonly rows: Rows;
   /** The vectors or codes of the rows. */
   readonly source: RowSource;
   /** Fingerprints of items that this segment deletes. */
@@ -59,7 +59,9 @@ const idBlockEntries = 4096;
 /** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
 const entryBytes = 80;
 /** Vectors whose blocks are encoded in parallel, in bytes. */
-const rowsEncodedBytes = 4 * 1024 * 1024;
+const rowsEncodedBytes = 2 * 1024 * 1024;
+/** Rows that are looked at between two pauses: each is somewhere else in memory. */
+const rowsVisited = 4096;
 /** Pages and parts per piece of work of a few milliseconds. */
 const pagesTogether = 4;
 const partsTogether = 16;
@@ -75,17 +77,14 @@ export function* writeSegment(
   const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
   yield;
-  const rows = Array.from(order, (row) => batch.rows[row]);
+  const rows = rowsAt(batch.rows, order);
   const codes: FooterDraft["codes"][number][] = [];
   const kept = new Map<number, Float32Array>();
-  const rowsPerBlock = rowsOfCodeBlock(encoding);
-  const blocks = runs.flatMap(({ list, start, end }) =>
-    Array.from({ length: Math.ceil((end - start) / rowsPerBlock) }, (_, i) => {
-      const firstRow = start + i * rowsPerBlock;
-      return { list, firstRow, rows: Math.min(end - firstRow, rowsPerBlock) };
-    }),
-  );
-  const parts = new SealedParts(keys, context, expectedBytes(batch, rows, blocks, encoding.codec));
+  const blocks = cutRuns(runs, rowsOfCodeBlock(encoding));
+  yield;
+  const { fingerprints, rowBytes } = yield* survey(rows);
+  const parts = new SealedParts(keys, context, expectedBytes(batch, rowBytes, blocks, encoding.codec));
+  yield;
   for (let next = 0; next < blocks.length;) {
     const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
     next += group.length;
@@ -96,11 +95,11 @@ export function* writeSegment(
     );
     yield;
     for (const [i, { list, firstRow, rows: count }] of group.entries()) {
-      const fingerprints = rows.slice(firstRow, firstRow + count).map((row) => row.fingerprint);
-      const length = parts.seal(Buffer.concat(fingerprints), ...encoded[i].codes);
+      const own = fingerprints.subarray(4 * firstRow, 4 * (firstRow + count));
+      const length = parts.seal(bytesOf(own), ...encoded[i].codes);
       codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
       const positions = order.subarray(firstRow, firstRow + count);
-      const block = { firstRow, positions, fingerprints, codes: encoded[i].codes[0] };
+      const block = { firstRow, positions, fingerprints: own, codes: encoded[i].codes[0] };
       if (batch.isLearnedFrom) gatherResiduals(kept, block, batch.source, encoding);
       yield* parts.pauseIfDue();
     }
@@ -119,35 +118,20 @@ export function* writeSegment(
   }
 
   yield;
-  const records = yield* sealPages(
-    rows.map((row) => row.record),
-    recordPageBytes,
-    parts,
-  );
+  const records = yield* sealPages(rows.length, (i) => rows.at(i).record, recordPageBytes, parts);
   yield;
-  const contents = yield* sealPages(
-    rows.map((row) => row.contents),
-    pageBytes,
-    parts,
-  );
+  const contents = yield* sealPages(rows.length, (i) => rows.at(i).contents, pageBytes, parts);
 
   yield;
   const terms = words && (yield* sealTerms(rows, words, parts));
 
   yield;
-  const idsInOrder = yield* sortedIdsOf(rows);
-  const idPages = yield* sealPages(
-    idsInOrder.map(({ entry }) => entry),
-    pageBytes,
-    parts,
-  );
-  const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow].id }));
+  const { ids: idsInOrder, entry } = yield* sortedIdsOf(rows, fingerprints);
+  const idPages = yield* sealPages(rows.length, entry, pageBytes, parts);
+  const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow] }));
 
   yield;
-  const columns = yield* sealColumns(
-    rows.map((row) => row.record),
-    parts,
-  );
+  const columns = yield* sealColumns(rows, parts);
 
   yield;
   const expiries: FooterDraft["expiries"][number][] = [];
@@ -157,14 +141,12 @@ export function* writeSegment(
   }
 
   yield;
-  const fingerprints = rows.map((row) => row.fingerprint);
   const entries = yield* buildEntries(fingerprints, batch.deleted);
   yield;
   const ids: FooterDraft["ids"][number][] = [];
   for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
     const block = entries.subarray(start, start + idBlockEntries * entryWords);
-    const plaintext = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
-    ids.push({ length: parts.seal(plaintext), firstWord: block[0] });
+    ids.push({ length: parts.seal(bytesOf(block)), firstWord: block[0] });
     yield* parts.pauseIfDue();
   }
 
@@ -188,17 +170,50 @@ export function* writeSegment(
   return { bytes, rows: rows.length, blocks: parts.blocks, footerLength };
 }
 
-/** About as many bytes as a segment has, or rather more: ids are stored twice, and padding is a thirtieth. */
+/** Rows of a list that are sealed in one block. */
+interface WrittenRows {
+  readonly list: number;
+  readonly firstRow: number;
+  readonly rows: number;
+}
+
+function cutRuns(runs: Grouped["runs"], rowsMax: number): WrittenRows[] {
+  const blocks: WrittenRows[] = [];
+  for (const { list, start, end } of runs) {
+    for (let firstRow = start; firstRow < end; firstRow += rowsMax) {
+      blocks.push({ list, firstRow, rows: Math.min(end - firstRow, rowsMax) });
+    }
+  }
+  return blocks;
+}
+
+/** The fingerprints of all rows, layout (rows, 4) words, and about how many bytes rows take besides their codes: ids are stored twice. */
+function* survey(rows: Rows): Work<{ fingerprints: Uint32Array; rowBytes: number }> {
+  const fingerprints = new Uint32Array(4 * rows.length);
+  const bytes = bytesOf(fingerprints);
+  let rowBytes = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const { fingerprint, record, contents } = rows.at(i);
+    bytes.set(fingerprint, 16 * i);
+    rowBytes += entryBytes + 2 * record.length + (contents?.length ?? 0);
+    if (i % rowsVisited === rowsVisited - 1) yield;
+  }
+  return { fingerprints, rowBytes };
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** About as many bytes as a segment has, or rather more: padding is a thirtieth. */
 function expectedBytes(
   { deleted }: Batch,
-  rows: readonly Row[],
-  blocks: readonly { readonly rows: number }[],
+  rowBytes: number,
+  blocks: readonly WrittenRows[],
   codec: Codec,
 ): number {
   const codes = blocks.reduce((sum, block) => sum + codec.codeBytes(block.rows), 0);
-  const texts = rows.reduce((sum, row) => sum + 2 * row.record.length + (row.contents?.length ?? 0), 0);
-  const entries = entryBytes * (rows.length + deleted.length);
-  return Math.ceil(1.1 * (codes + texts + entries)) + pageBytes;
+  return Math.ceil(1.1 * (codes + rowBytes + entryBytes * deleted.length)) + pageBytes;
 }
 
 /** One or more blocks from `first` on, of about `rowsMax` rows in total. */
@@ -214,27 +229,45 @@ function leading<B extends { readonly rows: number }>(
   return blocks.slice(first, end);
 }
 
+/** Seals entries of n rows in pages of at most `bytesMax`, at least one entry each. */
 function* sealPages(
-  sections: readonly (Uint8Array | null)[],
+  n: number,
+  entryOf: (row: number) => Uint8Array | null,
   bytesMax: number,
   sealing: SealedParts,
 ): Work<FooterDraft["records"][number][]> {
   const sealed: FooterDraft["records"][number][] = [];
-  const cut = pages(sections, bytesMax);
-  yield;
-  for (const { firstRow, parts } of cut) {
-    sealed.push({ length: sealing.seal(encodePage(parts)), firstRow, rows: parts.length });
-    if (sealed.length % pagesTogether === 0) yield;
-    else yield* sealing.pauseIfDue();
+  let page: (Uint8Array | null)[] = [];
+  let longest = 0;
+  let bytes = 0;
+  const sealPage = (endRow: number) => {
+    sealed.push({
+      length: sealing.seal(encodePage(page)),
+      firstRow: endRow - page.length,
+      rows: page.length,
+    });
+    page = [];
+    longest = bytes = 0;
+  };
+  for (let row = 0; row < n; row++) {
+    const entry = entryOf(row);
+    const length = entry?.length ?? 0;
+    const needed = encodedPageBytes(page.length + 1, Math.max(longest, length), bytes + length);
+    if (page.length > 0 && needed > bytesMax) {
+      sealPage(row);
+      if (sealed.length % pagesTogether === 0) yield;
+      else yield* sealing.pauseIfDue();
+    }
+    page.push(entry);
+    longest = Math.max(longest, length);
+    bytes += length;
+    if (row % rowsVisited === rowsVisited - 1) yield;
   }
+  if (page.length > 0) sealPage(n);
   return sealed;
 }
 
-function* sealTerms(
-  rows: readonly Row[],
-  words: WordSource,
-  sealing: SealedParts,
-): Work<FooterDraft["terms"]> {
+function* sealTerms(rows: Rows, words: WordSource, sealing: SealedParts): Work<FooterDraft["terms"]> {
   const encoded = yield* encodeTermIndex(rows, words);
   if (encoded === undefined) return undefined;
   const { texts, length, lengthBytes } = encoded;
@@ -258,21 +291,18 @@ function* sealTerms(
 }
 
 /** Small columns of one group share a block. */
-function* sealColumns(
-  records: readonly Uint8Array[],
-  sealing: SealedParts,
-): Work<FooterDraft["columns"][number][]> {
+function* sealColumns(rows: Rows, sealing: SealedParts): Work<FooterDraft["columns"][number][]> {
   const sealed: FooterDraft["columns"][number][] = [];
   let held: EncodedColumn[] = [];
   let bytes = 0;
   const flush = () => {
     if (held.length === 0) return;
-    const [{ firstRow, rows }] = held;
+    const [{ firstRow, rows: count }] = held;
     const length = sealing.seal(encodePage(held.map((column) => column.bytes)));
-    sealed.push({ length, firstRow, rows, paths: held.map(({ path }) => path) });
+    sealed.push({ length, firstRow, rows: count, paths: held.map(({ path }) => path) });
     [held, bytes] = [[], 0];
   };
-  for (const column of gatherColumns(records)) {
+  for (const column of gatherColumns(rows)) {
     if (column === undefined) {
       yield;
       continue;
@@ -300,7 +330,7 @@ function rowsOfCodeBlock({ codec, quantizer }: Encoding): number {
 /** All rows of a batch, grouped by the lists of the encoding. */
 export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<Grouped> {
   if (encoding.quantizer === undefined) {
-    const order = Uint32Array.from(rows.keys());
+    const order = new Uint32Array(rows.length).map((_, row) => row);
     return { order, runs: rows.length === 0 ? [] : [{ list: 0, start: 0, end: rows.length }] };
   }
   const lists = yield* source.listsOf(encoding.quantizer);
@@ -312,27 +342,4 @@ export function* groupByList({ rows, source }: Batch, encoding: Encoding): Work<
     else runs.push({ list: lists[row], start: place, end: place + 1 });
   });
   return { order, runs };
-}
-
-/** Cuts rows into pages of at most `bytesMax`, at least one row each. */
-function pages(
-  sections: readonly (Uint8Array | null)[],
-  bytesMax: number,
-): { firstRow: number; parts: (Uint8Array | null)[] }[] {
-  const cut: { firstRow: number; parts: (Uint8Array | null)[] }[] = [];
-  let longest = 0;
-  let bytes = 0;
-  sections.forEach((section, row) => {
-    const length = section?.length ?? 0;
-    const parts = cut.at(-1)?.parts;
-    longest = Math.max(longest, length);
-    bytes += length;
-    if (parts !== undefined && encodedPageBytes(parts.length + 1, longest, bytes) <= bytesMax) {
-      parts.push(section);
-      return;
-    }
-    cut.push({ firstRow: row, parts: [section] });
-    longest = bytes = length;
-  });
-  return cut;
 }

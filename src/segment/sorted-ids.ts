@@ -1,7 +1,7 @@
 /** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. FORMAT.md §4. */
 
 import type { Work } from "../engine/work.js";
-import { recordId, type Row } from "./row.js";
+import { recordId, type Rows } from "./row.js";
 import { sortedInPieces } from "./sorted-in-pieces.js";
 
 /** Ids in one piece of work. */
@@ -10,20 +10,20 @@ const together = 4096;
 const fingerprintBytes = 16;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export interface SortedId {
-  readonly id: string;
-  /** As it is stored: the fingerprint, then the id in UTF-8. */
-  readonly entry: Uint8Array;
+export interface SortedIds {
+  readonly ids: readonly string[];
+  /** What is stored of id `i`: the fingerprint, then the id in UTF-8. */
+  entry(i: number): Uint8Array;
 }
 
-/** The ids of these rows, sorted. */
-export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
-  const fingerprints = new Map<string, Uint8Array>();
-  for (const [i, { record, fingerprint }] of rows.entries()) {
-    fingerprints.set(recordId(record), fingerprint);
+/** The ids of these rows, sorted. `fingerprints`: theirs, layout (rows, 4) words. */
+export function* sortedIdsOf(rows: Rows, fingerprints: Uint32Array): Work<SortedIds> {
+  const positions = new Map<string, number>();
+  for (let i = 0; i < rows.length; i++) {
+    positions.set(recordId(rows.at(i).record), i);
     if (i % together === together - 1) yield;
   }
-  const ids = yield* sortedInPieces([...fingerprints.keys()], (a, b) => (a < b ? -1 : 1));
+  const ids = yield* sortedInPieces([...positions.keys()], (a, b) => (a < b ? -1 : 1));
   let bytes = 0;
   for (const [i, id] of ids.entries()) {
     bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");
@@ -31,15 +31,18 @@ export function* sortedIdsOf(rows: readonly Row[]): Work<SortedId[]> {
   }
   // One buffer for all entries: a buffer per id costs more than the sorting.
   const stored = Buffer.alloc(bytes);
-  const sorted: SortedId[] = [];
-  let start = 0;
-  for (const id of ids) {
-    stored.set(fingerprints.get(id) as Uint8Array, start);
-    const end = start + fingerprintBytes + stored.write(id, start + fingerprintBytes, "utf8");
-    if (sorted.push({ id, entry: stored.subarray(start, end) }) % together === 0) yield;
-    start = end;
+  const known = new Uint8Array(fingerprints.buffer, fingerprints.byteOffset, fingerprints.byteLength);
+  const ends = new Float64Array(ids.length);
+  let end = 0;
+  for (const [i, id] of ids.entries()) {
+    const from = fingerprintBytes * (positions.get(id) as number);
+    stored.set(known.subarray(from, from + fingerprintBytes), end);
+    end += fingerprintBytes;
+    end += stored.write(id, end, "utf8");
+    ends[i] = end;
+    if (i % together === together - 1) yield;
   }
-  return sorted;
+  return { ids, entry: (i) => stored.subarray(i === 0 ? 0 : ends[i - 1], ends[i]) };
 }
 
 /** The id in a stored entry. */

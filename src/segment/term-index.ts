@@ -9,7 +9,7 @@ import type { Work } from "../engine/work.js";
 import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
 import type { TextSums } from "./footer-texts.js";
 import { mergeTerms, type RowTerms } from "./merge-terms.js";
-import type { Row } from "./row.js";
+import { type Rows, rowsAt } from "./row.js";
 import { encodeTerms } from "./term-dictionary.js";
 import { noPlace, type TermSource } from "./term-source.js";
 
@@ -37,7 +37,7 @@ const occurrencesTogether = 2 ** 14;
 
 /** Undefined if no row has a term. */
 export function* encodeTermIndex(
-  rows: readonly Row[],
+  rows: Rows,
   { texts, known }: WordSource,
 ): Work<EncodedTermIndex | undefined> {
   const { lengths, postings, dictionary } =
@@ -46,15 +46,14 @@ export function* encodeTermIndex(
   return { ...encodeLengths(rows, lengths), postings, dictionary };
 }
 
-function* joinedTerms(rows: readonly Row[], texts: RowTexts, known: readonly TermSource[]): Work<RowTerms> {
+function* joinedTerms(rows: Rows, texts: RowTexts, known: readonly TermSource[]): Work<RowTerms> {
   const isKnown = new Uint8Array(rows.length);
   for (const { places } of known) for (const place of places) if (place !== noPlace) isKnown[place] = 1;
-  const places = Uint32Array.from(rows.keys()).filter((place) => isKnown[place] === 0);
+  const places = new Uint32Array(rows.length)
+    .map((_, place) => place)
+    .filter((place) => isKnown[place] === 0);
   if (places.length === 0) return yield* mergeTerms(known, rows.length);
-  const { lengths, postings, dictionary } = yield* analyzedTerms(
-    Array.from(places, (place) => rows[place]),
-    texts,
-  );
+  const { lengths, postings, dictionary } = yield* analyzedTerms(rowsAt(rows, places), texts);
   const analyzed = {
     lengths,
     places,
@@ -66,7 +65,7 @@ function* joinedTerms(rows: readonly Row[], texts: RowTexts, known: readonly Ter
 }
 
 /** The words of rows by their texts. */
-export function* analyzedTerms(rows: readonly Row[], texts: RowTexts): Work<RowTerms> {
+export function* analyzedTerms(rows: Rows, texts: RowTexts): Work<RowTerms> {
   const gathered = yield* gatherTerms(rows, texts);
   yield;
   const stream = new PostingStream();
@@ -107,7 +106,7 @@ function addOccurrences(
 }
 
 /** Blocks of the lengths of some rows, then the first word of the fingerprint of each. */
-function encodeLengths(rows: readonly Row[], lengths: Uint32Array) {
+function encodeLengths(rows: Rows, lengths: Uint32Array) {
   let texts = 0;
   let length = 0;
   let longest = 0;
@@ -123,7 +122,7 @@ function encodeLengths(rows: readonly Row[], lengths: Uint32Array) {
     const plaintext = Buffer.alloc(count * (lengthBytes + 4));
     for (let i = 0; i < count; i++) {
       plaintext.writeUIntLE(lengths[firstRow + i], i * lengthBytes, lengthBytes);
-      plaintext.set(rows[firstRow + i].fingerprint.subarray(0, 4), count * lengthBytes + 4 * i);
+      plaintext.set(rows.at(firstRow + i).fingerprint.subarray(0, 4), count * lengthBytes + 4 * i);
     }
     blocks.push({ plaintext, firstRow, rows: count });
   }

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/commit/clock.js";
 import { rowTexts } from "../../src/encrypted-index/row-texts.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { OpenSegment } from "../../src/search/snapshot.js";
+import { rowsOf } from "../../src/segment/row.js";
 import { encodeTermIndex } from "../../src/segment/term-index.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
@@ -41,8 +42,7 @@ async function newIndex(definition: TextDefinition): Promise<Opened> {
 async function expectOwnWords({ reader }: OpenSegment, definition = text): Promise<void> {
   const { footer } = reader;
   const rows = Array.from({ length: footer.rows }, (_, i) => i);
-  const records = rows.length === 0 ? [] : await reader.forward("records")(rows);
-  const contents = rows.length === 0 ? [] : await reader.forward("contents")(rows);
+  const [records, contents] = [await reader.forward("records")(rows), await reader.forward("contents")(rows)];
   const fingerprints: Uint8Array[] = [];
   for (const block of footer.codes) {
     const { fingerprints: own } = await reader.readCodes(block);
@@ -50,11 +50,11 @@ async function expectOwnWords({ reader }: OpenSegment, definition = text): Promi
   }
   const stored = rows.map((row) => ({
     fingerprint: fingerprints[row],
-    record: records[row] ?? new Uint8Array(),
-    contents: contents[row],
+    record: records.entry(row) ?? new Uint8Array(),
+    contents: contents.entry(row),
   }));
   const texts = rowTexts(definition, createAnalyzer(definition.analyzer));
-  const expected = finish(encodeTermIndex(stored, { texts, known: [] }));
+  const expected = finish(encodeTermIndex(rowsOf(stored), { texts, known: [] }));
   const blocks = [...footer.lengths, ...footer.postings, ...footer.dictionary];
   const found = (await reader.readBlocks(blocks)).map((plaintext) => Buffer.from(plaintext));
   const { lengths = [], postings = [], dictionary = [], ...sums } = expected ?? {};

@@ -3,7 +3,11 @@
 import { expect } from "vitest";
 import { Column } from "../../src/segment/column.js";
 import { gatherColumns } from "../../src/segment/gather-columns.js";
-import { encodeRecord } from "../../src/segment/row.js";
+import { encodeRecord, type Rows, rowsOf } from "../../src/segment/row.js";
+
+export function rowsOfRecords(records: readonly Uint8Array[]): Rows {
+  return rowsOf(records.map((record) => ({ fingerprint: new Uint8Array(16), record, contents: null })));
+}
 
 /** Of at most one group of rows. */
 export function columnsOf(metadatas: readonly unknown[]): Map<string | null, () => Column> {
@@ -11,7 +15,7 @@ export function columnsOf(metadatas: readonly unknown[]): Map<string | null, () 
     encodeRecord({ id: "id", metadataJson: JSON.stringify(metadata) }),
   );
   const columns = new Map<string | null, () => Column>();
-  for (const column of gatherColumns(records)) {
+  for (const column of gatherColumns(rowsOfRecords(records))) {
     if (column === undefined) continue;
     expect(column).toMatchObject({ firstRow: 0, rows: metadatas.length });
     const decoded = new Column(column.bytes, column.rows);

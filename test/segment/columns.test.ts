@@ -10,7 +10,7 @@ import { gatherColumns } from "../../src/segment/gather-columns.js";
 import { countRows, hasRow } from "../../src/segment/row-bits.js";
 import { encodeRecord } from "../../src/segment/row.js";
 import { finish } from "../engine/finish.js";
-import { columnsOf } from "./columns-of.js";
+import { columnsOf, rowsOfRecords } from "./columns-of.js";
 
 type Metadata = Record<string, unknown>;
 
@@ -255,7 +255,9 @@ describe("hostile metadata", () => {
     expect(decided({ a: 20 }, metadatas)).toBe(5);
     expect(decided({ a: null }, metadatas)).toBe(3);
     const bytes = [
-      ...gatherColumns([encodeRecord({ id: "id", metadataJson: JSON.stringify({ a: numbers }) })]),
+      ...gatherColumns(
+        rowsOfRecords([encodeRecord({ id: "id", metadataJson: JSON.stringify({ a: numbers }) })]),
+      ),
     ].reduce((sum, column) => sum + (column?.bytes.length ?? 0), 0);
     expect(bytes).toBeLessThan(1000);
   });
@@ -264,7 +266,10 @@ describe("hostile metadata", () => {
     const property = fc.property(fc.array(metadata, { minLength: 50, maxLength: 200 }), (metadatas) => {
       const records = metadatas.map((one) => encodeRecord({ id: "id", metadataJson: JSON.stringify(one) }));
       const given = records.reduce((sum, record) => sum + record.length, 0);
-      const bytes = [...gatherColumns(records)].reduce((sum, column) => sum + (column?.bytes.length ?? 0), 0);
+      const bytes = [...gatherColumns(rowsOfRecords(records))].reduce(
+        (sum, column) => sum + (column?.bytes.length ?? 0),
+        0,
+      );
       expect(bytes).toBeLessThan(2 * given + 64 * 24);
     });
     fc.assert(property, { numRuns: 200 });
@@ -287,7 +292,7 @@ describe("stored columns", () => {
     }));
     const records = rows.map((row) => encodeRecord({ id: "id", metadataJson: JSON.stringify(row) }));
     const found: { firstRow: number; rows: number; path: string | null }[] = [];
-    for (const column of gatherColumns(records)) {
+    for (const column of gatherColumns(rowsOfRecords(records))) {
       if (column === undefined) continue;
       const { bytes, ...place } = column;
       found.push(place);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Work } from "../../src/engine/work.js";
 import { gatherTerms, type RowTexts } from "../../src/segment/gather-terms.js";
-import { encodeRecord, type Row } from "../../src/segment/row.js";
+import { encodeRecord, type Row, rowsOf } from "../../src/segment/row.js";
 import { sortedTerms } from "../../src/segment/sorted-terms.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 
@@ -17,7 +17,7 @@ function rowOf(number: number, contents: Uint8Array | null = null): Row {
 
 function pausesWith(contentsBytes: number): number {
   const rows = Array.from({ length: 50 }, (_, i) => rowOf(i, new Uint8Array(contentsBytes)));
-  const work = gatherTerms(rows, { analyzer, of: () => [] });
+  const work = gatherTerms(rowsOf(rows), { analyzer, of: () => [] });
   let count = 0;
   while (work.next().done !== true) count++;
   return count;
@@ -37,7 +37,7 @@ function countPauses<T>(work: Work<T>): { readonly pauses: number; readonly valu
 test("the occurrences of a long text are gathered and sorted in pieces", () => {
   const words = Array.from({ length: 50_000 }, (_, i) => `${"ab".repeat(i % 30)}x${(7 * i) % 40_000}`);
   const texts: RowTexts = { analyzer, of: () => [{ text: words.join(" "), weight: 2 }] };
-  const { pauses, value } = countPauses(gatherTerms([rowOf(1), rowOf(2)], texts));
+  const { pauses, value } = countPauses(gatherTerms(rowsOf([rowOf(1), rowOf(2)]), texts));
   expect(pauses).toBeGreaterThan(50);
   const { terms, pairs, ends, lengths } = value;
   const { terms: expected, positions } = analyzer.analyze(words.join(" "));

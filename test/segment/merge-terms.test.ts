@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BitReader } from "../../src/engine/bit-reader.js";
-import type { Row } from "../../src/segment/row.js";
+import { type Row, rowsOf } from "../../src/segment/row.js";
 import { analyzedTerms, encodeTermIndex } from "../../src/segment/term-index.js";
 import { noPlace, type TermSource } from "../../src/segment/term-source.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
@@ -31,12 +31,7 @@ function sourceOf(
   own: readonly number[],
   placeOf: ReadonlyMap<number, number>,
 ): TermSource {
-  const { lengths, postings, dictionary } = finish(
-    analyzedTerms(
-      own.map((row) => rows[row]),
-      texts,
-    ),
-  );
+  const { lengths, postings, dictionary } = finish(analyzedTerms(rowsOf(own.map((row) => rows[row])), texts));
   return {
     lengths,
     postings: postings.map((chunk) => new BitReader(chunk)),
@@ -53,7 +48,7 @@ function expectSameBytes(
 ): void {
   const all = world(texts);
   const placeOf = new Map(written.map((row, place) => [row, place]));
-  const rows = written.map((row) => all.rows[row]);
+  const rows = rowsOf(written.map((row) => all.rows[row]));
   const known = sources.map((own) => sourceOf(all, own, placeOf));
   const merged = finish(encodeTermIndex(rows, { texts: all.texts, known }));
   expect(merged).toEqual(finish(encodeTermIndex(rows, { texts: all.texts, known: [] })));
@@ -116,7 +111,7 @@ test("terms of one row each are merged in pieces", () => {
   const all = world(texts);
   const rows = Array.from(texts.keys());
   const known = [sourceOf(all, rows, new Map(rows.map((row) => [row, row])))];
-  const work = encodeTermIndex(all.rows, { texts: all.texts, known });
+  const work = encodeTermIndex(rowsOf(all.rows), { texts: all.texts, known });
   let pauses = 0;
   while (work.next().done !== true) pauses++;
   // 20,000 terms.

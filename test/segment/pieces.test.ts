@@ -5,15 +5,18 @@ import { ObjectSealer, onlyKey } from "../../src/crypto/sealed-object.js";
 import { secretKey } from "../../src/crypto/keys.js";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
 import { flatCodec } from "../../src/engine/flat.js";
+import { callKernel } from "../../src/engine/kernels/kernels.js";
+import { seededRandom } from "../../src/engine/random.js";
+import { trainModel } from "../../src/engine/train.js";
 import type { Work } from "../../src/engine/work.js";
 import { vectorRows } from "../../src/segment/row-source.js";
-import { encodeRecord } from "../../src/segment/row.js";
+import { encodeRecord, type Rows, rowsOf } from "../../src/segment/row.js";
 import { writeSegment } from "../../src/segment/segment-writer.js";
 import { finish } from "../engine/finish.js";
 
 const mebibyte = 2 ** 20;
-/** Blocks that are encoded in parallel. */
-const pieceBytesMax = 4.2 * mebibyte;
+/** Blocks that are sealed and then copied to their place; fewer bytes are encoded in parallel. */
+const pieceBytesMax = 3 * mebibyte;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -67,7 +70,12 @@ test("rows are assigned to lists in pieces", () => {
   quantizer.free();
 });
 
-function segmentOf(n: number, dimension: number, contentsBytes: number) {
+function segmentOf(
+  n: number,
+  dimension: number,
+  contentsBytes: number,
+  seen: (rows: Rows) => Rows = (rows) => rows,
+) {
   const contents = contentsBytes === 0 ? null : new Uint8Array(contentsBytes).fill(120);
   const rows = Array.from({ length: n }, (_, i) => ({
     fingerprint: Buffer.from(String(i).padStart(16, "0")),
@@ -80,7 +88,7 @@ function segmentOf(n: number, dimension: number, contentsBytes: number) {
   return writeSegment(
     keys,
     context,
-    { dimension, rows, source, deleted: [] },
+    { dimension, rows: seen(rowsOf(rows)), source, deleted: [] },
     { spills: false, codec: flatCodec("euclidean", dimension, "none"), toListSpace: (vectors) => vectors },
   );
 }
@@ -94,4 +102,53 @@ test.each([
   expect(Math.max(...pieces)).toBeLessThan(pieceBytesMax);
   // Everything is counted: gathered or not, it is sealed, and joined to one object.
   expect(pieces.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(58 * mebibyte);
+});
+
+test("a segment of many short rows looks at some thousands of them in each piece", () => {
+  const n = 30_000;
+  let visits = 0;
+  const counting = (rows: Rows): Rows => ({
+    length: rows.length,
+    at(position) {
+      visits++;
+      return rows.at(position);
+    },
+  });
+  const work = segmentOf(n, 1, 0, counting);
+  const pieces: number[] = [];
+  for (let step = work.next(); step.done !== true; step = work.next()) {
+    pieces.push(visits);
+    visits = 0;
+  }
+  pieces.push(visits);
+  expect(Math.max(...pieces)).toBeLessThan(10_000);
+  // Fingerprints, records, contents, ids, columns, expiries.
+  expect(pieces.reduce((sum, count) => sum + count, 0)).toBe(6 * n);
+});
+
+test("what is measured of held-out rows is copied in pieces", () => {
+  const [n, dimension, nLists] = [24_000, 2, 600];
+  const random = seededRandom(3);
+  const points = Float32Array.from({ length: n * dimension }, random);
+  let bytes = 0;
+  const { slice } = Float32Array.prototype;
+  vi.spyOn(Object.getPrototypeOf(Float32Array.prototype) as Float32Array, "slice").mockImplementation(
+    function (this: Float32Array<ArrayBuffer>, start?: number, end?: number) {
+      const copy = slice.call(this, start, end) as Float32Array<ArrayBuffer>;
+      bytes += copy.byteLength;
+      return copy;
+    },
+  );
+  const work = trainModel({ points, dimension, metric: "euclidean", spills: false, rows: n }, nLists, 1);
+  let most = 0;
+  let sum = 0;
+  for (let step = work.next(); step.done !== true; step = work.next()) {
+    for (const call of step.value ?? []) callKernel(call);
+    most = Math.max(most, bytes);
+    sum += bytes;
+    bytes = 0;
+  }
+  // Of each of 1,000 rows, its distances from all lists, and from all rows.
+  expect(sum).toBeGreaterThan(4 * 1000 * (nLists + n));
+  expect(most).toBeLessThan(1.1 * mebibyte);
 });

@@ -1,0 +1,35 @@
+/** Down to which of a query's neighbours training observes in which lists they lie. */
+
+import { nearestPositions } from "./smallest.js";
+
+/** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
+const observedMax = 32;
+/** From a depth to the next one, about. */
+const step = Math.sqrt(10);
+
+/** Numbers of neighbours that are observed in a sample of n rows, ascending from 1. */
+export function observedDepths(n: number): number[] {
+  const depths = [1];
+  for (let power = 1; Math.round(step ** power) < n; power++) depths.push(Math.round(step ** power));
+  return depths;
+}
+
+/**
+ * Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows: neighbours down to there, which are the first `count`, and
+ * others, `times` as many in all.
+ */
+export function forEachDepth(
+  toRows: Float32Array,
+  depths: readonly number[],
+  times: number,
+  visit: (i: number, count: number, rows: Uint32Array) => void,
+): void {
+  const few = nearestPositions(toRows, 1, times * observedMax);
+  depths.forEach((depth, i) => {
+    const stride = Math.ceil(depth / observedMax);
+    const count = Math.round(depth / stride);
+    const around = times * count;
+    const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
+    if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
+  });
+}
