@@ -27,6 +27,7 @@ const outlyingMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
+
 export interface ClusteredSample {
   readonly rows: Rows;
   /** Of the rows that k-means saw. Those after them are held out first. */
