@@ -38,36 +38,14 @@ export function checkOptions(options: unknown, known: OptionNames, at = known.wh
   for (const name in options) checkName(name, known, at);
 }
 
-/**
- * The same options in an object that has all of them, undefined if they are not given. Throws as `checkOptions`.
- *
- * Reading one of many options takes V8 a hundredth of a microsecond from objects of one shape, and a tenth from an object of a shape of
- * its own, as `{ ...shared, queryVector }` makes one per call.
- */
-export function takeOptions<T extends object>(options: T, known: OptionNames): T {
-  checkObject(options, known.where);
-  const values = options as Readonly<Record<string, unknown>>;
-  const taken: Record<string, unknown> = { ...known.absent };
-  const prototype: unknown = Object.getPrototypeOf(options);
-  if (prototype === Object.prototype || prototype === null) {
-    for (const name of Object.getOwnPropertyNames(options)) {
-      checkName(name, known, known.where);
-      taken[name] = values[name];
-    }
-  } else {
-    // An instance of a class may have options as accessors, which are not its own.
-    checkOptions(options, known);
-    for (const name of known.names) taken[name] = values[name];
-  }
-  return taken as T;
-}
-
-function checkObject(options: unknown, at: string): asserts options is object {
+/** Throws `invalid_request` unless `options` is an object, and not an array. */
+export function checkObject(options: unknown, at: string): asserts options is object {
   if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
   throw invalid(`${at}: expected an object, got ${typeName(options)}`);
 }
 
-function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
+/** Throws `invalid_request` unless `name` is among the names. */
+export function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
   if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
 }
 

@@ -7,7 +7,7 @@ import { Models } from "../embedding/models.js";
 import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions, takeOptions } from "../option-names.js";
+import { checkOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
 import { checkSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
@@ -84,6 +84,7 @@ import { decodeCursor, listItems, listPages } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
 import { reencrypt } from "./reencrypt.js";
+import { takeOptions } from "./take-options.js";
 import { train } from "./train.js";
 import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
@@ -173,20 +174,18 @@ export class EncryptedIndex implements VectorIndex {
     options: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
   ): Promise<Match[] | Match[][] | ItemPage> {
     const request = takeOptions(options, methodOptions.query);
+    const index = this.#within(request);
     if (isOrderedQuery(request)) {
       const listing = checkOrderedQuery(request);
       const cursor = decodeCursor(request.cursor);
-      const index = this.#within(request);
       return this.#calls.look(request.signal, () => listItems(index, listing, cursor));
     }
     if (isWordQuery(request)) {
       const checked = checkWordQuery(request);
-      const index = this.#within(request);
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
     const { subject, checked } = checkQuery(request);
     const { rerank, signal } = request as Partial<RankedQuery>;
-    const index = this.#within(request);
     if (rerank === undefined) {
       const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
       return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, checked));

@@ -500,6 +500,11 @@ test("a query takes its options from objects of any kind", async () => {
     Object.defineProperty({ queryVector }, "filter", { value: filter, enumerable: false }),
     Object.defineProperty({ queryVector }, "filter", { get: () => filter }),
     new Request(),
+    // A proxy may have options that it does not list.
+    new Proxy<SingleQuery>(
+      { queryVector },
+      { get: (target, name) => (name === "filter" ? filter : (Reflect.get(target, name) as unknown)) },
+    ),
   ];
   for (const request of requests) expect(await index.query(request)).toMatchObject([{ id: "2" }]);
   const hidden = Object.defineProperty({ queryVector }, "filtre", { value: filter, enumerable: false });
