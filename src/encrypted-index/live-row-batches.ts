@@ -144,5 +144,10 @@ async function revisedRecords(
     (i) => revised.set(rows[i], revise(records.entry(rows[i]))),
     revisedTogether,
   );
-  return { entry: (row) => revised.get(row) ?? null };
+  return entriesOf(revised);
+}
+
+/** A function of its own: the closures of one function keep alive what any of them refers to, here the records before the change. */
+function entriesOf(records: ReadonlyMap<number, Uint8Array | null>): Entries {
+  return { entry: (row) => records.get(row) ?? null };
 }
