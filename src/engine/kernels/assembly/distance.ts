@@ -6,9 +6,9 @@
  * result of a row does not depend on its position.
  */
 
-/** out[i] (n float32) = <query, vectors[i]>. */
 import { loadFirst, storeFirst, sumEach } from "./lanes";
 
+/** out[i] (n float32) = <query, vectors[i]>. */
 export function dotBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
   sumBlock(query, vectors, n, d, out, false);
 }

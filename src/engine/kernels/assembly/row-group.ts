@@ -46,11 +46,13 @@ export function sumGroup(query: Query, precision: u32, count: u32): void {
   const room: u32 = count <= 4 ? 4 : rowsOfGroup;
   const last = vectorAt(query, count - 1);
   for (let i = count; i < room; i++) setGroupRow(query, i, last);
-  if (room == 4 || precision == int8) query.group.sums = sumsOfFour(query, precision, 0);
-  if (room == 4) return;
+  if (room > 4 && precision != int8) {
+    sumsOfEight(query, precision);
+    return;
+  }
   // Rows of int8 have few lines of memory to wait for: eight at a time take longer than four and four.
-  if (precision == int8) query.group.moreSums = sumsOfFour(query, precision, 4);
-  else sumsOfEight(query, precision);
+  query.group.sums = sumsOfFour(query, precision, 0);
+  if (room > 4) query.group.moreSums = sumsOfFour(query, precision, 4);
 }
 
 @inline
