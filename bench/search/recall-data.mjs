@@ -19,7 +19,7 @@ export function recallDatasets() {
     present("ir-lsa256") && "text",
     present("clip-met-1500x512") && "clip",
   ];
-  return [...real.filter(Boolean), "clustered", "uniform", "skewed"];
+  return [...real.filter(Boolean), "clustered", "uniform", "skewed", "repeated"];
 }
 
 /** { dimension, metric, base, queries }, with at most `queryCount` queries. */
@@ -34,6 +34,7 @@ function load(name, queryCount) {
     return { dimension: 96, metric: "cosine", ...syntheticVectors(30_000, 96, queryCount) };
   if (name === "uniform") return uniform(30_000, 24, queryCount);
   if (name === "skewed") return skewed(30_000, 48, queryCount);
+  if (name === "repeated") return repeated(30_000, 48, queryCount);
   if (name === "grown") return { ...skewed(30_000, 48, queryCount), growth: 3 };
   if (name === "refined") return { ...skewed(30_000, 48, queryCount), growth: 3, step: 1.1 };
   const data = loadDataset(name);
@@ -87,6 +88,16 @@ function skewed(n, dimension, queryCount) {
     for (let i = 0; i < dimension; i++) all[row * dimension + i] = centre[i] + spreads[i] * gauss();
   }
   return { metric: "euclidean", ...split(all, dimension, queryCount) };
+}
+
+/** Each row 20 times, nearly equal, and queries like the rows before they were repeated. */
+function repeated(n, dimension, queryCount) {
+  const times = 20;
+  const random = seeded(9);
+  const { base, queries, metric } = skewed(n / times, dimension, queryCount);
+  const all = new Float32Array(n * dimension);
+  for (let i = 0; i < all.length; i++) all[i] = base[i % base.length] + 0.01 * (random() - 0.5);
+  return { dimension, metric, base: all, queries };
 }
 
 function split(all, dimension, queryCount) {

@@ -7,6 +7,7 @@ import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
 import { aroundTimes, type CodedRows, marginsOf, type MeasuredQuery } from "./margins.js";
+import { copyReach, hasCopyAmong, removeCopies } from "./near-copies.js";
 import { distanceRatio } from "./probe-limits.js";
 import { forEachDepth } from "./observed-depths.js";
 import { samplePositions } from "./random.js";
@@ -54,7 +55,7 @@ interface Observing {
   readonly cosines: number[];
   readonly farCosines: number[];
   readonly margins: number[];
-  /** Of each neighbour: its row, and which of the held-out rows it is one of. */
+  /** Of each neighbour: its row, and which of the queries it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
 }
@@ -158,38 +159,44 @@ export function* observeNeighbours(
       toRows[positions[number]] = Infinity;
       return toRows;
     };
-    const observeOutside = (number: number, toRows: Float32Array) => {
-      const row = { toLists: squaresOf[number], toRows };
-      const isFar = number % farEvery === 0;
-      const outlying = isFar
+    const squareOfQuery = (number: number) =>
+      squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+    const reachOf = (number: number) => copyReach(residuals[positions[number]], squareOfQuery(number));
+    let outlying = 0;
+    const observeOutside = (number: number) => {
+      const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
+      const isFar = ++outlying % farEvery === 0;
+      // Copies of a row are the last ones that the opposite query finds.
+      if (!isFar) removeCopies(row.toRows, reachOf(number));
+      const query = isFar
         ? far.opposite(positions[number], row)
         : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
       const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
-      observeOutlying(outlying, { lists, lengths, spreads }, depths, cosines);
+      observeOutlying(query, { lists, lengths, spreads }, depths, cosines);
     };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const last = Math.min(positions.length, first + heldOutTogether);
       const at = queriesAt + 4 * first * dimension;
       yield compare(at, last - first, estimated?.rows ?? rows, toRowsAt);
       onCompared((last - first) * n);
+      const outside: number[] = [];
       for (let number = first; number < last; number++) {
         const toRows = toRowsOf(number, estimated?.added);
+        const reach = reachOf(number);
+        // A row and its copies are one query.
+        if (hasCopyAmong(positions.subarray(0, number), toRows, reach)) continue;
+        removeCopies(toRows, reach);
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
-        asked.push(own);
-        const square = squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
-        observeAmong({ ...own, number, square, toRows }, lists, coded, depths, observed);
-        yield;
-        if (estimated || number >= outlyingMax) continue;
-        observeOutside(number, toRows);
+        const query = { ...own, number: asked.length, square: squareOfQuery(number), toRows };
+        observeAmong(query, lists, coded, depths, observed);
+        if (asked.push(own) <= outlyingMax) outside.push(number);
         yield;
       }
-      const outside = estimated ? Math.min(last, outlyingMax) : first;
-      if (outside <= first) continue;
       // What a query outside of all neighbours' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
-      yield compare(at, outside - first, rows, toRowsAt);
-      for (let number = first; number < outside; number++) {
-        observeOutside(number, toRowsOf(number));
+      if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
+      for (const number of outside) {
+        observeOutside(number);
         yield;
       }
     }

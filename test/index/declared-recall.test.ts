@@ -7,6 +7,7 @@ import {
   type IndexType,
   type VectorIndex,
 } from "../../src/core.js";
+import { seededRandom } from "../../src/engine/random.js";
 import { uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { cases, repeats } from "../tier.js";
@@ -192,6 +193,51 @@ test.each<[IndexType, number]>([
     }
   },
 );
+
+/** 8,000 rows of which many are equal, or nearly, and queries like those that are not. */
+const repeated: readonly [string, (distinct: Rows, random: () => number) => Float32Array[]][] = [
+  [
+    "of which each occurs 20 times",
+    (distinct) => distinct.slice(0, 400).flatMap((row) => Array(20).fill(row)),
+  ],
+  [
+    "of which each has 20 near copies",
+    (distinct, random) =>
+      distinct
+        .slice(0, 400)
+        .flatMap((row) => Array.from({ length: 20 }, () => row.map((x) => x + 0.01 * random()))),
+  ],
+  [
+    "of which half are equal",
+    (distinct) => [...distinct.slice(0, 4000), ...Array(4000).fill(distinct[4000])],
+  ],
+];
+
+describe.each(repeated)("an index of rows %s", (_, rowsFrom) => {
+  test.each(types)("finds what it declares, as %s", async (type) => {
+    const d = 32;
+    const vectors = rowsOf(uniform(4500, d, 12), d);
+    const queries = vectors.splice(4200);
+    const index = await newIndex({ metric: "euclidean" }, type);
+    await add(index, rowsFrom(vectors, seededRandom(4)));
+    await index.train({ nLists: 80 });
+    for (const topK of [10, 100]) {
+      const farthest = new Map<Float32Array, number>();
+      for (const queryVector of queries) {
+        const all = await index.query({ queryVector, topK, recall: "exact", include: ["distance"] });
+        farthest.set(queryVector, all[topK - 1].distance);
+      }
+      for (const recall of declared) {
+        let found = 0;
+        for (const [queryVector, distance] of farthest) {
+          const matches = await index.query({ queryVector, topK, recall, include: ["distance"] });
+          found += matches.filter((match) => match.distance <= distance).length;
+        }
+        expect(found / (topK * queries.length)).toBeGreaterThanOrEqual(recall - slack - chance);
+      }
+    }
+  });
+});
 
 test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
   const d = 24;
