@@ -35,7 +35,7 @@ export function decodeRows(
   rows: Uint8Array,
   random: (() => number) | undefined,
 ): Float32Array {
-  // Opening this one takes as long as decoding a hundred rows, and decoding needs nothing that it holds.
+  // Opening this one takes longer than decoding twenty rows, and decoding needs nothing that it holds.
   if (model.codebooks !== undefined) {
     return decodeCodewords(productLayout(config), model, model.codebooks, rows, random);
   }
