@@ -37,6 +37,8 @@ export interface LoadedRowCodes extends LoadedBlock {
   readonly reference: number | undefined;
   /** Positions of rows without a reference centroid. In memory they have number 0. */
   readonly noCentroid: readonly number[];
+  /** Row codes of rows at these positions. */
+  gatherCodes(rows: readonly number[]): Uint8Array;
 }
 
 export type LoadedCodes = LoadedVectors | LoadedScalarCodes | LoadedRowCodes;

@@ -20,7 +20,7 @@ import { blockLayout, rowCodesLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt, writeWords } from "./kernels/memory.js";
 import { toListSpace } from "./metric.js";
 import type { CodedModel } from "./model.js";
-import { layoutOf, type ModelQuantizer, openQuantizer } from "./model-quantizer.js";
+import { decodeRows, layoutOf, type ModelQuantizer } from "./model-quantizer.js";
 
 /** Whether the rows of a trained index are codes without vectors. */
 export function keepsCodesOnly({ type }: IndexConfig): boolean {
@@ -44,12 +44,10 @@ export function codedCodec(
     if (quantizer === undefined) throw new TypeError("this codec was created to read");
     return quantizer.encode(toListSpace(config.metric, vectors, model.dimension), lists, directions);
   };
-  const decodeRows = (rows: Uint8Array, random?: () => number) => {
-    const reader = quantizer ?? openQuantizer(config, model.dimension, model.quantizer);
-    const points = reader.decode(rows, random);
-    if (quantizer === undefined) reader.free();
-    return points;
-  };
+  const decode = (rows: Uint8Array, random?: () => number) =>
+    quantizer === undefined
+      ? decodeRows(config, model.dimension, model.quantizer, rows, random)
+      : quantizer.decode(rows, random);
   return {
     kind: "codes",
     model,
@@ -61,8 +59,8 @@ export function codedCodec(
       chosen === undefined ? unpackBlock(layout, codes, n) : unpackRows(layout, codes, n, chosen),
     pack: (rows) => packBlock(layout, rows),
     encodeRows,
-    decodeRows,
-    decode: (codes, n) => decodeRows(unpackBlock(layout, codes, n)),
+    decodeRows: decode,
+    decode: (codes, n) => decode(unpackBlock(layout, codes, n)),
     load(pieces, fingerprints) {
       const n = rowsIn(pieces);
       const length = blockBytes(layout, n);
@@ -83,6 +81,14 @@ export function codedCodec(
         undirected: undirectedAt,
         nUndirected: undirected.length,
       });
+      const gatherCodes = (rows: readonly number[]) => {
+        const gathered = unpackRows(layout, bytesAt(at, length), n, rows);
+        const view = new DataView(gathered.buffer);
+        rows.forEach((row, i) => {
+          if (references.noCentroid.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
+        });
+        return gathered;
+      };
       return {
         kind: "codes",
         n,
@@ -90,14 +96,8 @@ export function codedCodec(
         address,
         model,
         ...references,
-        gather(rows) {
-          const gathered = unpackRows(layout, bytesAt(at, length), n, rows);
-          const view = new DataView(gathered.buffer);
-          rows.forEach((row, i) => {
-            if (references.noCentroid.includes(row)) view.setUint32(i * rowBytes, noCentroid, true);
-          });
-          return decodeRows(gathered);
-        },
+        gatherCodes,
+        gather: (rows) => decode(gatherCodes(rows)),
         free() {
           if (undirectedAt > 0) free(undirectedAt);
           free(address);

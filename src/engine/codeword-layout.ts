@@ -38,5 +38,5 @@ export function putCodeword(bytes: Uint8Array, position: number, codeword: numbe
 export function codewordAt(bytes: Uint8Array, position: number, bits: number): number {
   const at = position >> 3;
   const three = bytes[at] | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16);
-  return (three >> (position & 7)) & (2 ** bits - 1);
+  return (three >> (position & 7)) & ((1 << bits) - 1);
 }

@@ -3,16 +3,11 @@
 import {
   listBlockLayout,
   listBlockTableLayout,
+  missingMax,
   spilledSegmentLayout,
-  waitingRowLayout,
-  waitingRowsLayout,
+  waitingBytes,
 } from "./kernels/kernels.wasm.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "./kernels/memory.js";
-
-/** Blocks missed that kernels note. */
-const missingMax = 64;
-/** Rows that kernels score together. */
-const waitingRows = 8;
 
 /** Which blocks there are. */
 export interface ListBlocksOf {
@@ -49,7 +44,7 @@ export class ListBlockTable {
   constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
     this.rowsMax = rowsMax;
     const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
-    const waitingWords = (waitingRowsLayout.bytes + waitingRows * waitingRowLayout.bytes) / 4;
+    const waitingWords = waitingBytes / 4;
     const words = firsts.length + missingMax + waitingWords + places;
     const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
     this.bytes = listBlockTableLayout.bytes + structs + 4 * words;

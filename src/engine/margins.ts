@@ -1,6 +1,7 @@
 /** The margins of neighbours: by how much codes may be off before a search loses these rows (see pruning.ts). */
 
 import type { Query } from "./far-queries.js";
+import { smallEntryMax } from "./kernels/kernels.wasm.js";
 import { squareToCentroid } from "./metric.js";
 import { rotatedDimension } from "./rotation.js";
 
@@ -35,8 +36,6 @@ export const aroundTimes = 4;
  */
 const varianceOfSigns = 4 * (Math.PI / 2 - 1);
 
-/** Steps of a table's widest group: see fast-scan.ts. */
-const smallEntryMax = 31;
 /**
  * The same, over the squared distance of the row and the squared length of the query, of what rounding a query's table adds: the widest of its groups, of
  * four components, spans about 13 standard deviations of a component in `smallEntryMax` steps. It counts where lists are ten times nearer

@@ -3,6 +3,7 @@
 import { RabitqQuantizer, rabitqLayout, signCount } from "./rabitq-quantizer.js";
 import { type CodeLayout, noCentroid } from "./code-layout.js";
 import type { IndexConfig } from "./config.js";
+import { decodeCodewords } from "./decode-codewords.js";
 import { type CodedModel, hasOwnLists, type QuantizerModel } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { productLayout } from "./codeword-layout.js";
@@ -24,6 +25,26 @@ export function openQuantizer(config: IndexConfig, dimension: number, model: Qua
   return model.codebooks === undefined
     ? new RabitqQuantizer(dimension, model)
     : new ProductQuantizer(config, dimension, model, model.codebooks);
+}
+
+/** Decodes without a quantizer that is open: see `Quantizer.decode`. */
+export function decodeRows(
+  config: IndexConfig,
+  dimension: number,
+  model: QuantizerModel,
+  rows: Uint8Array,
+  random: (() => number) | undefined,
+): Float32Array {
+  // Opening this one takes longer than decoding twenty rows, and decoding needs nothing that it holds.
+  if (model.codebooks !== undefined) {
+    return decodeCodewords(productLayout(config), model, model.codebooks, rows, random);
+  }
+  const quantizer = new RabitqQuantizer(dimension, model);
+  try {
+    return quantizer.decode(rows, random);
+  } finally {
+    quantizer.free();
+  }
 }
 
 /** Multiply-adds of encoding a row whose reference centroid is known. */

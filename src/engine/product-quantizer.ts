@@ -11,25 +11,15 @@
  */
 
 import { codeWords, noCentroid, rowCodeBytes } from "./code-layout.js";
-import {
-  type CodewordLayout,
-  codewordAt,
-  bitOffsetOf,
-  productLayout,
-  putCodeword,
-} from "./codeword-layout.js";
+import { type CodewordLayout, bitOffsetOf, productLayout, putCodeword } from "./codeword-layout.js";
 import type { IndexConfig } from "./config.js";
+import { alongMin, decodeCodewords } from "./decode-codewords.js";
 import { kernels } from "./kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import type { QuantizerModel, Codebooks } from "./model.js";
-import { addRandomRest, addReferences, residualsOf, toDirections, toProjections } from "./residuals.js";
+import { residualsOf, toDirections } from "./residuals.js";
 import { QueryTables } from "./query-tables.js";
 import type { Quantizer } from "./quantizer.js";
-
-/** Codewords that have almost nothing in common with a direction must not be scaled up to all of it. */
-const alongMin = 0.25;
-/** The same, as it may be rounded in a factor. */
-const alongRounded = 1.001 * alongMin;
 
 export class ProductQuantizer implements Quantizer {
   readonly layout: CodewordLayout;
@@ -37,24 +27,18 @@ export class ProductQuantizer implements Quantizer {
   readonly tables: QueryTables;
   readonly #model: QuantizerModel;
   readonly #dimension: number;
-  readonly #order: Uint32Array;
-  readonly #codebooks: Float32Array;
+  readonly #codebooks: Codebooks;
   /** Codewords per codebook. */
   readonly #k: number;
   readonly #at: number;
 
-  constructor(
-    config: IndexConfig,
-    dimension: number,
-    quantizer: QuantizerModel,
-    { order, codewords }: Codebooks,
-  ) {
+  constructor(config: IndexConfig, dimension: number, quantizer: QuantizerModel, codebooks: Codebooks) {
+    const { order, codewords } = codebooks;
     this.layout = productLayout(config);
     this.#model = quantizer;
     this.#dimension = dimension;
-    this.#order = order;
-    this.#codebooks = codewords;
-    this.#k = this.#codebooks.length / dimension;
+    this.#codebooks = codebooks;
+    this.#k = codewords.length / dimension;
     const { nibbles, bitBytes: rowBytes, subspaces, bits, together } = this.layout;
     const count = subspaces * this.#k;
     // The codewords, half their squared norms, and the order of components.
@@ -82,6 +66,7 @@ export class ProductQuantizer implements Quantizer {
     const rows = new Uint8Array(n * rowBytes);
     const view = new DataView(rows.buffer);
     const { references: around, origin } = this.#model;
+    const { order, codewords } = this.#codebooks;
     const residuals = residualsOf(points, around, references, d);
     const lengths = toDirections(residuals, d);
     const along = new Float64Array(n);
@@ -96,8 +81,8 @@ export class ProductQuantizer implements Quantizer {
         const codeword = (subspace * this.#k + found[row]) * this.#width;
         const reference = references[row] === noCentroid ? 0 : references[row] * d;
         for (let i = 0, at = subspace * this.#width; i < this.#width; i++, at++) {
-          const value = this.#codebooks[codeword + i];
-          const component = this.#order[at];
+          const value = codewords[codeword + i];
+          const component = order[at];
           along[row] += value * residuals[row * d + component];
           beside[row] += value * (around[reference + component] - origin[component]);
         }
@@ -115,43 +100,7 @@ export class ProductQuantizer implements Quantizer {
   }
 
   decode(rows: Uint8Array, random?: () => number): Float32Array {
-    const d = this.#dimension;
-    const rowBytes = rowCodeBytes(this.layout);
-    const n = rows.length / rowBytes;
-    const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength);
-    const points = new Float32Array(n * d);
-    const references = Uint32Array.from({ length: n }, (_, row) => view.getUint32(row * rowBytes, true));
-    const { references: around, origin } = this.#model;
-    const squares = new Float64Array(n);
-    const along = new Float64Array(n);
-    for (let row = 0; row < n; row++) {
-      const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
-      const point = points.subarray(row * d, (row + 1) * d);
-      const reference = references[row] === noCentroid ? 0 : references[row] * d;
-      let beside = 0;
-      for (let subspace = 0; subspace < this.layout.subspaces; subspace++) {
-        const found = codewordAt(bits, bitOffsetOf(this.layout, subspace), this.layout.bits);
-        const codeword = (subspace * this.#k + found) * this.#width;
-        for (let i = 0; i < this.#width; i++) {
-          const component = this.#order[subspace * this.#width + i];
-          point[component] = this.#codebooks[codeword + i];
-          beside += point[component] * (around[reference + component] - origin[component]);
-        }
-      }
-      const add = view.getFloat32(row * rowBytes + 4, true);
-      const scale = view.getFloat32(row * rowBytes + 8, true);
-      squares[row] = Math.max(0, add - 2 * scale * beside);
-      along[row] = scale > 0 ? squares[row] / scale : 0;
-      // The factor holds `alongMin` in place of a smaller product, of which a mean of directions has about its own square.
-      if (random !== undefined && along[row] < alongRounded * Math.sqrt(squares[row])) {
-        const own = point.reduce((sum, value) => sum + value * value, 0);
-        along[row] = Math.min(along[row], own * Math.sqrt(squares[row]));
-      }
-    }
-    toProjections(points, squares, along);
-    if (random !== undefined) addRandomRest(points, squares, random);
-    addReferences(points, around, references, d);
-    return points;
+    return decodeCodewords(this.layout, this.#model, this.#codebooks, rows, random);
   }
 
   free(): void {
@@ -164,15 +113,16 @@ export class ProductQuantizer implements Quantizer {
     const d = this.#dimension;
     const width = this.#width;
     const n = residuals.length / d;
+    const { order, codewords } = this.#codebooks;
     const gathered = floatsAt(scratch, n * width);
     for (let row = 0; row < n; row++) {
       for (let i = 0; i < width; i++) {
-        gathered[row * width + i] = residuals[row * d + this.#order[subspace * width + i]];
+        gathered[row * width + i] = residuals[row * d + order[subspace * width + i]];
       }
     }
     const found = scratch + 4 * n * width;
     const codebook = this.#at + 4 * subspace * width * this.#k;
-    const norms = this.#at + 4 * this.#codebooks.length + 4 * subspace * this.#k;
+    const norms = this.#at + 4 * codewords.length + 4 * subspace * this.#k;
     kernels().assignNearest(scratch, n, width, codebook, this.#k, norms, found, found + 4 * n);
     return wordsAt(found, n);
   }

@@ -2,7 +2,7 @@
 
 import type { Metric } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
-import { queryLayout, rowGroupLayout } from "./kernels/kernels.wasm.js";
+import { queryLayout, rowGroupLayout, scratchRowsMin } from "./kernels/kernels.wasm.js";
 import { allFloats, allocate, allWords, freeScratch } from "./kernels/memory.js";
 import type { Rotation } from "./rotation.js";
 
@@ -117,11 +117,8 @@ export class QueryVector {
   }
 }
 
-let scratchRowsMin: number | undefined;
-
 /** Bytes of scratch that scanning blocks of up to `rows` rows takes. */
 export function scratchBytes(rows: number): number {
-  scratchRowsMin ??= kernels().scratchRowsMin();
   return 12 * Math.ceil(Math.max(rows, scratchRowsMin) / 32) * 32;
 }
 

@@ -47,11 +47,6 @@ export function addReferences(
   });
 }
 
-/** A point minus the origin. */
-export function fromOrigin(point: Float32Array, origin: Float32Array): Float32Array {
-  return point.map((value, i) => value - origin[i]);
-}
-
 /**
  * Replaces the direction of each code, layout (n, dimension), by the projection of its residual on it, in place: no multiple of the direction is
  * nearer to the residual. `squares` are those of the residuals' lengths, `along` the products of residuals and directions.

@@ -3,7 +3,7 @@
 import type { LoadedCodes } from "../engine/codec.js";
 import { hasOwnLists, type Model } from "../engine/model.js";
 import { ListBlockTable } from "../engine/list-block-table.js";
-import { type CacheGroup, namedKey } from "../segment/cache-group.js";
+import { type CacheGroup, entryBytes, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { OpenCodes } from "../segment/opened-blocks.js";
 import type { ListBlock, Snapshot } from "./snapshot.js";
@@ -19,6 +19,8 @@ export class Residency {
   /** Of the snapshot whose table was put into the cache last. */
   #version = 0;
   #asOf = 0;
+  /** What that table takes in the cache. */
+  #bytes = 0;
   #spilled = noSegments;
 
   constructor(cache: IndexCache) {
@@ -27,22 +29,32 @@ export class Residency {
   }
 
   /**
-   * The table of a snapshot, valid until the next await. Making it may evict blocks. Undefined if the snapshot is not the
-   * newest, if no search would use a table, because the index is not trained, or if the cache has no room.
+   * The table of a snapshot, valid until the next await. Making it may evict blocks, once per snapshot. Undefined if the snapshot is not
+   * the newest, if no search would use a table, because the index is not trained, or if the cache has no room.
    */
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
-    const { model, manifest, expired } = snapshot;
-    if (model === undefined || this.#isOlder(snapshot)) return undefined;
-    if (!this.#isOf(snapshot) || this.#group.peek(tableKey) === undefined) {
-      this.#spilled = spilledSegments(snapshot);
-      const blocks = listBlocksOf(snapshot, this.#spilled.segments);
-      this.#group.put(tableKey, new ListBlockTable(blocks));
-      this.#version = manifest.version;
-      this.#asOf = expired.asOf;
+    if (snapshot.model === undefined || this.#isOlder(snapshot)) return undefined;
+    if (!this.#isOf(snapshot) || (this.#group.peek(tableKey) === undefined && this.#hasRoom())) {
+      this.#putTable(snapshot);
     }
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
     return table;
+  }
+
+  #putTable(snapshot: Snapshot): void {
+    const { manifest, expired } = snapshot;
+    this.#spilled = spilledSegments(snapshot);
+    const table = new ListBlockTable(listBlocksOf(snapshot, this.#spilled.segments));
+    this.#version = manifest.version;
+    this.#asOf = expired.asOf;
+    this.#bytes = table.bytes + entryBytes;
+    this.#group.put(tableKey, table);
+  }
+
+  /** Whether the table fits without evicting anything: it was made before, and evicting all that could be evicted did not keep it. */
+  #hasRoom(): boolean {
+    return this.#cache.bytes + this.#bytes <= this.#cache.bytesMax;
   }
 
   /** The segments of the table's snapshot whose rows are in second lists, too. */

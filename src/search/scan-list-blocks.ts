@@ -46,6 +46,8 @@ export class ListBlockScan {
     this.#pieces = piecesOfAll(phases);
     this.#signal = signal;
     this.#accepted = scope.matches && new PlacedRows(scope.matches.rows);
+    // Where blocks lie is recorded in the table. Making it may evict blocks, so it is made before any is looked for.
+    scope.searcher.residency.ensureTable(scope.snapshot);
   }
 
   /** Scans as far as nothing has to be awaited. Returns whether that was all. */
@@ -93,9 +95,7 @@ export class ListBlockScan {
 
   /** The warm case, which must cost nothing. False if something has to be read first. */
   #scanOpened(phase: ScanPhase): boolean {
-    const { searcher, snapshot } = this.#scope;
-    // First, since making the table may evict blocks.
-    searcher.residency.ensureTable(snapshot);
+    const { snapshot } = this.#scope;
     const opened = openedListBlocks(snapshot, phase.blocks);
     if (opened !== undefined) this.#scanOpen(phase, opened);
     return opened !== undefined;

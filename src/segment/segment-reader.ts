@@ -5,6 +5,7 @@
 import type { ParentKeys } from "../crypto/sealed-object.js";
 import { joinPieces } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
+import { gatherVectors } from "../engine/gather-vectors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
@@ -166,7 +167,7 @@ export class SegmentReader {
     for (const group of groupsOf(distinct([...placesOf.keys()]))) {
       const opened = await this.pinCodes(group);
       try {
-        group.forEach((block, i) => gatherInto(vectors, rows, placesOf, block, opened[i]));
+        this.#gatherInto(vectors, rows, placesOf, group, opened);
       } finally {
         this.cache.unpin(group);
       }
@@ -185,8 +186,25 @@ export class SegmentReader {
       opened.push(codes);
     }
     const vectors: Float32Array[] = Array.from({ length: rows.length });
-    blocks.forEach((block, i) => gatherInto(vectors, rows, placesOf, block, opened[i]));
+    this.#gatherInto(vectors, rows, placesOf, blocks, opened);
     return vectors;
+  }
+
+  /** Puts the vectors of the rows of these blocks in their places. */
+  #gatherInto(
+    vectors: Float32Array[],
+    rows: readonly number[],
+    placesOf: ReadonlyMap<CodeBlock, readonly number[]>,
+    blocks: readonly CodeBlock[],
+    opened: readonly OpenCodes[],
+  ): void {
+    const placesIn = blocks.map((block) => placesOf.get(block) as readonly number[]);
+    const chosen = blocks.map(({ firstRow }, i) => ({
+      codes: opened[i].codes,
+      rows: placesIn[i].map((place) => rows[place] - firstRow),
+    }));
+    const gathered = gatherVectors(this.codec, chosen);
+    placesIn.flat().forEach((place, i) => (vectors[place] = gathered[i]));
   }
 
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */
@@ -303,22 +321,6 @@ function placesByBlock(
     else places.push(place);
   });
   return placesOf;
-}
-
-/** Puts the vectors of the rows of a block in their places. */
-function gatherInto(
-  vectors: Float32Array[],
-  rows: readonly number[],
-  placesOf: ReadonlyMap<CodeBlock, number[]>,
-  block: CodeBlock,
-  { codes }: OpenCodes,
-): void {
-  const places = placesOf.get(block) as number[];
-  const gathered = codes.gather(places.map((place) => rows[place] - block.firstRow));
-  const dimension = gathered.length / places.length;
-  places.forEach((place, at) => {
-    vectors[place] = gathered.slice(at * dimension, (at + 1) * dimension);
-  });
 }
 
 /** Reads blocks that are missing from the cache, and opens what was read of each. */

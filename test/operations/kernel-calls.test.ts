@@ -245,6 +245,19 @@ test.each(types.filter(({ type }) => type !== "ivfflat"))(
   },
 );
 
+test("decoding the rows that a query found is one call per segment, however many blocks they are in", async () => {
+  const decoding = { ...asked, nProbes: 0, topK: 50, include: ["decoded"] } as const;
+  const index = await warmIndex({ type: "ivf" });
+  await index.query(decoding);
+  const { rotateBack } = await scans(() => index.query(decoding));
+  expect(rotateBack).toBe(1);
+  const product = await warmIndex({ type: "ivfpq", pqDim: 8 });
+  await product.query(decoding);
+  // Codewords are put together without a quantizer in kernel memory.
+  const { halfSquares, rotateBack: none } = await scans(() => product.query(decoding));
+  expect([halfSquares, none]).toEqual([undefined, undefined]);
+});
+
 test("a batch that is aborted begins with none of the queries that are left", async () => {
   const index = await warmIndex({ type: "ivf" });
   const controller = new AbortController();

@@ -54,3 +54,32 @@ test("a table is made once per snapshot with a model, and never again of an olde
   await close();
   await blockCache.close();
 });
+
+test("a table for which the cache has no room evicts blocks once per snapshot, and is made if there is room", async () => {
+  const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), new StandingClock());
+  await inner.log.begin();
+  await index.upsert(Array.from({ length: 100 }, (_, i) => ({ id: `${i}`, vector: [i, i % 5] })));
+  await index.train({ nLists: 5 });
+  const { snapshot } = await inner.snapshots.hold();
+  const ample = new IndexCache(new BlockCache(1_000_000));
+  new Residency(ample).ensureTable(snapshot);
+  const room = ample.bytes;
+  const blockCache = new BlockCache(10 * room);
+  const cache = new IndexCache(blockCache);
+  const holding = cache.groupOf({});
+  holding.hold(Math.ceil(9.1 * room));
+  const blocks = cache.groupOf(blockCache);
+  const block = { bytes: 1 };
+  const residency = new Residency(cache);
+  blocks.put("block", block);
+  expect(residency.ensureTable(snapshot)).toBeUndefined();
+  expect(blocks.peek("block")).toBeUndefined();
+  blocks.put("block", block);
+  expect(residency.ensureTable(snapshot)).toBeUndefined();
+  expect(blocks.peek("block")).toBe(block);
+  holding.close();
+  expect(residency.ensureTable(snapshot)).toBeDefined();
+  expect(blocks.peek("block")).toBe(block);
+  await close();
+  await blockCache.close();
+});

@@ -1,6 +1,6 @@
 /**
- * The kernels, in AssemblyScript, compiled to WebAssembly by scripts/build-kernels.mjs, which also generates the signatures and
- * struct layouts that TypeScript sees.
+ * The kernels, in AssemblyScript, compiled to WebAssembly by scripts/build-kernels.mjs, which also generates the signatures,
+ * constants and struct layouts that TypeScript sees.
  *
  * Every parameter is a number: offsets into the imported memory, counts, thresholds. Nothing is checked. No kernel keeps state,
  * allocates, or reads beyond its input unless its comment says so. Matrices are row-major float32, d from 1 and n from 0;
@@ -16,10 +16,11 @@ export { codedQueryBytes, prepareCodes } from "./coded-query";
 export { encodeSigns } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
-export { fastScan, fastScanSmall } from "./fast-scan";
+export { fastScan, fastScanSmall, smallEntryMax } from "./fast-scan";
 export { fitsFloat32 } from "./float32-range";
 export { gatherCodes, searchGathered } from "./gathered";
 export { offer, sortHeap } from "./heap";
+export { missingMax } from "./list-block-table";
 export { assignNearest } from "./nearest";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";
@@ -32,3 +33,4 @@ export { scratchRowsMin } from "./scan-together";
 export { searchLists, searchProbed } from "./search-lists";
 export { searchOutlying, shareAround } from "./search-matching";
 export { chooseSecond } from "./spill";
+export { waitingBytes } from "./waiting-rows";

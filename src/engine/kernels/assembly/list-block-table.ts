@@ -40,7 +40,7 @@ export class ListBlockTable {
 }
 
 /** Blocks missed that are noted per search. */
-const missingMax: u32 = 64;
+export const missingMax: u32 = 64;
 
 /** Forgets what a search missed, and rows that wait since it ended early. */
 @inline

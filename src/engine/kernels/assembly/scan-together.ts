@@ -10,6 +10,8 @@ import { addWaiting, scoreWaiting, WaitingRows, waitingBytes } from "./waiting-r
 
 /** The most rows whose codes are compared together, those of each block rounded up to 32. A query's scratch has 12 bytes for each of them. */
 const rowsTogether: u32 = 1024;
+/** The fewest rows that a query's scratch has room for. */
+export const scratchRowsMin = rowsTogether;
 /** The most blocks. */
 export const jobsTogether = rowsTogether / 32;
 
@@ -19,11 +21,6 @@ class BoundedBlock {
   job: Job;
   /** The place of its first row among all that are bounded, a multiple of 32. */
   first: u32;
-}
-
-/** The fewest rows that a query's scratch has room for. */
-export function scratchRowsMin(): u32 {
-  return rowsTogether;
 }
 
 // The scratch, in this order: lower bounds, estimates, blocks, the smallest estimates, rows that wait, jobs.
