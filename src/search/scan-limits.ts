@@ -4,8 +4,10 @@ import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { NearestList } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
+import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { limitsFor, type Reach, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
+import type { Rotation } from "../engine/rotation.js";
 
 /** How a query asks; see CheckedQuery. */
 export interface Probing {
@@ -68,10 +70,22 @@ export function spilledLimits(
 export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
   const { topK, recall, isFiltered = false } = sought;
   const depth = growth < 1 ? topK / growth : topK;
-  if (!isFiltered) return rememberedLimits(curves, depth, recall);
+  return rememberedLimits(curves, { depth, recall, isFiltered });
+}
+
+function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   const aimed = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
   const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
   return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
+}
+
+/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
+export function pruningOf(
+  { recall }: Sought,
+  cosine: number,
+  { rotated }: Pick<Rotation, "rotated">,
+): OutlyingPruning {
+  return recall === undefined ? outlyingPruning(cosine, rotated) : uniformPruning(epsilonByDefault);
 }
 
 /** What is within one of two limits. */
@@ -83,19 +97,30 @@ export function wider(a: Reach, b: Reach): Reach {
   };
 }
 
-interface Answer {
+interface Asked {
   readonly depth: number;
   readonly recall: number | undefined;
+  readonly isFiltered: boolean;
+}
+
+interface Answer extends Asked {
   readonly limits: ScanLimits;
 }
 
-const lastAnswers = new WeakMap<RecallCurves, Answer>();
+const lastAnswers = new WeakMap<RecallCurves, Answer[]>();
+/** A query with a filter asks for two: what a query without one scans, and what it scans itself. */
+const answersMax = 4;
 
-/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
-function rememberedLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
-  const last = lastAnswers.get(curves);
-  if (last?.depth === depth && last.recall === recall) return last.limits;
-  const limits = limitsFor(curves, depth, recall);
-  lastAnswers.set(curves, { depth, recall, limits });
+/** Most queries of an index ask for what one of the last ones asked for, and powers take a fiftieth of a short query. */
+function rememberedLimits(curves: RecallCurves, asked: Asked): ScanLimits {
+  const { depth, recall, isFiltered } = asked;
+  let answers = lastAnswers.get(curves);
+  if (answers === undefined) lastAnswers.set(curves, (answers = []));
+  for (const last of answers) {
+    if (last.depth === depth && last.recall === recall && last.isFiltered === isFiltered) return last.limits;
+  }
+  const limits = isFiltered ? filteredLimits(curves, depth, recall) : limitsFor(curves, depth, recall);
+  answers.unshift({ ...asked, limits });
+  answers.splice(answersMax);
   return limits;
 }
