@@ -92,12 +92,12 @@ function searchNear(
   const { topK, nProbes, greedy, recall } = probing;
   const { growth } = snapshot;
   if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
-    return searchGathered(scope, among, search, { gathered, probing });
+    return searchGathered(scope, among, search, gathered, recall);
   }
   const { concentration } = distributionOf(snapshot, matches);
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
-    if (gathered !== undefined) return searchGathered(scope, among, search, { gathered, probing });
+    if (gathered !== undefined) return searchGathered(scope, among, search, gathered, recall);
     const wide = {
       topK: outlyingDepth(topK, { share: matches.share, concentration }),
       recall,
@@ -124,12 +124,10 @@ function searchGathered(
   { searcher, snapshot }: FilteredScope,
   { table }: ListSearch,
   search: MatchingSearch,
-  { gathered, probing }: Required<Pick<FilteredQuery, "gathered" | "probing">> & { gathered: GatheredCodes },
+  gathered: GatheredCodes,
+  recall: number | undefined,
 ): ListsSearched | undefined {
-  const found = search.amongGathered(
-    gathered,
-    probing.recall === undefined ? gatheredEpsilon : epsilonByDefault,
-  );
+  const found = search.amongGathered(gathered, recall === undefined ? gatheredEpsilon : epsilonByDefault);
   if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
   return found;
 }
