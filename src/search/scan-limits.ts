@@ -70,7 +70,7 @@ export function spilledLimits(
 export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
   const { topK, recall, isFiltered = false } = sought;
   const depth = growth < 1 ? topK / growth : topK;
-  return rememberedLimits(curves, { depth, recall, isFiltered });
+  return rememberedLimits(curves, depth, recall, isFiltered);
 }
 
 function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
@@ -97,30 +97,27 @@ export function wider(a: Reach, b: Reach): Reach {
   };
 }
 
-interface Asked {
+interface Answer {
   readonly depth: number;
   readonly recall: number | undefined;
-  readonly isFiltered: boolean;
-}
-
-interface Answer extends Asked {
   readonly limits: ScanLimits;
 }
 
-const lastAnswers = new WeakMap<RecallCurves, Answer[]>();
-/** A query with a filter asks for two: what a query without one scans, and what it scans itself. */
-const answersMax = 4;
+const lastAnswers = new WeakMap<RecallCurves, Answer>();
+/** A search with a filter asks for both. */
+const lastFilteredAnswers = new WeakMap<RecallCurves, Answer>();
 
-/** Most queries of an index ask for what one of the last ones asked for, and powers take a fiftieth of a short query. */
-function rememberedLimits(curves: RecallCurves, asked: Asked): ScanLimits {
-  const { depth, recall, isFiltered } = asked;
-  let answers = lastAnswers.get(curves);
-  if (answers === undefined) lastAnswers.set(curves, (answers = []));
-  for (const last of answers) {
-    if (last.depth === depth && last.recall === recall && last.isFiltered === isFiltered) return last.limits;
-  }
-  const limits = isFiltered ? filteredLimits(curves, depth, recall) : limitsFor(curves, depth, recall);
-  answers.unshift({ ...asked, limits });
-  answers.splice(answersMax);
+/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
+function rememberedLimits(
+  curves: RecallCurves,
+  depth: number,
+  recall: number | undefined,
+  isFiltered: boolean,
+): ScanLimits {
+  const answers = isFiltered ? lastFilteredAnswers : lastAnswers;
+  const last = answers.get(curves);
+  if (last?.depth === depth && last.recall === recall) return last.limits;
+  const limits = (isFiltered ? filteredLimits : limitsFor)(curves, depth, recall);
+  answers.set(curves, { depth, recall, limits });
   return limits;
 }
