@@ -7,6 +7,7 @@ import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
 import { type ListSearch, type ListsSearched, type SpilledProbes } from "./list-search.js";
 import type { MatchTable } from "./match-table.js";
+import type { OutlyingPruning } from "./pruning.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { Reach, ScanLimits } from "./recall-curves.js";
 import { writeIdTables } from "./search.js";
@@ -120,11 +121,9 @@ export class MatchingSearch {
   }
 
   /**
-   * The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). `isAutomatic`: codes may lose a few of them,
-   * as no recall is declared. Undefined if one of the blocks is not in memory.
+   * The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). Undefined if one of the blocks is not in memory.
    */
-  outlying(cosine: number, isAutomatic: boolean): ListsSearched | undefined {
-    if (isAutomatic) this.query.pruneOutlying();
+  outlying(cosine: number, { epsilon, usual, fall }: OutlyingPruning): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
     const { count, outlying } = this.#matching;
     initHeap(this.#probes, count);
@@ -135,6 +134,9 @@ export class MatchingSearch {
       quantizer.address,
       this.#probes,
       cosine,
+      epsilon,
+      usual,
+      fall,
       table.address,
       this.#nearest,
       this.#job,
@@ -146,9 +148,10 @@ export class MatchingSearch {
     return this.#found(count);
   }
 
-  /** The nearest of all matches. Undefined if a block is not in memory that may have one of them. */
-  amongGathered(gathered: GatheredCodes): ListsSearched | undefined {
+  /** The nearest of all matches, by codes that may be off by `epsilon` deviations. Undefined if a block is not in memory that may have one of them. */
+  amongGathered(gathered: GatheredCodes, epsilon: number): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
+    this.query.epsilon = epsilon;
     initHeap(this.#nearest, this.#topK);
     const isDone = kernels().searchGathered(
       this.query.address,

@@ -12,11 +12,6 @@ const structsBytes = 2 * structBytes + rowGroupLayout.bytes;
 
 /** RaBitQ's error parameter, if nothing else is measured: how many standard deviations an estimate may be off before a row is wrongly pruned. */
 export const epsilonByDefault = 2.2;
-/**
- * The same for a query outside of what its filter accepts, with automatic probing. It is about equally far from many rows, and far from centroids: codes
- * say less about it, and by the other parameter they leave far more vectors to be read.
- */
-const outlyingEpsilon = 1.6;
 /** The same for lists: a missed list is one of the farthest, and another takes its place. */
 const listEpsilon = 1.2;
 
@@ -99,11 +94,6 @@ export class QueryVector {
   /** The address of its tables for codes without vectors (see ModelQuantizer). */
   set coded(at: number) {
     allWords()[(this.address + queryLayout.coded) >>> 2] = at;
-  }
-
-  /** Lets codes rule out more rows, a few near ones among them, from now on. Needs a rotation. */
-  pruneOutlying(): void {
-    this.epsilon = outlyingEpsilon;
   }
 
   /** How many standard deviations estimates may be off, from now on. Default: `epsilonByDefault`. */

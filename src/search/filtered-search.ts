@@ -5,12 +5,13 @@ import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
 import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
+import { gatheredEpsilon } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
 import { amongShare, outlyingDepth, probeExplicitly, unlikeRows } from "./filtered-probes.js";
 import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, explicitProbing, listMatches, type Matches } from "./matches.js";
-import { limitsSince, type Probing, scanLimits, wider } from "./scan-limits.js";
+import { limitsSince, type Probing, pruningOf, scanLimits, wider } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
@@ -91,18 +92,19 @@ function searchNear(
   const { topK, nProbes, greedy, recall } = probing;
   const { growth } = snapshot;
   if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
-    return searchGathered(scope, among, search, gathered);
+    return searchGathered(scope, among, search, gathered, recall);
   }
   const { concentration } = distributionOf(snapshot, matches);
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
-    if (gathered !== undefined) return searchGathered(scope, among, search, gathered);
+    if (gathered !== undefined) return searchGathered(scope, among, search, gathered, recall);
     const wide = {
       topK: outlyingDepth(topK, { share: matches.share, concentration }),
       recall,
       isFiltered: true,
     };
-    return search.outlying(limitsSince(model.curves, wide, growth).cosine, recall === undefined);
+    const { cosine } = limitsSince(model.curves, wide, growth);
+    return search.outlying(cosine, pruningOf(probing, cosine, among.quantizer.rotation));
   }
   const depth = topK / Math.min(around, concentration);
   const deep = { topK: depth, nProbes, greedy, recall, isFiltered: depth > topK };
@@ -123,8 +125,9 @@ function searchGathered(
   { table }: ListSearch,
   search: MatchingSearch,
   gathered: GatheredCodes,
+  recall: number | undefined,
 ): ListsSearched | undefined {
-  const found = search.amongGathered(gathered);
+  const found = search.amongGathered(gathered, recall === undefined ? gatheredEpsilon : epsilonByDefault);
   if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
   return found;
 }

@@ -5,6 +5,7 @@
 
 import type { Metric } from "../engine/config.js";
 import { scoreLowerBound, squareInListSpace } from "../engine/metric.js";
+import { outlyingEpsilonAt } from "../engine/pruning.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import { cosineNeeded } from "../engine/recall-curves.js";
 import { rowsToFind, withMatches } from "./matches.js";
@@ -46,8 +47,7 @@ function* phasesOfLists(
   const { likely, unlikely, rest, pruned, epsilon, outlying } = plan(scope, query, options);
   query.epsilon = epsilon;
   if (outlying !== undefined) {
-    if (scope.matches !== undefined && options.recall === undefined) query.pruneOutlying();
-    yield* outlyingPhases(scope, outlying, options.topK, progress);
+    yield* outlyingPhases(scope, query, { ...outlying, topK: options.topK }, progress);
     return;
   }
   const isShort = () => progress.threshold === Infinity;
@@ -74,8 +74,8 @@ const outlyingTogether = 8;
 /** The nearest lists that hold enough matches, then those of the others that may have a nearer one, more and more at a time. */
 function* outlyingPhases(
   scope: TrainedScope,
-  { probes, cosine }: OutlyingProbes,
-  topK: number,
+  query: QueryVector,
+  { probes, cosine, pruning, topK }: OutlyingProbes & Pick<Probing, "topK">,
   progress: Progress,
 ): Generator<ScanPhase> {
   const { snapshot, matches, searcher, trained } = scope;
@@ -85,17 +85,22 @@ function* outlyingPhases(
   for (let seen = 0; rank < lists.length && seen < topK; rank++) {
     seen += rowsToFind(snapshot, matches, lists[rank]);
   }
+  query.epsilon = pruning.epsilon;
   yield { ...blocksOf(scope, probes, 0, rank), pruned: true };
   for (let together = outlyingTogether; rank < lists.length; together *= 2) {
     const reach = squareInListSpace(searcher.config.metric, progress.threshold);
     const chosen: { lists: number[]; distances: number[] } = { lists: [], distances: [] };
+    let leastNeeded = cosine;
     for (; rank < lists.length && chosen.lists.length < together; rank++) {
       const list = lists[rank];
       const square = trained.quantizer.distanceToCentroid(list, distances[rank]) ** 2;
-      if (cosineNeeded(square, spreads[list], reach) > cosine) continue;
+      const needed = cosineNeeded(square, spreads[list], reach);
+      if (needed > cosine) continue;
+      leastNeeded = Math.min(leastNeeded, needed);
       chosen.lists.push(list);
       chosen.distances.push(distances[rank]);
     }
+    query.epsilon = outlyingEpsilonAt(leastNeeded, pruning);
     yield { ...blocksOf(scope, chosen, 0, chosen.lists.length), pruned: true };
   }
 }

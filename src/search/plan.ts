@@ -3,10 +3,11 @@
 import type { Trained } from "../engine/choose-codec.js";
 import type { Probes } from "../engine/coarse-quantizer.js";
 import { likelyLists } from "../engine/probe-limits.js";
+import { type OutlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault, type QueryVector } from "../engine/query-vector.js";
 import { probeExplicitly, probeMatching } from "./filtered-probes.js";
 import { distributionOf, explicitProbing, listBlocksIn, listMatches, type Matches } from "./matches.js";
-import { isFarFromRows, limitsSince, type Probing, scanLimits } from "./scan-limits.js";
+import { isFarFromRows, limitsSince, type Probing, pruningOf, scanLimits } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -37,6 +38,7 @@ export interface OutlyingProbes {
   readonly probes: Probes;
   /** See `ScanLimits`. */
   readonly cosine: number;
+  readonly pruning: OutlyingPruning;
 }
 
 const noBlocks: Probed = { blocks: [], distances: [] };
@@ -75,7 +77,8 @@ function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, p
   const { model, quantizer } = trained;
   const { cosine } = limitsSince(model.curves, probing, snapshot.growth);
   const probes = quantizer.probe(query, quantizer.nLists);
-  return { ...nothing, outlying: { probes, cosine }, pruned: true };
+  const pruning = uniformPruning(epsilonByDefault);
+  return { ...nothing, outlying: { probes, cosine, pruning }, pruned: true };
 }
 
 function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
@@ -130,9 +133,9 @@ function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector,
       ),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
-  return outlying === undefined
-    ? splitByRatio(scope, probes, ratio, epsilon)
-    : { ...nothing, outlying: { probes, cosine: outlying }, pruned: true };
+  if (outlying === undefined) return splitByRatio(scope, probes, ratio, epsilon);
+  const pruning = pruningOf(probing, outlying, quantizer.rotation);
+  return { ...nothing, outlying: { probes, cosine: outlying, pruning }, pruned: true };
 }
 
 /** The blocks of all lists except those that were scanned. */

@@ -4,8 +4,10 @@ import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { NearestList } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
+import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { limitsFor, type Reach, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
+import type { Rotation } from "../engine/rotation.js";
 
 /** How a query asks; see CheckedQuery. */
 export interface Probing {
@@ -68,10 +70,22 @@ export function spilledLimits(
 export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
   const { topK, recall, isFiltered = false } = sought;
   const depth = growth < 1 ? topK / growth : topK;
-  if (!isFiltered) return rememberedLimits(curves, depth, recall);
+  return rememberedLimits(curves, depth, recall, isFiltered);
+}
+
+function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   const aimed = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
   const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
   return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
+}
+
+/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
+export function pruningOf(
+  { recall }: Sought,
+  cosine: number,
+  { rotated }: Pick<Rotation, "rotated">,
+): OutlyingPruning {
+  return recall === undefined ? outlyingPruning(cosine, rotated) : uniformPruning(epsilonByDefault);
 }
 
 /** What is within one of two limits. */
@@ -90,12 +104,20 @@ interface Answer {
 }
 
 const lastAnswers = new WeakMap<RecallCurves, Answer>();
+/** A search with a filter asks for both. */
+const lastFilteredAnswers = new WeakMap<RecallCurves, Answer>();
 
 /** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
-function rememberedLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
-  const last = lastAnswers.get(curves);
+function rememberedLimits(
+  curves: RecallCurves,
+  depth: number,
+  recall: number | undefined,
+  isFiltered: boolean,
+): ScanLimits {
+  const answers = isFiltered ? lastFilteredAnswers : lastAnswers;
+  const last = answers.get(curves);
   if (last?.depth === depth && last.recall === recall) return last.limits;
-  const limits = limitsFor(curves, depth, recall);
-  lastAnswers.set(curves, { depth, recall, limits });
+  const limits = (isFiltered ? filteredLimits : limitsFor)(curves, depth, recall);
+  answers.set(curves, { depth, recall, limits });
   return limits;
 }

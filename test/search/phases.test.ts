@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { scoreLowerBound } from "../../src/engine/metric.js";
 import { queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
 import { allFloats } from "../../src/engine/kernels/memory.js";
+import { outlyingEpsilonAt } from "../../src/engine/pruning.js";
 import type { QueryVector } from "../../src/engine/query-vector.js";
 import { cosineNeeded } from "../../src/engine/recall-curves.js";
 import { listMatches } from "../../src/search/matches.js";
@@ -41,6 +42,10 @@ function phasesOf(
     progress.threshold = thresholdAfter(scanned.length);
   }
   return scanned;
+}
+
+function epsilonOf({ address }: QueryVector): number {
+  return allFloats()[(address + queryLayout.epsilon) >>> 2];
 }
 
 describe("phases", () => {
@@ -120,7 +125,6 @@ describe("phases", () => {
 
   test("let codes be off as training measured, but those of an outlying query as usual, or less if it declares no recall", async () => {
     const scope = await filtered({ x: { $lt: border } });
-    const epsilonOf = ({ address }: QueryVector) => allFloats()[(address + queryLayout.epsilon) >>> 2];
     for (const recall of [undefined, 0.9, 0.99]) {
       const probing = { ...automatic, recall };
       for (const isOutlying of [true, false]) {
@@ -136,6 +140,34 @@ describe("phases", () => {
         expect(epsilonOf(query)).toBeCloseTo(expected, 5);
       }
     }
+  });
+
+  test("let codes of an outlying query be off by less, the larger a cosine the likeliest list of the phase needs", async () => {
+    const scope = await filtered({ x: { $lt: border } });
+    const { spreads } = scope.trained.model;
+    const fallen = new Set<number>();
+    for (const vector of vectors.slice(0, 200)) {
+      const query = queryOf(vector);
+      const { outlying } = plan(scope, query, automatic);
+      if (outlying === undefined) continue;
+      const { probes, pruning } = outlying;
+      const neededOf = new Map(
+        probes.lists.map((list, rank) => {
+          const distance = scope.trained.quantizer.distanceToCentroid(list, probes.distances[rank]);
+          return [list, cosineNeeded(distance ** 2, spreads[list], probes.distances[0] ** 2 / 2)];
+        }),
+      );
+      let scanned = 0;
+      for (const { blocks } of phases(scope, query, automatic, { threshold: probes.distances[0] ** 2 / 2 })) {
+        scanned++;
+        if (scanned < 3 || blocks.length === 0) continue;
+        const least = Math.min(...blocks.map(({ block }) => neededOf.get(block.list) ?? Infinity));
+        const expected = outlyingEpsilonAt(least, pruning);
+        expect(epsilonOf(query)).toBeCloseTo(expected, 5);
+        if (expected < pruning.epsilon) fallen.add(expected);
+      }
+    }
+    expect(fallen.size).toBeGreaterThan(1);
   });
 
   test("of an outlying query are lists with enough matches, then more and more that may hold a nearer one", async () => {

@@ -39,8 +39,8 @@ export function shareAround(
 
 /**
  * Scans the lists that have a match, nearest first: as many as it takes to see as many matches as the heap holds, then those whose rows may be
- * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). `probes` has
- * room for all lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
+ * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). By that,
+ * `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
  */
 export function searchOutlying(
   query: Query,
@@ -48,6 +48,9 @@ export function searchOutlying(
   quantizer: CoarseQuantizer,
   probes: Heap,
   cosine: f64,
+  epsilon: f64,
+  usual: f64,
+  fall: f64,
   table: ListBlockTable,
   heap: Heap,
   job: Job,
@@ -57,6 +60,7 @@ export function searchOutlying(
   const among = changetype<MatchTable>(table.matching).among;
   const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
   if (!areOpen(table, table.nLists, false)) return 0;
+  query.epsilon = <f32>epsilon;
   scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
   let seen: u32 = 0;
   let rows: u32 = 0;
@@ -64,9 +68,11 @@ export function searchOutlying(
     const list = rowAt(probes, i);
     const matches = listMatchesAt(table.matching, list);
     const square = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    if (seen >= heap.capacity && cosineNeeded(query, heap, square, <f64>matches.spread) > cosine) continue;
+    const needed = cosineNeeded(query, heap, square, <f64>matches.spread);
+    if (seen >= heap.capacity && needed > cosine) continue;
     if (!areOpen(table, list, false)) return 0;
     job.readAhead = readListAhead(query, table, list, false);
+    query.epsilon = <f32>(epsilon - fall * max<f64>(0, needed - usual));
     scanList(query, heap, job, table, list, square, false, now, 0);
     seen += matches.matches;
     rows += matches.rows;
