@@ -36,8 +36,7 @@ export function* measuredRows(
   { seen, further, unseen, rows }: SampledRows,
 ): Work<{ readonly rows: Rows; readonly lists: Uint32Array }> {
   if (further === 0) return { rows: all, lists };
-  const learned = seen + unseen;
-  const kept = Math.min(seen, Math.round((further * learned) / (rows - learned)));
+  const kept = Math.min(seen, Math.round((further * seen) / (rows - seen - unseen)));
   const { dimension, areDirections } = all;
   const rowBytes = 4 * dimension;
   const measured = new Uint32Array(kept + further);

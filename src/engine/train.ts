@@ -162,7 +162,12 @@ export function* withRows<T>(
   }
 }
 
-function* copyRows(points: Float32Array, dimension: number, order: Uint32Array, to: Float32Array): Work<void> {
+function* copyRows(
+  points: Float32Array,
+  dimension: number,
+  order: Uint32Array,
+  to: Float32Array,
+): Work<void> {
   const together = rowsOfPiece(4 * dimension);
   for (let first = 0; first < order.length; first += together) {
     to.set(gather(points, dimension, order.subarray(first, first + together)), first * dimension);
