@@ -62,17 +62,22 @@ describe("of an index with 17 times the rows that lists are learned from", () =>
     clustered: clustered(rows + 300, d, 30, 3),
   };
 
-  test.each(Object.entries(sets))("limits find what is declared in %s vectors", (_, drawn) => {
-    const all = drawn.subarray(0, rows * d);
-    const points = all.subarray(0, (learned + further) * d);
-    const model = finish(trainModel({ ...sampleOf(points, d), rows, further }, nLists, 1));
-    // Neighbours nearer than any that were measured take no more.
-    const ratioAt = (depth: number) => limitsFor(model.curves, depth, 0.9).ratio;
-    expect(ratioAt(1)).toBeLessThanOrEqual(ratioAt(rows / learned));
-    for (const { depth, recall, found } of foundBy(model, all, rowsOf(drawn.subarray(rows * d), d))) {
-      expect(found, `depth ${depth}: ${found} of ${recall}`).toBeGreaterThanOrEqual(recall - 0.01);
-    }
-  });
+  test.each(Object.entries(sets))(
+    "limits find what is declared in %s vectors, and little more of ten neighbours",
+    (_, drawn) => {
+      const all = drawn.subarray(0, rows * d);
+      const points = all.subarray(0, (learned + further) * d);
+      const model = finish(trainModel({ ...sampleOf(points, d), rows, further }, nLists, 1));
+      // Neighbours nearer than any that were measured take no more.
+      const ratioAt = (depth: number) => limitsFor(model.curves, depth, 0.9).ratio;
+      expect(ratioAt(1)).toBeLessThanOrEqual(ratioAt(rows / learned));
+      for (const { depth, recall, found } of foundBy(model, all, rowsOf(drawn.subarray(rows * d), d))) {
+        const measured = `depth ${depth}: ${found} of ${recall}`;
+        expect(found, measured).toBeGreaterThanOrEqual(recall - 0.01);
+        if (depth === 10) expect(found, measured).toBeLessThanOrEqual(recall + 0.06);
+      }
+    },
+  );
 });
 
 test("a sample has as many further rows as make what is measured as large as what is learned from, up to 128 MiB", () => {
