@@ -24,8 +24,8 @@ export function missedShare({ ranks, ratios }: ObservedNeighbours, { probes, rat
   return missed / ranks.length;
 }
 
-/** Depths by which the power of a trend is found. */
-const trendDepths = 3;
+/** Depths by which the power of a trend is found: down to the tenth neighbour. */
+const trendDepths = 5;
 /**
  * The loss from which on a power is used. Less is lost by a larger one, which chance decides: so few neighbours are. By this one more is expected to be lost
  * than is.

@@ -4,8 +4,11 @@ import { nearestPositions } from "./smallest.js";
 
 /** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
 const observedMax = 32;
-/** From a depth to the next one, about. */
-const step = Math.sqrt(10);
+/**
+ * From a depth to the next one, about. What a search has to scan grows at once where neighbours end that are near one another, as those of one document
+ * are: limits between two depths would be wrong by as much as these differ.
+ */
+const step = 10 ** (1 / 4);
 
 /** Numbers of neighbours that are observed in a sample of n rows, ascending from 1. */
 export function observedDepths(n: number): number[] {
