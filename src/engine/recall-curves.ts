@@ -61,6 +61,9 @@ const lostByProbes = 0.1;
 const lostByRatio = 0.9;
 /** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
+/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides. */
+const leapTimes = 1.5;
+const leapLists = 2;
 /** Times that the interval is halved in which the loss of automatic probing lies. */
 const automaticHalvings = 8;
 
@@ -192,6 +195,8 @@ export function limitsFor(curves: RecallCurves, depth: number, recall: number | 
   const upper = limitsAt(curves, above, recall);
   if (above === 0 || depth >= depths[above]) return upper;
   const lower = limitsAt(curves, above - 1, recall);
+  // Neighbours that are near one another end between the two, and whether they are enough for this depth was not measured.
+  if (upper.probes > leapTimes * lower.probes + leapLists) return upper;
   return between(
     lower,
     upper,

@@ -8,7 +8,7 @@ import {
   type VectorIndex,
 } from "../../src/core.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { uniform } from "../engine/data.js";
+import { gaussian, uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { cases, repeats } from "../tier.js";
 import { filtersOf, loadSet, type RecallSet, setsOnDisk, squaresTo } from "./recall-sets.js";
@@ -237,6 +237,26 @@ describe.each(repeated)("an index of rows %s", (_, rowsFrom) => {
       }
     }
   });
+});
+
+test("a query that asks for more neighbours than there are near one another finds what it declares", async () => {
+  const [d, size, count] = [256, 50, 120];
+  const random = seededRandom(11);
+  const draw = () => Float32Array.from({ length: d }, () => gaussian(random));
+  const centres = Array.from({ length: count }, draw);
+  const near = (i: number) => draw().map((x, j) => centres[i % count][j] + 0.5 * x);
+  const rows = Array.from({ length: size * count }, (_, i) => near(i));
+  const set: RecallSet = { metric: "cosine", rows, queries: Array.from({ length: 200 }, (_, i) => near(i)) };
+  const index = await newIndex(set);
+  await add(index, set.rows);
+  await index.train({ nLists: 110 });
+  const truth = truthOf(set);
+  for (const topK of [50, 60, 100]) {
+    for (const recall of declared) {
+      const share = await measured(index, set, truth, { recall, topK });
+      expect(share, `${topK}, ${recall}`).toBeGreaterThanOrEqual(recall - slack);
+    }
+  }
 });
 
 test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
