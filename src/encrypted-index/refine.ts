@@ -73,7 +73,6 @@ async function refineOn(
   const sample = await takeSample(index, snapshot, size, {
     seed,
     signal,
-    takesFurther: false,
     onRows: () => undefined,
   });
   const { config } = index;

@@ -5,7 +5,6 @@ import { toListSpace } from "../engine/metric.js";
 import { isCodedModel } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { noList } from "../engine/second-lists.js";
-import { furtherRows } from "../engine/measured-rows.js";
 import { type KnownCodes, rowsPerListSampled } from "../engine/train.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { isInShare, keptShare } from "../segment/kept-residuals.js";
@@ -15,7 +14,7 @@ import { liveBlocks, liveVectors } from "./live-blocks.js";
 import { type CodedEncoding, isCoded } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 
-/** Bounds the memory of rows that lists are learned from, unless the lists need more to begin with. */
+/** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
 
 /** The share of what training holds out that rows which keep their residuals take, on average: if they were more than all, the newest would be left out. */
@@ -32,8 +31,6 @@ export interface SampleSize {
 export interface SampleOptions {
   readonly seed: number;
   readonly signal?: AbortSignal | undefined;
-  /** Whether the sample has further rows: see measured-rows.ts. */
-  readonly takesFurther: boolean;
   /** Called with the number of rows that were looked at. */
   readonly onRows: (done: number) => void;
 }
@@ -47,8 +44,6 @@ export interface TakenSample {
   readonly storedIn: Uint32Array;
   /** Rows of the index that could have been chosen, as far as those that were tell. */
   readonly rows: number;
-  /** How many of the sample's rows lists are not learned from. */
-  readonly further: number;
   /** If the index keeps codes alone. */
   readonly known: KnownCodes | undefined;
 }
@@ -80,12 +75,11 @@ async function takeRows(
   { config }: OpenIndex,
   snapshot: Snapshot,
   { rows, lists, dimension }: SampleSize,
-  { seed, signal, takesFurther, onRows }: SampleOptions,
+  { seed, signal, onRows }: SampleOptions,
   encoding?: CodedEncoding,
 ): Promise<TakenSample> {
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
-  const learned = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
-  const size = learned + (takesFurther ? furtherRows(learned, rows, dimension) : 0);
+  const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
   const random = seededRandom(seed);
   // Room for rows that keep their residuals, unless all are in the sample.
   const held = encoding === undefined || size === rows ? 0 : unseenRows(size, lists);
@@ -136,7 +130,6 @@ async function takeRows(
     dimension,
     storedIn: storedIn.subarray(0, left),
     rows: Math.round((rows * left) / wanted),
-    further: Math.max(0, left - learned),
     known: encoding && {
       quantizer: encoding.codec.model.quantizer,
       codes: codes.subarray(0, left * rowBytes),

@@ -114,12 +114,11 @@ async function learnModel(
   const sample = await takeSample(index, snapshot, size, {
     seed,
     signal,
-    takesFurther: !keepsCodesOnly(config),
     onRows: (done) => seen(done, rows),
   });
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
   // Zero vectors, which are no part of a sample, may be most rows.
-  const lists = Math.min(size.lists, sample.storedIn.length - sample.further);
+  const lists = Math.min(size.lists, sample.storedIn.length);
   const { known, ...rowsOf } = sample;
   const coding = keepsCodesOnly(config) ? { config, known } : undefined;
   const of = { ...rowsOf, metric: config.metric, spills, coding };

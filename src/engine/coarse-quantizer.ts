@@ -25,7 +25,7 @@ import {
   writeWords,
 } from "./kernels/memory.js";
 import { squareToCentroid } from "./metric.js";
-import { isCodedModel, type Lists, listCount, type Model } from "./model.js";
+import { isCodedModel, listCount, type Model } from "./model.js";
 import type { QueryVector } from "./query-vector.js";
 import { rabitqBytes } from "./rabitq.js";
 import { directionsOf, lengthsOf } from "./rows.js";
@@ -71,7 +71,7 @@ export class CoarseQuantizer {
   readonly rotation: Rotation;
   /** The address of the struct that kernels take. */
   readonly address: number;
-  readonly #model: Lists | Model;
+  readonly #model: Model;
   readonly #dimension: number;
   readonly #memory: FlatMemory;
   /** What vectors are compared with. */
@@ -88,7 +88,7 @@ export class CoarseQuantizer {
   #coded = false;
   #assignsByCodes = false;
 
-  private constructor(model: Lists | Model, metric: Metric) {
+  private constructor(model: Model, metric: Metric) {
     const { dimension } = model;
     const n = listCount(model);
     this.nLists = n;
@@ -119,7 +119,7 @@ export class CoarseQuantizer {
   }
 
   /** Loads and rotates a model's centroids; if there are many, computes codes of them. */
-  static *open(model: Lists | Model, metric: Metric): Work<CoarseQuantizer> {
+  static *open(model: Model, metric: Metric): Work<CoarseQuantizer> {
     const quantizer = new CoarseQuantizer(model, metric);
     try {
       yield* quantizer.#load();

@@ -63,19 +63,18 @@ export function moveToEnd<T extends Float32Array | Uint32Array | Uint8Array>(
   }
 }
 
-/** Moves centroids from the means of the rows whose lists are `seen` to those of these rows and others: `vectors`, layout (n, dimension), of `lists`. */
+/** Moves centroids to the means of all rows of their lists: k-means saw only the first `seen` of them. `vectors` has layout (n, dimension). */
 export function includeUnseen(
   centroids: Float32Array,
-  seen: Uint32Array,
   vectors: Float32Array,
   lists: Uint32Array,
+  seen: number,
 ): void {
-  if (lists.length === 0) return;
   const dimension = vectors.length / lists.length;
-  const sizes = countRows(seen, centroids.length / dimension);
-  for (const [row, list] of lists.entries()) {
-    const size = ++sizes[list];
-    const [from, to] = [row * dimension, list * dimension];
+  const sizes = countRows(lists.subarray(0, seen), centroids.length / dimension);
+  for (let row = seen; row < lists.length; row++) {
+    const size = ++sizes[lists[row]];
+    const [from, to] = [row * dimension, lists[row] * dimension];
     for (let i = 0; i < dimension; i++) centroids[to + i] += (vectors[from + i] - centroids[to + i]) / size;
   }
 }

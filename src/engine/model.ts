@@ -27,17 +27,13 @@ export interface QuantizerModel {
   readonly codebooks?: Codebooks;
 }
 
-/** What assigns rows to lists. */
-export interface Lists {
+/** An index that was never trained has no model and one list. */
+export interface Model {
   readonly dimension: number;
   /** Coarse centroids in list space, layout (nLists, dimension). */
   readonly centroids: Float32Array;
   /** Seed of the random rotation of RaBitQ codes. */
   readonly rotationSeed: number;
-}
-
-/** An index that was never trained has no model and one list. */
-export interface Model extends Lists {
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
   /** What to scan if the caller leaves the number of probes to the index. */
@@ -53,8 +49,8 @@ export interface Model extends Lists {
 /** The model of rows that are codes without vectors. */
 export type CodedModel = Model & { readonly quantizer: QuantizerModel };
 
-export function isCodedModel(model: Lists | Model): model is CodedModel {
-  return "quantizer" in model && model.quantizer !== undefined;
+export function isCodedModel(model: Model): model is CodedModel {
+  return model.quantizer !== undefined;
 }
 
 /** Whether the reference centroids are the model's lists. */
@@ -62,6 +58,6 @@ export function hasOwnLists({ quantizer, centroids }: CodedModel): boolean {
   return quantizer.references === centroids;
 }
 
-export function listCount({ centroids, dimension }: Pick<Lists, "centroids" | "dimension">): number {
-  return centroids.length / dimension;
+export function listCount(model: Model): number {
+  return model.centroids.length / model.dimension;
 }

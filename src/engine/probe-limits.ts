@@ -7,7 +7,7 @@
  * as long as enough rows are found without them.
  */
 
-import type { ObservedNeighbours } from "./lost-neighbours.js";
+import type { ObservedNeighbours } from "./recall-curves.js";
 
 /** Neighbours lost by pruning, relative to those lost by the number of probes. */
 const lossShare = 1 / 2;

@@ -27,13 +27,3 @@ export function samplePositions(random: () => number, n: number, count: number):
   }
   return Uint32Array.from(chosen).sort();
 }
-
-/** Positions of n, in any order (Fisher and Yates). */
-export function shuffled(n: number, random: () => number): Uint32Array {
-  const order = Uint32Array.from({ length: n }, (_, i) => i);
-  for (let i = n - 1; i > 0; i--) {
-    const other = Math.floor(random() * (i + 1));
-    [order[i], order[other]] = [order[other], order[i]];
-  }
-  return order;
-}

@@ -7,7 +7,6 @@
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
 
-import { type ListLimits, missedShare, type ObservedNeighbours, trendOf } from "./lost-neighbours.js";
 import { epsilonFor, lostByCode } from "./pruning.js";
 import type { Work } from "./work.js";
 
@@ -33,16 +32,27 @@ export interface RecallCurves {
   readonly values: Float32Array;
 }
 
+/** Lists of neighbours: per neighbour of a held-out row the rank and the distance ratio of its list. */
+export interface ObservedNeighbours {
+  readonly ranks: readonly number[];
+  readonly ratios: readonly number[];
+  /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
+  readonly cosines: readonly number[];
+  readonly farCosines: readonly number[];
+  /** See margins.ts. Empty if codes rule out nothing. */
+  readonly margins: readonly number[];
+}
+
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /** The loss of automatic probing, which promises a recall of 0.95: less, since what is measured is a sample, and queries may be unlike it. */
 const automaticLoss = 0.035;
 /**
- * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that
- * k-means did not see are lost more often than those that centroids are means of.
+ * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
+ * not in the sample are lost more often, since centroids are means of the sample's.
  */
-const queryLoss = { perRow: 1.12, perRowUnseen: 0.2, besides: 0.003 };
-/** The same for one neighbour, of which held-out rows show one each: so few say less, unless a trend shows what more neighbours say of it. */
+const queryLoss = { perRow: 1.12, perRowBeyondSample: 0.2, besides: 0.003 };
+/** The same for one neighbour, of which held-out rows show one each: so few say less. */
 const nearestLoss = 1.2;
 /**
  * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
@@ -67,28 +77,19 @@ const leapLists = 2;
 /** Times that the interval is halved in which the loss of automatic probing lies. */
 const automaticHalvings = 8;
 
-/** The rows among which neighbours were observed, and those of the index. */
-export interface Sampling {
-  /** Rows of the index that each of these stands for. */
-  readonly weight: number;
-  /** Whether centroids are means of as large a share of these rows as of the index's. Otherwise they may be of all of these. */
-  readonly isEven: boolean;
-}
-
-/** Per depth, in rows among which neighbours were observed, what was: one observation for each depth, the first of which is 1. */
+/**
+ * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
+ * the index.
+ */
 export function* learnRecallCurves(
   depths: readonly number[],
   observed: readonly ObservedNeighbours[],
-  { weight, isEven }: Sampling,
+  weight: number,
 ): Work<RecallCurves> {
-  const lossPerRow = queryLoss.perRow + (isEven ? 0 : queryLoss.perRowUnseen * (1 - 1 / weight));
-  // The i-th nearest of these rows is about as deep as the middle one of so many rows of the index.
-  const scaled = depths.map((depth) => depth * weight + (isEven ? (weight - 1) / 2 : 0));
-  const trend = isEven && weight > 1 && depths.length > 1 ? trendOf(observed, scaled) : undefined;
+  const lossPerRow = queryLoss.perRow + queryLoss.perRowBeyondSample * (1 - 1 / weight);
   const byDepth: LimitsOf[] = [];
   for (const [i, each] of observed.entries()) {
-    if (i === 0 && trend) byDepth.push(limitsBy(each, lossPerRow, (limits) => trend(limits, scaled[0])));
-    else byDepth.push(limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow));
+    byDepth.push(limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow));
     yield;
   }
   const automaticFrom = Math.max(
@@ -102,12 +103,10 @@ export function* learnRecallCurves(
     steps.push([...automatic, ...losses.flatMap((loss) => limitsOf(loss))]);
     yield;
   }
+  const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
-    const [first, second] = steps;
-    const nearest = trend && limitsBy(observed[0], lossPerRow, (limits) => trend(limits, 1));
-    const limits = nearest ? [...first.slice(0, width), ...losses.flatMap((loss) => nearest(loss))] : first;
-    steps.unshift(nearerThanSampled(limits, second, scaled));
     scaled.unshift(1);
+    steps.unshift(nearerThanSampled(steps, scaled));
   }
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
@@ -118,13 +117,11 @@ type LimitsOf = (
   epsilon?: number,
 ) => [recall: number, probes: number, ratio: number, cosine: number, epsilon: number];
 
-/** Finds limits that lose shares of some neighbours. `missedBy`: the share that limits lose by lists. Default: of these neighbours. */
+/** Finds limits that lose shares of some neighbours. */
 function limitsBy(
-  observed: ObservedNeighbours,
+  { ranks, ratios, cosines, farCosines, margins }: ObservedNeighbours,
   lossPerRow: number,
-  missedBy: (limits: ListLimits) => number = (limits) => missedShare(observed, limits),
 ): LimitsOf {
-  const { ranks, ratios, cosines, farCosines, margins } = observed;
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
@@ -133,14 +130,15 @@ function limitsBy(
     if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
+    let missed = 0;
     let ruledOut = 0;
-    for (let i = 0; i < margins.length; i++) {
-      if (ranks[i] < probes && ratios[i] <= ratio) ruledOut += lostByCode(margins[i], epsilon);
+    for (let i = 0; i < ranks.length; i++) {
+      if (ranks[i] >= probes || ratios[i] > ratio) missed++;
+      else if (margins.length > 0) ruledOut += lostByCode(margins[i], epsilon);
     }
-    ruledOut /= ranks.length;
-    const lost = lossPerRow * missedBy({ probes, ratio }) + ruledOut + queryLoss.besides;
+    const lost = (lossPerRow * missed + ruledOut) / ranks.length + queryLoss.besides;
     // An outlying query has an epsilon of its own, so its lists may lose what codes do here.
-    const lostOutlying = loss + ruledOut / lossPerRow;
+    const lostOutlying = loss + ruledOut / (lossPerRow * ranks.length);
     const cosine = Math.max(
       keeping(sortedCosines, 1 - lostOutlying),
       keeping(sortedFar, 1 - lostFar * lostOutlying),
@@ -163,18 +161,14 @@ function automaticLimits(limitsOf: LimitsOf): ReturnType<LimitsOf> {
 }
 
 /**
- * Limits for the nearest neighbour in an index, if the nearest row that was observed is deeper, with the cosine it needs. That falls with the logarithm of
- * the depth, so it goes on as it does between the first two depths that were observed.
+ * The limits for the nearest neighbour in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
+ * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
  */
-function nearerThanSampled(
-  limits: readonly number[],
-  second: readonly number[] | undefined,
-  depths: readonly number[],
-): number[] {
-  return limits.map((value, i) => {
-    if (i % width !== cosineAt || second === undefined) return value;
-    const fall = (value - second[i]) / Math.log(depths[1] / depths[0]);
-    return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(depths[0]) : value;
+function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
+  return steps[0].map((value, i) => {
+    if (i % width !== cosineAt || steps.length === 1) return value;
+    const fall = (value - steps[1][i]) / Math.log(second / first);
+    return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(first) : value;
   });
 }
 

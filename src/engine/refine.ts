@@ -102,13 +102,7 @@ export function* refineModel(
     yield* moveToMeans(sample, moved, placed, centroids, isNew);
   }
   const queries = queryRows(n, unseen.length);
-  const measuring = {
-    rotationSeed: known.rotationSeed,
-    random,
-    onCompared: () => undefined,
-    queries,
-    isEven: false,
-  };
+  const measuring = { rotationSeed: known.rotationSeed, random, onCompared: () => undefined, queries };
   const { model } = yield* withRows(sample, (held) => {
     moveToEnd(floatsAt(held.at, sample.points.length), dimension, unseen);
     moveToEnd(placed, 1, unseen);

@@ -2,7 +2,7 @@
 
 import type { IndexConfig } from "./config.js";
 import { kmeansOf } from "./kmeans.js";
-import type { Lists, Model, QuantizerModel } from "./model.js";
+import type { QuantizerModel, Model } from "./model.js";
 import { NearestCentroids } from "./nearest-centroids.js";
 import { samplePositions, seededRandom } from "./random.js";
 import { gather } from "./rows.js";
@@ -18,6 +18,9 @@ const firstCodewords = 256;
 const rowsPerCodewordSampled = 128;
 /** Rows assigned at a time, in multiply-adds. */
 const pieceCost = 2 ** 25;
+
+/** Coarse centroids, and the seed of their codes. */
+type Lists = Pick<Model, "centroids" | "dimension" | "rotationSeed">;
 
 /** Codewords per codebook that n rows support, at most 2^bits. */
 export function codewordCount(n: number, bits: number): number {

@@ -8,18 +8,16 @@ import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model, QuantizerModel } from "./model.js";
 import { layoutOf } from "./model-quantizer.js";
-import { measuredRows } from "./measured-rows.js";
 import { observeNeighbours } from "./observe-neighbours.js";
 import { observedDepths } from "./observed-depths.js";
 import { learnProbeLimits } from "./probe-limits.js";
-import { seededRandom, shuffled } from "./random.js";
+import { seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { roundCentroids } from "./round-centroids.js";
-import { gather } from "./rows.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
 import { spreadsOf } from "./spreads.js";
 import { trainQuantizer } from "./train-quantizer.js";
-import { copyInPieces, rowsOfPiece, type Work } from "./work.js";
+import { copyInPieces, type Work } from "./work.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
 export const rowsPerListMin = 39;
@@ -50,8 +48,6 @@ export interface Sample {
   readonly spills: boolean;
   /** Rows of the index that the sample is of. */
   readonly rows: number;
-  /** How many of the points lists are not learned from: see measured-rows.ts. Default 0. */
-  readonly further?: number;
   /** If the index keeps codes alone, or will. */
   readonly coding?: Coding | undefined;
 }
@@ -72,7 +68,7 @@ export interface KnownCodes {
 }
 
 /**
- * Trains on a sample of at least `nLists` rows, besides further ones. With `coding`, the model has a quantizer, and what queries
+ * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and what queries
  * should scan is measured by its estimates. Deterministic in its arguments. `onProgress` receives the number of comparisons of
  * two vectors done, and the largest number there may be.
  */
@@ -84,41 +80,29 @@ export function* trainModel(
 ): Work<Model> {
   const random = seededRandom(seed);
   const n = of.points.length / of.dimension;
-  const { further = 0 } = of;
-  const learned = n - further;
   const known = of.coding?.known;
-  const { unseen, queries } = chooseHeldOut(learned, nLists, known?.exact ?? new Uint32Array(), random);
-  const seen = learned - unseen.length;
-  const total = comparisonsMax(learned, nLists) + learned * queries;
+  const { unseen, queries } = chooseHeldOut(n, nLists, known?.exact ?? new Uint32Array(), random);
+  const total = comparisonsMax(n, nLists) + n * queries;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
   const onCompared = (comparisons: number) => {
     done = Math.min(total, done + comparisons);
     onProgress(done, total);
   };
-  // Of shuffled rows any are as good as others.
-  const order = further > 0 ? shuffled(n, random) : Uint32Array.from({ length: n }, (_, row) => row);
-  if (further === 0) moveToEnd(order, 1, unseen);
-  const work = function* (rows: Rows): Work<Model> {
-    const clusters = yield* kmeans({ ...rows, n: seen }, nLists, random, onCompared);
-    const { centroids } = clusters;
-    const listsOnly = { centroids, dimension: of.dimension, rotationSeed: seed };
-    const sampled = { seen, further, unseen: unseen.length, rows: of.rows };
-    const measured = yield* measuredRows(rows, clusters.lists, listsOnly, sampled);
+  return yield* withRows(of, function* (rows) {
+    const vectors = () => floatsAt(rows.at, of.points.length);
+    moveToEnd(vectors(), of.dimension, unseen);
+    const clusters = yield* kmeans({ ...rows, n: n - unseen.length }, nLists, random, onCompared);
+    const measuring = { rotationSeed: seed, random, onCompared, queries };
     const { coding } = of;
+    const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
     const quantizer =
-      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, listsOnly, of.rows)));
+      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, learned, of.rows)));
     const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
-      const { model, lists } = yield* measureClusters(
-        of,
-        measured.rows,
-        { ...clusters, lists: measured.lists },
-        { rotationSeed: seed, random, onCompared, estimated, queries, isEven: further > 0 },
-      );
+      const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
       yield;
-      const held = floatsAt(rows.at + 4 * of.dimension * (n - unseen.length), of.dimension * unseen.length);
-      includeUnseen(centroids, clusters.lists, held, lists.subarray(lists.length - unseen.length));
+      includeUnseen(model.centroids, vectors(), lists, n - unseen.length);
       yield;
       yield* roundCentroids(model);
       onProgress(total, total);
@@ -126,8 +110,7 @@ export function* trainModel(
     } finally {
       estimated?.free();
     }
-  };
-  return yield* withRows(of, work, order);
+  });
 }
 
 /** The rows of a sample as queries see them, last those that are held out. */
@@ -144,34 +127,15 @@ function* estimate(
   return yield* estimateCodes(config, quantizer, rows, codes);
 }
 
-/** Runs work on a sample in kernel memory, its rows in this order. Default: as they are. */
-export function* withRows<T>(
-  { points, dimension, metric }: Sample,
-  work: (rows: Rows) => Work<T>,
-  order?: Uint32Array,
-): Work<T> {
+/** Runs work on a sample in kernel memory. */
+export function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
   const at = allocate(4 * points.length);
   try {
-    const held = floatsAt(at, points.length);
-    if (order === undefined) yield* copyInPieces(points, held);
-    else yield* copyRows(points, dimension, order, held);
+    yield* copyInPieces(points, floatsAt(at, points.length));
     const n = points.length / dimension;
     return yield* work({ at, n, dimension, areDirections: metric === "cosine" });
   } finally {
     free(at);
-  }
-}
-
-function* copyRows(
-  points: Float32Array,
-  dimension: number,
-  order: Uint32Array,
-  to: Float32Array,
-): Work<void> {
-  const together = rowsOfPiece(4 * dimension);
-  for (let first = 0; first < order.length; first += together) {
-    to.set(gather(points, dimension, order.subarray(first, first + together)), first * dimension);
-    yield;
   }
 }
 
@@ -189,8 +153,6 @@ interface Measuring {
   readonly estimated?: EstimatedRows | undefined;
   /** How many rows are used as queries: all that are held out, and others. */
   readonly queries: number;
-  /** See `Sampling` of recall-curves.ts. */
-  readonly isEven: boolean;
 }
 
 /**
@@ -201,7 +163,7 @@ export function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,
-  { rotationSeed, random, onCompared, estimated, queries, isEven }: Measuring,
+  { rotationSeed, random, onCompared, estimated, queries }: Measuring,
 ): Work<Measured> {
   const { centroids } = clusters;
   const nLists = centroids.length / dimension;
@@ -216,8 +178,7 @@ export function* measureClusters(
   const { first, lists } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
-  const sampling = { weight, isEven };
-  const curves = yield* learnRecallCurves(depths, first, sampling);
+  const curves = yield* learnRecallCurves(depths, first, weight);
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
@@ -226,7 +187,7 @@ export function* measureClusters(
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
     const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbours);
     const either = yield* observed.inEither(seconds);
-    const curvesOfBoth = yield* learnRecallCurves(depths, either, sampling);
+    const curvesOfBoth = yield* learnRecallCurves(depths, either, weight);
     if (worthSpilling(scanned, listsFor(curvesOfBoth), rowsInIndex / nLists)) spilledCurves = curvesOfBoth;
   }
   const model = {

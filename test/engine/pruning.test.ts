@@ -63,8 +63,7 @@ test("what codes lose is made up for by lists, but not by those of outlying quer
     cosines: some(),
     farCosines: some(),
   };
-  const curvesWith = (margins: number[]) =>
-    finish(learnRecallCurves([1], [{ ...observed, margins }], { weight: 1, isEven: true }));
+  const curvesWith = (margins: number[]) => finish(learnRecallCurves([1], [{ ...observed, margins }], 1));
   const [exact, coded] = [curvesWith([]), curvesWith(Array.from({ length: n }, () => 0.5))];
   for (const recall of [undefined, 0.85, 0.9, 0.95]) {
     const [without, within] = [limitsFor(exact, 1, recall), limitsFor(coded, 1, recall)];
