@@ -67,7 +67,8 @@ export function uniformPruning(epsilon: number): OutlyingPruning {
 
 /** The epsilon of a list whose rows need this cosine. */
 export function outlyingEpsilonAt(needed: number, { epsilon, usual, fall }: OutlyingPruning): number {
-  return epsilon - fall * Math.max(0, needed - usual);
+  // If no cosine was observed, or rows of a list are equal, cosines may be infinite.
+  return fall > 0 ? epsilon - fall * Math.max(0, needed - usual) : epsilon;
 }
 
 /** How probable it is that a code loses a neighbour of this margin. */

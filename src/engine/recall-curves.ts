@@ -60,6 +60,7 @@ const nearestLoss = 1.2;
  */
 const automaticDepth = 10;
 const width = 5;
+const probesAt = 1;
 const cosineAt = 3;
 /** Values of a depth: the limits of automatic probing, then those for each loss. */
 export const stepLength = width * (1 + losses.length);
@@ -71,9 +72,10 @@ const lostByProbes = 0.1;
 const lostByRatio = 0.9;
 /** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
-/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides. */
+/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides, for a loss of this or more. */
 const leapTimes = 1.5;
 const leapLists = 2;
+const leapLoss = 0.01;
 /** Times that the interval is halved in which the loss of automatic probing lies. */
 const automaticHalvings = 8;
 
@@ -126,8 +128,8 @@ function limitsBy(
     (values) => Float64Array.from(values).sort(),
   );
   return (loss, epsilon = epsilonFor(loss)) => {
-    // A single row has no neighbours; a single list cannot be outlying.
-    if (ranks.length === 0 || cosines.length === 0) return [1, 1, Infinity, Infinity, epsilon];
+    // A single row has no neighbours.
+    if (ranks.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
     let missed = 0;
@@ -139,10 +141,11 @@ function limitsBy(
     const lost = (lossPerRow * missed + ruledOut) / ranks.length + queryLoss.besides;
     // An outlying query has an epsilon of its own, so its lists may lose what codes do here.
     const lostOutlying = loss + ruledOut / (lossPerRow * ranks.length);
-    const cosine = Math.max(
-      keeping(sortedCosines, 1 - lostOutlying),
-      keeping(sortedFar, 1 - lostFar * lostOutlying),
-    );
+    // A single list cannot be outlying.
+    const cosine =
+      cosines.length === 0
+        ? Infinity
+        : Math.max(keeping(sortedCosines, 1 - lostOutlying), keeping(sortedFar, 1 - lostFar * lostOutlying));
     return [1 - lost, probes, ratio, cosine, epsilon];
   };
 }
@@ -190,12 +193,20 @@ export function limitsFor(curves: RecallCurves, depth: number, recall: number | 
   if (above === 0 || depth >= depths[above]) return upper;
   const lower = limitsAt(curves, above - 1, recall);
   // Neighbours that are near one another end between the two, and whether they are enough for this depth was not measured.
-  if (upper.probes > leapTimes * lower.probes + leapLists) return upper;
+  if (leaps(curves, above)) return upper;
   return between(
     lower,
     upper,
     Math.log(depth / depths[above - 1]) / Math.log(depths[above] / depths[above - 1]),
   );
+}
+
+/** Whether limits leap at a depth from those of the depth before, for any loss but the smallest, which few neighbours decide. */
+function leaps({ values }: RecallCurves, step: number): boolean {
+  return losses.some((loss, i) => {
+    const at = stepLength * step + width * (1 + i) + probesAt;
+    return loss >= leapLoss && values[at] > leapTimes * values[at - stepLength] + leapLists;
+  });
 }
 
 /** The limits for a measured depth. */

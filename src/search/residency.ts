@@ -21,6 +21,8 @@ export class Residency {
   #asOf = 0;
   /** What that table takes in the cache. */
   #bytes = 0;
+  /** Whether evicting what could be evicted made room for it. */
+  #wasKept = false;
   #spilled = noSegments;
 
   constructor(cache: IndexCache) {
@@ -29,14 +31,13 @@ export class Residency {
   }
 
   /**
-   * The table of a snapshot, valid until the next await. Making it may evict blocks, once per snapshot. Undefined if the snapshot is not
-   * the newest, if no search would use a table, because the index is not trained, or if the cache has no room.
+   * The table of a snapshot, valid until the next await. Making it may evict blocks; if that makes no room for it, not again for the same snapshot.
+   * Undefined if the snapshot is not the newest, if no search would use a table, because the index is not trained, or if the cache has no room.
    */
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
     if (snapshot.model === undefined || this.#isOlder(snapshot)) return undefined;
-    if (!this.#isOf(snapshot) || (this.#group.peek(tableKey) === undefined && this.#hasRoom())) {
-      this.#putTable(snapshot);
-    }
+    const isMissing = this.#group.peek(tableKey) === undefined;
+    if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#hasRoom()))) this.#putTable(snapshot);
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
     return table;
@@ -50,9 +51,10 @@ export class Residency {
     this.#asOf = expired.asOf;
     this.#bytes = table.bytes + entryBytes;
     this.#group.put(tableKey, table);
+    this.#wasKept = this.#group.peek(tableKey) !== undefined;
   }
 
-  /** Whether the table fits without evicting anything: it was made before, and evicting all that could be evicted did not keep it. */
+  /** Whether the table fits without evicting anything. */
   #hasRoom(): boolean {
     return this.#cache.bytes + this.#bytes <= this.#cache.bytesMax;
   }

@@ -40,7 +40,8 @@ export function shareAround(
 /**
  * Scans the lists that have a match, nearest first: as many as it takes to see as many matches as the heap holds, then those whose rows may be
  * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). By that,
- * `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
+ * `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all lists with a match. Returns the
+ * number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
  */
 export function searchOutlying(
   query: Query,
@@ -72,7 +73,7 @@ export function searchOutlying(
     if (seen >= heap.capacity && needed > cosine) continue;
     if (!areOpen(table, list, false)) return 0;
     job.readAhead = readListAhead(query, table, list, false);
-    query.epsilon = <f32>(epsilon - fall * max<f64>(0, needed - usual));
+    query.epsilon = <f32>(fall > 0 ? epsilon - fall * max<f64>(0, needed - usual) : epsilon);
     scanList(query, heap, job, table, list, square, false, now, 0);
     seen += matches.matches;
     rows += matches.rows;
