@@ -121,13 +121,15 @@ export class CoarseQuantizer {
   /** Loads and rotates a model's centroids; if there are many, computes codes of them. */
   static *open(model: Model, metric: Metric): Work<CoarseQuantizer> {
     const quantizer = new CoarseQuantizer(model, metric);
+    let isOpen = false;
     try {
       yield* quantizer.#load();
       if (isCodedModel(model)) quantizer.#freeRotated();
+      isOpen = true;
       return quantizer;
-    } catch (error) {
-      quantizer.free();
-      throw error;
+    } finally {
+      // Work that is abandoned ends here, too.
+      if (!isOpen) quantizer.free();
     }
   }
 

@@ -3,6 +3,7 @@ import { chooseScanner, codecToRead, codecToWrite } from "../../src/engine/choos
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
 import type { RowCodec } from "../../src/engine/codec.js";
 import { type IndexConfig, type Metric, metrics } from "../../src/engine/config.js";
+import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { type CodedModel, type Model } from "../../src/engine/model.js";
@@ -361,6 +362,26 @@ test("codebooks have as many words as the data supports", () => {
     1, 1, 12, 256, 256, 1000,
   ]);
   expect(codewordCount(1e6, 4)).toBe(16);
+});
+
+test("centroids that are abandoned while they are loaded leave no kernel memory", () => {
+  const d = 16;
+  const model = finish(trainModel(sampleOf(clustered(3000, d, 20, 5), d, "cosine"), 300, 3));
+  const before = allocatedBytes();
+  let steps = 0;
+  for (let isOpen = false; !isOpen; steps++) {
+    const work = CoarseQuantizer.open(model, "cosine");
+    let step = work.next();
+    for (let i = 0; i < steps && !step.done; i++) {
+      for (const call of step.value ?? []) callKernel(call);
+      step = work.next();
+    }
+    isOpen = step.done === true;
+    if (step.done) step.value.free();
+    else step = work.return(undefined as never);
+    expect(allocatedBytes(), `abandoned at step ${steps}`).toBe(before);
+  }
+  expect(steps).toBeGreaterThan(3);
 });
 
 test("a model of codes alone holds no rotated centroids, which only codes beside vectors are made from", () => {
