@@ -1,7 +1,8 @@
 /**
  * Compiles the WebAssembly kernels, src/engine/kernels/assembly/index.ts, and writes src/engine/kernels/kernels.wasm.ts: the
- * module as base64, with and without relaxed SIMD, the signatures of its exports, the constants it exports, and the layouts of the records that kernels take. All of them
- * are the compiler's own, so no other file repeats them. The file is written only if what it is made from has changed.
+ * module as base64, with and without relaxed SIMD, the signatures of its functions, its constants, and the layouts of the records
+ * that kernels take. All of them are the compiler's own, so no other file repeats them. The file is written only if what it is made
+ * from has changed.
  */
 
 import { dirname, join } from "node:path";
@@ -33,6 +34,8 @@ if (imports.join() !== "env.memory") {
 const elements = [...program.elementsByName].flatMap(([name, element]) =>
   name.startsWith("assembly/") ? element : [],
 );
+const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
+const { exports } = new WebAssembly.Instance(module, { env: { memory } });
 const exported = WebAssembly.Module.exports(module);
 const signatures = exported.filter(({ kind }) => kind === "function").map(({ name }) => signatureOf(name));
 const constants = exported.filter(({ kind }) => kind === "global").map(({ name }) => constantOf(name));
@@ -87,8 +90,6 @@ function signatureOf(name) {
 
 /** An exported constant, whose value is the compiled module's. */
 function constantOf(name) {
-  const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
-  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
   const { declaration } = elements.find((element) => element.name === name);
   return `${docOf(declaration, "")}export const ${name} = ${exports[name].value};`;
 }

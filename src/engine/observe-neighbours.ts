@@ -161,13 +161,12 @@ export function* observeNeighbours(
     };
     const squareOfQuery = (number: number) =>
       squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
-    const reachOf = (number: number) => copyReach(residuals[positions[number]], squareOfQuery(number));
     let outlying = 0;
     const observeOutside = (number: number) => {
       const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
       const isFar = ++outlying % farEvery === 0;
       // Copies of a row are the last ones that the opposite query finds.
-      if (!isFar) removeCopies(row.toRows, reachOf(number));
+      if (!isFar) removeCopies(row.toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
       const query = isFar
         ? far.opposite(positions[number], row)
         : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
@@ -182,13 +181,14 @@ export function* observeNeighbours(
       const outside: number[] = [];
       for (let number = first; number < last; number++) {
         const toRows = toRowsOf(number, estimated?.added);
-        const reach = reachOf(number);
+        const square = squareOfQuery(number);
+        const reach = copyReach(residuals[positions[number]], square);
         // A row and its copies are one query.
         if (hasCopyAmong(positions.subarray(0, number), toRows, reach)) continue;
         removeCopies(toRows, reach);
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
-        const query = { ...own, number: asked.length, square: squareOfQuery(number), toRows };
+        const query = { ...own, number: asked.length, square, toRows };
         observeAmong(query, lists, coded, depths, observed);
         if (asked.push(own) <= outlyingMax) outside.push(number);
         yield;
