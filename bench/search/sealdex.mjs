@@ -30,6 +30,7 @@ export async function openSealdex(data, indexConfigOf) {
         await index.upsert(rows.map((vector, i) => ({ id: String(start + i), vector })));
       }
       await index.train(trainOptions(n));
+      if (process.env.SEALDEX_BENCH_COMPACT) await index.compact();
     },
     settings: [
       ...["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, "all"].map((probes) => ({ probes })),

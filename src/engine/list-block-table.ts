@@ -75,7 +75,6 @@ export class ListBlockTable {
         groups: 0,
         firstRows: place(firstRows),
         numbers: place(numbers),
-        blocks: numbers.length,
       }),
     );
     blocks.forEach(({ newerSegments, isSpilled }, number) =>

@@ -22,11 +22,12 @@ export async function computeSpilled(
     for (const blocks of groupsOf(reader.footer.codes)) {
       const opened = await reader.pinCodes(blocks);
       try {
-        for (const [i, { firstRow, rows }] of blocks.entries()) {
+        for (const [i, { number, firstRow, rows }] of blocks.entries()) {
           const vectors = opened[i].codes.gather(Array.from({ length: rows }, (_, row) => row));
           const lists = seconds.subarray(firstRow, firstRow + rows);
           if (firstRow !== added || lists.length !== rows) throw misfit();
-          await run(spilled.add({ firstRow, lists, vectors }, quantizer, metric));
+          const block = reader.footer.codes.positionOf(number);
+          await run(spilled.add({ block, lists, vectors }, quantizer, metric));
           added += rows;
           await yieldIfDue();
         }

@@ -5,7 +5,7 @@
 
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { Metric } from "../engine/config.js";
-import { spilledGroupLayout } from "../engine/kernels/kernels.wasm.js";
+import { spilledGroupLayout, spilledRowBytes } from "../engine/kernels/kernels.wasm.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt, writeWords } from "../engine/kernels/memory.js";
 import { rabitqBytes } from "../engine/rabitq.js";
 import { directionsOf } from "../engine/rows.js";
@@ -15,7 +15,7 @@ import type { CachedValue } from "./cache-group.js";
 
 /** A group of n rows with the same second list. */
 function groupBytes(n: number, dimension: number): number {
-  return spilledGroupLayout.bytes + 4 * n + rabitqBytes(n, dimension);
+  return spilledGroupLayout.bytes + spilledRowBytes * n + rabitqBytes(n, dimension);
 }
 
 /** About what the codes of n rows take in memory, in bytes. */
@@ -41,9 +41,10 @@ function misfit(): SealdexError {
   return new SealdexError("corrupt", "segment: its second lists do not have the expected structure");
 }
 
-/** Rows of a segment that follow one another. */
+/** The rows of a code block. */
 interface SpilledRows {
-  readonly firstRow: number;
+  /** The block's position in its segment. */
+  readonly block: number;
   /** Their second lists. */
   readonly lists: Uint16Array;
   /** Layout (rows, dimension). */
@@ -78,8 +79,8 @@ export class SpilledCodes implements CachedValue {
     this.bytes = allocatedBytes() - before;
   }
 
-  /** Computes the codes of some rows. */
-  *add({ firstRow, lists, vectors }: SpilledRows, quantizer: CoarseQuantizer, metric: Metric): Work<void> {
+  /** Computes the codes of a block's rows. */
+  *add({ block, lists, vectors }: SpilledRows, quantizer: CoarseQuantizer, metric: Metric): Work<void> {
     const { rotation } = quantizer;
     const { rotated, signs, span } = rotation;
     const n = lists.length;
@@ -96,7 +97,7 @@ export class SpilledCodes implements CachedValue {
       yield [
         {
           kernel: "encodeSpilled",
-          args: [at, n, rotated, quantizer.rotatedCentroid(0), listsAt, firstRow, this.groups],
+          args: [at, n, rotated, quantizer.rotatedCentroid(0), listsAt, block, this.groups],
           cost: 8 * n * rotated,
         },
       ];

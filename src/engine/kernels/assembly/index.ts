@@ -28,7 +28,7 @@ export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode
 export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
-export { encodeSpilled } from "./scan-spilled";
+export { encodeSpilled, spilledRowBytes } from "./scan-spilled";
 export { scratchRowsMin } from "./scan-together";
 export { searchLists, searchProbed } from "./search-lists";
 export { searchOutlying, shareAround } from "./search-matching";

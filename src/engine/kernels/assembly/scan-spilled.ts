@@ -19,10 +19,9 @@ class SpilledSegment {
   /** Per code block of the segment, uint32: its first row, and its number in the table. */
   firstRows: usize;
   numbers: usize;
-  blocks: u32;
 }
 
-/** Spilled rows of a list: n uint32 positions in the segment, then RaBitQ factors and codes relative to this list. */
+/** Spilled rows of a list: n `SpilledRow` structs, then RaBitQ factors and codes relative to this list. */
 @unmanaged
 class SpilledGroup {
   n: u32;
@@ -30,8 +29,19 @@ class SpilledGroup {
   written: u32;
 }
 
+@unmanaged
+class SpilledRow {
+  /** The position of its code block in the segment. */
+  block: u32;
+  /** Its position in the block. */
+  row: u32;
+}
+
+/** Bytes of what says where a spilled row is. */
+export const spilledRowBytes = offsetof<SpilledRow>();
+
 /**
- * Writes the codes of n rotated rows of a segment, layout (n, d), in their second `lists` (n uint32): the rows from position `firstRow` on. `centroids`
+ * Writes the codes of n rotated rows, layout (n, d), in their second `lists` (n uint32): those of a segment's code block, from its first row on. `centroids`
  * are those of all lists, rotated; `groups` has per list the address of its group, whose codes are zeros where rows have not been written.
  */
 export function encodeSpilled(
@@ -40,7 +50,7 @@ export function encodeSpilled(
   d: u32,
   centroids: usize,
   lists: usize,
-  firstRow: u32,
+  block: u32,
   groups: usize,
 ): void {
   const rowBytes = <usize>d << 2;
@@ -49,7 +59,9 @@ export function encodeSpilled(
     const address = <usize>load<u32>(groups + (list << 2));
     const group = changetype<SpilledGroup>(address);
     const place = group.written++;
-    store<u32>(rowsOf(address) + (<usize>place << 2), firstRow + i);
+    const spilledRow = rowAt(address, place);
+    spilledRow.block = block;
+    spilledRow.row = i;
     const factors = factorsOf(address);
     const m = roomOf(address);
     const codes = factors + 12 * <usize>m;
@@ -58,13 +70,13 @@ export function encodeSpilled(
 }
 
 @inline
-function rowsOf(group: usize): usize {
-  return group + offsetof<SpilledGroup>();
+function rowAt(group: usize, i: u32): SpilledRow {
+  return changetype<SpilledRow>(group + offsetof<SpilledGroup>() + <usize>i * spilledRowBytes);
 }
 
 @inline
 function factorsOf(group: usize): usize {
-  return rowsOf(group) + (<usize>changetype<SpilledGroup>(group).n << 2);
+  return changetype<usize>(rowAt(group, changetype<SpilledGroup>(group).n));
 }
 
 /** Rows that the codes of a group have room for. */
@@ -105,22 +117,19 @@ function scanGroup(
   now: u32,
 ): void {
   const n = changetype<SpilledGroup>(group).n;
-  const rows = rowsOf(group);
   const factors = factorsOf(group);
   const within = query.scratch;
   const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>roomOf(group), base, within);
   for (let i: u32 = 0; i < count; i++) {
-    const position = load<u32>(within + (<usize>i << 2));
-    const row = load<u32>(rows + (<usize>position << 2));
-    if (!accepted || isMatch(accepted, row)) addSpilled(query, heap, table, segment, row, now);
+    const spilled = rowAt(group, load<u32>(within + (<usize>i << 2)));
+    if (!accepted || isMatch(accepted, positionOf(segment, spilled))) addSpilled(query, heap, table, segment, spilled, now);
   }
 }
 
 /** Lets a row of a segment wait for its score, unless its list is scanned; if its block is not in memory, that is noted. */
 @inline
-function addSpilled(query: Query, heap: Heap, table: ListBlockTable, segment: SpilledSegment, row: u32, now: u32): void {
-  const ordinal = blockOf(segment, row);
-  const number = load<u32>(segment.numbers + (<usize>ordinal << 2));
+function addSpilled(query: Query, heap: Heap, table: ListBlockTable, segment: SpilledSegment, spilled: SpilledRow, now: u32): void {
+  const number = load<u32>(segment.numbers + (<usize>spilled.block << 2));
   const listBlock = listBlockAt(table, number);
   if (listBlock.scannedAt == now) return;
   if (!isOpen(table, listBlock)) {
@@ -128,7 +137,7 @@ function addSpilled(query: Query, heap: Heap, table: ListBlockTable, segment: Sp
     return;
   }
   listBlock.block.lastUse = now;
-  addRow(query, heap, table, number, row - load<u32>(segment.firstRows + (<usize>ordinal << 2)));
+  addRow(query, heap, table, number, spilled.row);
 }
 
 /** As `readListAhead` of search-lists.ts, for the spilled rows of a list. */
@@ -144,14 +153,8 @@ export function readSpilledAhead(query: Query, table: ListBlockTable, list: u32)
   return sum;
 }
 
-/** The position of the block that has a row: the last one whose first row is not after it. */
-function blockOf(segment: SpilledSegment, row: u32): u32 {
-  let low: u32 = 0;
-  let high = segment.blocks - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (load<u32>(segment.firstRows + (<usize>middle << 2)) <= row) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+/** The position of a row in its segment. */
+@inline
+function positionOf(segment: SpilledSegment, spilled: SpilledRow): u32 {
+  return load<u32>(segment.firstRows + (<usize>spilled.block << 2)) + spilled.row;
 }
