@@ -111,18 +111,18 @@ export function rotateAndEncode(
 /**
  * The `fastScan` table of a rotated query of 4 * `groups` float32: for each group of four components, all signed sums of them (a
  * set bit stands for plus), shifted to start at zero and rounded to equal steps, `entryMax` (at most 255) of them for the widest
- * group. Writes `table`, layout (groups, 16) bytes, and two float32 to `scale`, step and shift, both divided by sqrt(D).
+ * group. Writes `table`, layout (groups, 16) bytes, and two float32 to `scale`, step and shift, both divided by sqrt(D). The shift
+ * makes the mean of all entries zero, as that of the sums is: of rows far from the origin, entries are rounded alike in all groups.
  */
 export function buildTable(query: usize, groups: u32, entryMax: u32, table: usize, scale: usize): void {
   let widest: f32 = 0;
-  let shifts: f64 = 0;
   for (let group: u32 = 0; group < groups; group++) {
     const half = absoluteSum(query + (<usize>group << 4));
     widest = max<f32>(widest, half + half);
-    shifts -= half;
   }
   const step: f32 = widest > 0 ? widest / <f32>entryMax : 1;
   const perStep = f32x4.splat(1 / step);
+  let entries: u32 = 0;
   for (let group: u32 = 0; group < groups; group++) {
     const at = query + (<usize>group << 4);
     const a = load<f32>(at);
@@ -139,11 +139,20 @@ export function buildTable(query: usize, groups: u32, entryMax: u32, table: usiz
     const firstHalf = i8x16.shuffle(first, second, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
     const secondHalf = i8x16.shuffle(third, fourth, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
     const to = table + (<usize>group << 4);
-    v128.store(to, i64x2.shuffle(firstHalf, secondHalf, 0, 2));
+    const both = i64x2.shuffle(firstHalf, secondHalf, 0, 2);
+    v128.store(to, both);
+    entries += sumOfBytes(both);
   }
   const root = sqrt<f64>(<f64>groups * 4);
   store<f32>(scale, <f32>(<f64>step / root));
-  store<f32>(scale, <f32>(shifts / root), 4);
+  store<f32>(scale, <f32>((-(<f64>step) * <f64>entries) / (16 * root)), 4);
+}
+
+@inline
+function sumOfBytes(bytes: v128): u32 {
+  const words = i32x4.extadd_pairwise_i16x8_u(i16x8.extadd_pairwise_i8x16_u(bytes));
+  const pairs = i32x4.add(words, i32x4.shuffle(words, words, 2, 3, 0, 1));
+  return i32x4.extract_lane(pairs, 0) + i32x4.extract_lane(pairs, 1);
 }
 
 /**
