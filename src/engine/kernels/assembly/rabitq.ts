@@ -122,7 +122,7 @@ export function buildTable(query: usize, groups: u32, entryMax: u32, table: usiz
   }
   const step: f32 = widest > 0 ? widest / <f32>entryMax : 1;
   const perStep = f32x4.splat(1 / step);
-  let entries: u32 = 0;
+  let sums = i32x4.splat(0);
   for (let group: u32 = 0; group < groups; group++) {
     const at = query + (<usize>group << 4);
     const a = load<f32>(at);
@@ -139,20 +139,15 @@ export function buildTable(query: usize, groups: u32, entryMax: u32, table: usiz
     const firstHalf = i8x16.shuffle(first, second, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
     const secondHalf = i8x16.shuffle(third, fourth, 0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
     const to = table + (<usize>group << 4);
-    const both = i64x2.shuffle(firstHalf, secondHalf, 0, 2);
-    v128.store(to, both);
-    entries += sumOfBytes(both);
+    const entries = i64x2.shuffle(firstHalf, secondHalf, 0, 2);
+    v128.store(to, entries);
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(i16x8.extadd_pairwise_i8x16_u(entries)));
   }
   const root = sqrt<f64>(<f64>groups * 4);
   store<f32>(scale, <f32>(<f64>step / root));
-  store<f32>(scale, <f32>((-(<f64>step) * <f64>entries) / (16 * root)), 4);
-}
-
-@inline
-function sumOfBytes(bytes: v128): u32 {
-  const words = i32x4.extadd_pairwise_i16x8_u(i16x8.extadd_pairwise_i8x16_u(bytes));
-  const pairs = i32x4.add(words, i32x4.shuffle(words, words, 2, 3, 0, 1));
-  return i32x4.extract_lane(pairs, 0) + i32x4.extract_lane(pairs, 1);
+  sums = i32x4.add(sums, i32x4.shuffle(sums, sums, 2, 3, 0, 1));
+  const sum = <f64>(i32x4.extract_lane(sums, 0) + i32x4.extract_lane(sums, 1));
+  store<f32>(scale, <f32>((-(<f64>step) * sum) / (16 * root)), 4);
 }
 
 /**

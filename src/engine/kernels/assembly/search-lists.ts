@@ -8,7 +8,7 @@ import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockT
 import { MatchTable } from "./match-table";
 import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { touchPages } from "./read-ahead";
-import { codesWithin, isPruned, scanJob } from "./scan-flat";
+import { codesWithin, isPruned, promisingMax, scanJob } from "./scan-flat";
 import { readSpilledAhead, scanSpilled } from "./scan-spilled";
 import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
 import { isAccepted, Job, jobAt, Query } from "./search";
@@ -203,13 +203,22 @@ export function scanList(
       continue;
     }
     setJob(table, job, number, base, now);
-    if (heap.size == heap.capacity && isPruned(query, job)) scanLater(query, heap, job, table);
+    if (mayWait(heap) && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
   return left;
 }
 
-/** As `scanJob`, with a heap that is full; the rows found wait for their scores. */
+/**
+ * Whether rows wait for those of other blocks before they are scored. The threshold falls later then. Where many rows are near it, a search by phases, in
+ * which rows do not wait, would find others.
+ */
+@inline
+function mayWait(heap: Heap): bool {
+  return heap.size == heap.capacity && heap.capacity <= promisingMax;
+}
+
+/** As `scanJob`, if `mayWait`: the rows found wait for their scores. */
 function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): void {
   const block = job.block;
   const number = job.number;
