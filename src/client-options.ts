@@ -32,7 +32,7 @@ export interface FlatIndexConfig extends ListsConfig {
   readonly precision?: Precision;
   /**
    * Whether each row is found in a second list, too, once training finds that it pays: queries then read fewer lists. Costs
-   * 2 bytes per row in storage, and about dimension / 8 + 16 in memory. Default true.
+   * 2 bytes per row in storage, and about dimension / 8 + 20 in memory. Default true.
    */
   readonly spilling?: boolean;
   readonly pqDim?: never;
