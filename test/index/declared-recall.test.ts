@@ -259,6 +259,28 @@ test("a query that asks for more neighbours than there are near one another find
   }
 });
 
+test.each(["euclidean", "cosine"] as const)(
+  "rows that one component puts 1,000 standard deviations from the origin are found as often as declared, %s",
+  async (metric) => {
+    const random = seededRandom(3);
+    const vector = () => Float32Array.from({ length: 16 }, (_, i) => (i === 0 ? 1000 : 0) + gaussian(random));
+    const index = await newIndex({ metric });
+    await add(index, Array.from({ length: 6000 }, vector));
+    await index.train();
+    const queryVectors = Array.from({ length: 300 }, vector);
+    // Exact scores, since float32 has few bits left for what tells these rows apart.
+    const exact = await index.query({ queryVectors, topK: 10, recall: "exact" });
+    for (const recall of [0.8, 0.95]) {
+      const found = await index.query({ queryVectors, topK: 10, recall });
+      const shares = found.map((matches, i) => {
+        const farthest = exact[i][9].distance;
+        return matches.filter(({ distance }) => distance <= farthest).length / 10;
+      });
+      expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(recall - 0.03);
+    }
+  },
+);
+
 test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
   const d = 24;
   const vectors = rowsOf(uniform(6000, d, 5), d);
