@@ -49,18 +49,33 @@ export interface RewritePlan {
 }
 
 export interface RowBatch {
-  readonly batch: Batch;
+  readonly batch: Batch & { readonly source: MovedRows };
   /** Of its vectors and texts. */
   readonly bytes: number;
+}
+
+/** From when on a batch is large enough. */
+export interface BatchLimits {
+  readonly rows: number;
+  /** Of vectors and texts. */
+  readonly bytes: number;
+}
+
+/** Of batches of which each becomes one segment, or two if it has lists to be cut by. */
+export function limitsOf({ target, order, segmentBytes }: RewritePlan): BatchLimits {
+  const together = target.model !== undefined && order === "by segment" ? 2 : 1;
+  return { rows: batchRowsMax, bytes: together * segmentBytes };
 }
 
 /** The first batch holds the fingerprints that are `deleted`. */
 export async function* liveRowBatches(
   index: OpenIndex,
-  { snapshot, segments, target, order, segmentBytes, change, fromOlder }: RewritePlan,
+  plan: RewritePlan,
   dimension: number,
   deleted: readonly Uint8Array[],
+  limits = limitsOf(plan),
 ): AsyncGenerator<RowBatch> {
+  const { snapshot, segments, target, order, segmentBytes, change, fromOlder } = plan;
   const { model, name } = target;
   let rows = new LiveRows();
   let movedParts: MovedRows[] = [];
@@ -73,8 +88,6 @@ export async function* liveRowBatches(
     [rows, movedParts, origins, bytes, tombstones] = [new LiveRows(), [], [], 0, []];
     return collected;
   };
-  // Rows that have lists to be cut by.
-  const together = model !== undefined && order === "by segment" ? 2 : 1;
   // Records that change may change the texts of their rows.
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, SegmentParts>();
@@ -84,7 +97,7 @@ export async function* liveRowBatches(
   for await (const found of liveBlocks(snapshot, [...older, ...segments], order, only)) {
     const { segment, block } = found;
     const { reader } = segment;
-    const isLarge = bytes >= together * segmentBytes || rows.length >= batchRowsMax;
+    const isLarge = bytes >= limits.bytes || rows.length >= limits.rows;
     // A list of this size is cut. Without a model all rows are one list.
     const isHuge = bytes >= 2 * segmentBytes || rows.length >= 2 * batchRowsMax;
     if (isHuge || (isLarge && (order === "by segment" || block.list !== list))) yield await flush();

@@ -112,20 +112,36 @@ export async function joinMoved(parts: readonly MovedRows[], dimension: number):
   const residuals = new Map<number, Float32Array>();
   let first = 0;
   for (const part of parts) {
+    if (part.lists !== undefined) lists.push(part.lists);
     if (part.kind === "vectors") vectors.push(...part.parts);
     else {
       codes.push(part.codes);
-      lists.push(part.lists);
       for (const [i, residual] of part.residuals) residuals.set(first + i, residual);
       first += part.lists.length;
     }
   }
-  if (codes.length === 0) return vectorRows(vectors, dimension);
-  return codedRows(
-    await join(codes, new Uint8Array(total(codes))),
-    await join(lists, new Uint32Array(total(lists))),
-    residuals,
-  );
+  const known = lists.length === 0 ? undefined : await join(lists, new Uint32Array(total(lists)));
+  if (codes.length === 0 || known === undefined) return vectorRows(vectors, dimension, known);
+  return codedRows(await join(codes, new Uint8Array(total(codes))), known, residuals);
+}
+
+/** Copies of the rows at these positions, which are in these lists. */
+export function copyMoved(
+  rows: MovedRows,
+  positions: Uint32Array,
+  lists: Uint32Array,
+  dimension: number,
+): MovedRows {
+  if (rows.kind === "vectors") return vectorRows([rows.vectorsAt(positions)], dimension, lists);
+  const rowBytes = rows.codes.length / rows.lists.length;
+  const codes = new Uint8Array(positions.length * rowBytes);
+  const residuals = new Map<number, Float32Array>();
+  positions.forEach((position, i) => {
+    codes.set(rows.codes.subarray(position * rowBytes, (position + 1) * rowBytes), i * rowBytes);
+    const residual = rows.residuals.get(position);
+    if (residual !== undefined) residuals.set(i, residual);
+  });
+  return codedRows(codes, lists, residuals);
 }
 
 function total(parts: readonly { readonly length: number }[]): number {

@@ -9,14 +9,16 @@ import {
 } from "../commit/manifest.js";
 import type { Namespace } from "../commit/namespaces.js";
 import { type Replacement, replaceSegments, type StoredSegment } from "../commit/replace-segments.js";
+import { listCount } from "../engine/model.js";
 import type { OpenSegment } from "../search/snapshot.js";
 import type { Grouped } from "../segment/row-source.js";
 import { groupByList } from "../segment/segment-writer.js";
 import { run } from "../threads/run.js";
-import { type RowBatch, liveRowBatches, type RewritePlan } from "./live-row-batches.js";
+import { limitsOf, type RowBatch, liveRowBatches, type RewritePlan } from "./live-row-batches.js";
 import { cutByList } from "./cut-by-list.js";
 import { withEncoding } from "./encoding.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { arrivingRows, isPartitioned, partitionRows } from "./partition-rows.js";
 import { tombstonesOf } from "./tombstones.js";
 
 export interface RewriteOptions {
@@ -92,7 +94,7 @@ async function rewriteNamespace(
     // What has expired of segments that stay is deleted, as if its list had moved, too.
     for (const segment of plan.fromOlder?.keys() ?? [])
       deleted.push(...(snapshot.expired.items.get(segment) ?? []));
-    for await (const collected of liveRowBatches(index, plan, dimension, deleted)) {
+    for await (const collected of batchesOf(index, plan, dimension, deleted, signal)) {
       signal?.throwIfAborted();
       // While the batch before is sealed, which threads have no part in.
       const grouped = await group(collected);
@@ -107,6 +109,27 @@ async function rewriteNamespace(
     await storing.catch(() => undefined);
     throw error;
   }
+}
+
+/** What is stored together. */
+function batchesOf(
+  index: OpenIndex,
+  plan: RewritePlan,
+  dimension: number,
+  deleted: readonly Uint8Array[],
+  signal: AbortSignal | undefined,
+): AsyncIterable<RowBatch> {
+  const { model } = plan.target;
+  if (model === undefined || !isPartitioned(index, plan))
+    return liveRowBatches(index, plan, dimension, deleted);
+  const arriving = liveRowBatches(index, plan, dimension, deleted, arrivingRows);
+  return partitionRows(arriving, {
+    dimension,
+    nLists: listCount(model),
+    limits: limitsOf(plan),
+    listsOf: ({ batch }) =>
+      index.searcher.withTrained(model, ({ quantizer }) => run(batch.source.listsOf(quantizer), signal)),
+  });
 }
 
 /** What else a rewrite changes in a manifest whose segments are replaced; null: nothing changes. */

@@ -49,6 +49,9 @@ export interface RowSource {
 export interface VectorRows extends RowSource {
   readonly kind: "vectors";
   readonly parts: readonly Float32Array[];
+  /** Of each row, if known. */
+  readonly lists: Uint32Array | undefined;
+  vectorsAt(positions: Uint32Array): Float32Array;
 }
 
 /** Row codes, layout (rows, row code), in known lists. */
@@ -60,14 +63,22 @@ export interface CodedRows extends RowSource {
   readonly residuals: Residuals;
 }
 
-/** `parts` are kept. */
-export function vectorRows(parts: readonly Float32Array[], dimension: number): VectorRows {
+/** `parts` are kept. `known`: the list of each row, if it is. */
+export function vectorRows(
+  parts: readonly Float32Array[],
+  dimension: number,
+  known?: Uint32Array,
+): VectorRows {
   const vectors = new VectorParts(parts, dimension);
   return {
     kind: "vectors",
     bytes: vectors.bytes,
     parts,
-    listsOf: (quantizer) => quantizer.assignAll(vectors.rows, (first, count) => vectors.range(first, count)),
+    lists: known,
+    *listsOf(quantizer) {
+      if (known !== undefined) return known;
+      return yield* quantizer.assignAll(vectors.rows, (first, count) => vectors.range(first, count));
+    },
     vectorsAt: (positions) => vectors.gather(positions),
     residualOf(position, reference, { codec, toListSpace }) {
       if (codec.kind !== "codes" || reference === noCentroid) return undefined;

@@ -1,0 +1,101 @@
+/**
+ * Partitions the rows of a large index by ranges of lists. Rows are collected until memory is full; then those of the range that has most are
+ * written, and collecting goes on. So a list is in fewer segments than if all that was collected was written at once: of r ranges, the one
+ * that is written comes to hold 2 / r of all, so as many rows of each list as twice the memory would.
+ */
+
+import { sortByList } from "../engine/rows.js";
+import { rowsOfPiece } from "../engine/work.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
+import { ListRange } from "./list-range.js";
+import { type BatchLimits, limitsOf, type RewritePlan, type RowBatch } from "./live-row-batches.js";
+import type { OpenIndex } from "./open-index.js";
+
+/** With more of them, each list is in fewer segments, but there are more. */
+const rangeCount = 3;
+/** What is collected, in batches: more than one, since only a range of it is in memory twice. */
+const collectedBatches = 1.5;
+/** Rows that are compared with centroids while the next ones are read. */
+export const arrivingRows: BatchLimits = { rows: 2 ** 14, bytes: 16 * 1024 * 1024 };
+
+/** Whether the rows have lists and are more than one batch. Those of an index of words stay together: their postings move with whole segments. */
+export function isPartitioned({ words }: OpenIndex, plan: RewritePlan): boolean {
+  if (plan.target.model === undefined || plan.order === "by list" || words !== undefined) return false;
+  const { rows, bytes } = limitsOf(plan);
+  const stored = (of: "rows" | "length") => plan.segments.reduce((sum, { ref }) => sum + ref[of], 0);
+  return stored("rows") > rows || stored("length") > bytes;
+}
+
+/** What `partitionRows` is to know. */
+export interface Partition {
+  readonly dimension: number;
+  readonly nLists: number;
+  /** Of what is written at a time, about. */
+  readonly limits: BatchLimits;
+  /** The list of each row. */
+  listsOf(arrived: RowBatch): Promise<Uint32Array>;
+}
+
+/** `arriving`: about as many rows at a time as `arrivingRows` says. */
+export async function* partitionRows(
+  arriving: AsyncIterable<RowBatch>,
+  { dimension, nLists, limits, listsOf }: Partition,
+): AsyncGenerator<RowBatch> {
+  const ranges = Array.from({ length: rangeCount }, () => new ListRange(dimension));
+  const rangeOf = (list: number) => Math.floor((list * rangeCount) / nLists);
+  const rowsTogether = rowsOfPiece(4 * dimension);
+  let deleted: readonly Uint8Array[] = [];
+  const write = async (range: ListRange) => {
+    const written = await range.take(deleted);
+    deleted = [];
+    return written;
+  };
+  const add = async ({ batch }: RowBatch, lists: Uint32Array) => {
+    const order = sortByList(lists.map(rangeOf), rangeCount);
+    for (let start = 0; start < order.length;) {
+      const range = rangeOf(lists[order[start]]);
+      let end = start;
+      while (end < order.length && end - start < rowsTogether && rangeOf(lists[order[end]]) === range) end++;
+      ranges[range].add(batch, order.subarray(start, end), lists);
+      start = end;
+      await yieldIfDue();
+    }
+  };
+  const isFull = () =>
+    total(ranges, "rows") >= collectedBatches * limits.rows ||
+    total(ranges, "bytes") >= collectedBatches * limits.bytes ||
+    ranges.some(({ rows, bytes }) => rows >= limits.rows || bytes >= limits.bytes);
+  let assigning: Promise<void> = Promise.resolve();
+  try {
+    for await (const arrived of arriving) {
+      deleted = [...deleted, ...arrived.batch.deleted];
+      await assigning;
+      while (isFull()) yield await write(largest(ranges));
+      assigning = listsOf(arrived).then((lists) => add(arrived, lists));
+      // It is awaited later; until then its rejection must not count as unhandled.
+      assigning.catch(() => undefined);
+    }
+    await assigning;
+  } finally {
+    await assigning.catch(() => undefined);
+  }
+  // Neighbouring ranges that fit in one batch are written together.
+  let last = new ListRange(dimension);
+  for (const range of ranges.splice(0)) {
+    const fits = last.rows + range.rows <= limits.rows && last.bytes + range.bytes <= limits.bytes;
+    if (last.rows > 0 && !fits) {
+      yield await write(last);
+      last = new ListRange(dimension);
+    }
+    last.append(range);
+  }
+  if (last.rows > 0 || deleted.length > 0) yield await write(last);
+}
+
+function largest(ranges: readonly ListRange[]): ListRange {
+  return ranges.reduce((most, range) => (range.bytes > most.bytes ? range : most));
+}
+
+function total(ranges: readonly ListRange[], of: "rows" | "bytes"): number {
+  return ranges.reduce((sum, range) => sum + range[of], 0);
+}
