@@ -111,7 +111,8 @@ export interface EmbeddedClientOptions {
   readonly anchorLocation?: StorageLocation | BlobStore;
   /**
    * Limit of decrypted blocks kept in memory, in bytes. Default: a quarter of the memory that this process may have, at most
-   * 2 GiB. An index that is larger works all the same, and reads what it needs again and again.
+   * 2 GiB. All clients of a process keep at most 3 GiB together, whatever their limits are. An index that is larger works all the same, and reads
+   * what it needs again and again.
    */
   readonly cacheBytesMax?: number;
   /**

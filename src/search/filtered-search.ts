@@ -136,8 +136,7 @@ function searchGathered(
 function matchTable({ searcher, snapshot, model, matches }: FilteredScope): MatchTable | undefined {
   const known = snapshot.cache.peek(matches);
   if (known !== undefined) return known;
-  const { cacheBytes, cacheBytesMax } = searcher.memory();
-  if (cacheBytes + tableBytesMax(snapshot) > cacheBytesMax) return undefined;
+  if (!searcher.hasRoom(tableBytesMax(snapshot))) return undefined;
   const table = new MatchTable(matchesOf(snapshot, model, matches, searcher.residency.spilled.segments));
   snapshot.cache.put(matches, table);
   return snapshot.cache.peek(matches);

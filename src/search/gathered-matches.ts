@@ -61,8 +61,7 @@ export function gatheredCodes(
   if (!areAlwaysCompared(count, matching, rotation) && !areComparedOutside(count, matching, rotation))
     return undefined;
   const bytes = gatheredBytes(count, nLists, rotation.rotated);
-  const { cacheBytes, cacheBytesMax } = searcher.memory();
-  if (cacheBytes + bytes > filledShare * cacheBytesMax) return undefined;
+  if (!searcher.hasRoom(bytes, filledShare)) return undefined;
   if (!areOpened(searcher, snapshot, matches)) return undefined;
   const gathered = GatheredCodes.gather(table, rowsByList(snapshot, matches), rotation.rotated);
   if (gathered === undefined) matching.lacksCodes = true;

@@ -37,7 +37,8 @@ export class Residency {
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
     if (snapshot.model === undefined || this.#isOlder(snapshot)) return undefined;
     const isMissing = this.#group.peek(tableKey) === undefined;
-    if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#hasRoom()))) this.#putTable(snapshot);
+    if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#cache.hasRoom(this.#bytes))))
+      this.#putTable(snapshot);
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
     return table;
@@ -52,11 +53,6 @@ export class Residency {
     this.#bytes = table.bytes + entryBytes;
     this.#group.put(tableKey, table);
     this.#wasKept = this.#group.peek(tableKey) !== undefined;
-  }
-
-  /** Whether the table fits without evicting anything. */
-  #hasRoom(): boolean {
-    return this.#cache.bytes + this.#bytes <= this.#cache.bytesMax;
   }
 
   /** The segments of the table's snapshot whose rows are in second lists, too. */

@@ -68,6 +68,11 @@ export class Searcher {
     return this.#vector;
   }
 
+  /** See `BlockCache.hasRoom`. */
+  hasRoom(bytes: number, share?: number): boolean {
+    return this.#cache.hasRoom(bytes, share);
+  }
+
   memory(): MemoryUse {
     return memoryUse(this.#cache);
   }

@@ -1,19 +1,18 @@
 /**
- * Opened blocks and values derived from them, decrypted, under one limit of bytes for all indexes of a client. If it is
- * exceeded, the least recently used are evicted. Code blocks lie in kernel memory and are scanned there; pages of records,
+ * Opened blocks and values derived from them, decrypted, under one limit of bytes for all indexes of a client, and one for all clients of the
+ * process. If one is exceeded, the least recently used are evicted. Code blocks lie in kernel memory and are scanned there; pages of records,
  * contents and ids lie in the heap.
  *
- * Pinned values are in use and are never evicted, so the limit can be exceeded by what queries hold at the moment.
+ * Pinned values are in use and are never evicted, so a limit can be exceeded by what queries hold at the moment.
  */
 
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { CacheGroup, type IdleValue } from "./cache-group.js";
+import { keptShare, type LimitedCache, processLimit, type SharedLimit } from "./shared-limit.js";
 
-/** What eviction leaves, as a share of the limit: otherwise every load would evict again. */
-const keptShare = 0.9;
-
-export class BlockCache {
+export class BlockCache implements LimitedCache {
   readonly bytesMax: number;
+  readonly #shared: SharedLimit;
   readonly #groups = new Set<CacheGroup>();
   /** Closes the groups whose holders are unreachable. */
   readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
@@ -22,8 +21,11 @@ export class BlockCache {
   #misses = 0;
   #isEvicting = false;
 
-  constructor(bytesMax: number) {
-    this.bytesMax = bytesMax;
+  /** `bytesMax`: at most what all caches may hold together. */
+  constructor(bytesMax: number, shared = processLimit) {
+    this.bytesMax = Math.min(bytesMax, shared.bytesMax);
+    this.#shared = shared;
+    shared.join(this);
   }
 
   /** Memory that cached values and their owners hold, in bytes. */
@@ -41,6 +43,11 @@ export class BlockCache {
     return this.#misses;
   }
 
+  /** Whether so many bytes more fit without evicting anything, in a share of what this cache may hold. */
+  hasRoom(bytes: number, share = 1): boolean {
+    return this.#bytes + bytes <= share * this.bytesMax && this.#shared.hasRoom(bytes);
+  }
+
   /** Counts a use of values that are not asked for one by one, and returns the number that their `lastUse` should give. */
   tick(): number {
     return ++this.#uses;
@@ -52,6 +59,7 @@ export class BlockCache {
    */
   openGroup(holder: object, noteRemoval: () => void): CacheGroup {
     const now = () => this.#uses;
+    const shared = this.#shared;
     const group: CacheGroup = new CacheGroup({
       get now() {
         return now();
@@ -59,6 +67,7 @@ export class BlockCache {
       tick: () => this.tick(),
       add: (bytes) => {
         this.#bytes += bytes;
+        shared.add(bytes);
       },
       noteMiss: () => {
         this.#misses++;
@@ -77,6 +86,7 @@ export class BlockCache {
     await this.clear();
     // What is still being read will not stay.
     for (const group of this.#groups) group.close();
+    this.#shared.leave(this);
   }
 
   /** Evicts what is not pinned, and clears what of it is in the heap. */
@@ -89,10 +99,11 @@ export class BlockCache {
   }
 
   #settle(): void {
-    if (this.#bytes > this.bytesMax) this.#shrinkTo(keptShare * this.bytesMax);
+    if (this.#bytes > this.bytesMax) this.shrinkTo(keptShare * this.bytesMax);
+    this.#shared.settle();
   }
 
-  #shrinkTo(bytesMax: number): void {
+  shrinkTo(bytesMax: number): void {
     // A value that is removed may unpin others, which settles again.
     if (this.#isEvicting) return;
     this.#isEvicting = true;

@@ -34,6 +34,11 @@ export class IndexCache {
     return this.#cache.bytesMax;
   }
 
+  /** See `BlockCache.hasRoom`. */
+  hasRoom(bytes: number, share?: number): boolean {
+    return this.#cache.hasRoom(bytes, share);
+  }
+
   get lookups(): number {
     return this.#cache.lookups;
   }

@@ -7,6 +7,7 @@ import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import { type CachedValue, entryBytes, namedKey } from "../../src/segment/cache-group.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
+import { SharedLimit } from "../../src/segment/shared-limit.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
@@ -68,6 +69,9 @@ test("the limit is a share of the machine's memory, or what the client says; des
   const tight = createClient({ indexLocation: store, cacheBytesMax: 12_345 });
   expect((await (await tight.loadIndex(options)).describe()).memory.cacheBytesMax).toBe(12_345);
   await tight.close();
+  const ample = createClient({ indexLocation: store, cacheBytesMax: 64 * 2 ** 30 });
+  expect((await (await ample.loadIndex(options)).describe()).memory.cacheBytesMax).toBe(3 * 2 ** 30);
+  await ample.close();
   for (const cacheBytesMax of [-1, 0.5, Number.NaN]) {
     expect(() => createClient({ indexLocation: store, cacheBytesMax })).toThrow(/^cacheBytesMax: expected/);
   }
@@ -81,11 +85,11 @@ describe("the block cache", () => {
   const bytes = 1000;
   const heldBytes = bytes + entryBytes;
 
-  function newCache(bytesMax: number) {
+  function newCache(bytesMax: number, shared?: SharedLimit) {
     const freed: number[] = [];
     const read: number[] = [];
     const owner = {};
-    const cache = new BlockCache(bytesMax);
+    const cache = new BlockCache(bytesMax, shared);
     const index = new IndexCache(cache);
     const group = index.groupOf(owner);
     const open = async (missing: readonly { i: number }[]): Promise<Numbered[]> =>
@@ -118,6 +122,31 @@ describe("the block cache", () => {
     await cache.close();
     expect(cache.bytes).toBe(0);
     expect(freed.toSorted()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("caches of several clients stay within the limit that they share: the largest evicts what it used least recently", async () => {
+    const shared = new SharedLimit(5 * heldBytes);
+    const one = newCache(100 * heldBytes, shared);
+    const other = newCache(100 * heldBytes, shared);
+    expect(one.cache.bytesMax).toBe(5 * heldBytes);
+    await one.pin(keys.slice(0, 4));
+    one.group.unpin(keys.slice(0, 4));
+    await other.pin(keys.slice(0, 1));
+    expect([one.freed, other.freed]).toEqual([[], []]);
+    await other.pin(keys.slice(1, 2));
+    expect([one.freed, other.freed]).toEqual([[0, 1], []]);
+    // What is pinned stays, however much it is; what is unpinned goes.
+    await other.pin(keys.slice(2, 6));
+    expect([one.freed, other.freed]).toEqual([[0, 1, 2, 3], []]);
+    expect(other.cache.bytes).toBe(6 * heldBytes);
+    other.group.unpin(keys.slice(2, 6));
+    expect(other.cache.bytes).toBeLessThanOrEqual(5 * heldBytes);
+    await one.cache.close();
+    other.group.unpin(keys.slice(0, 2));
+    await other.pin([keys[0]]);
+    other.group.unpin([keys[0]]);
+    await other.cache.close();
+    expect([one.cache.bytes, other.cache.bytes]).toEqual([0, 0]);
   });
 
   test("a read that fails leaves nothing behind, and is tried again", async () => {
