@@ -13,6 +13,7 @@ import { deriveWrapKeys, parseIndexKey } from "../dist/esm/crypto/keys.js";
 import { AutomaticTraining } from "../dist/esm/encrypted-index/automatic-training.js";
 import { Background } from "../dist/esm/encrypted-index/background.js";
 import { EncryptedIndex } from "../dist/esm/encrypted-index/encrypted-index.js";
+import { Listings } from "../dist/esm/encrypted-index/listings.js";
 import { openIndex } from "../dist/esm/encrypted-index/open-index.js";
 import { refine } from "../dist/esm/encrypted-index/refine.js";
 import { train } from "../dist/esm/encrypted-index/train.js";
@@ -242,6 +243,7 @@ function open() {
   const resources = {
     cache,
     clock: systemClock,
+    listings: new Listings(systemClock),
     maxStalenessMs: 0,
     retentionMs: 0,
     oblivious: false,
@@ -255,7 +257,7 @@ function open() {
   );
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false, systemClock)),
+    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
     written: () => bytes,
     async close() {
       await background.stop();
