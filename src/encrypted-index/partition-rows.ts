@@ -5,7 +5,7 @@
  */
 
 import { sortByList } from "../engine/rows.js";
-import { rowsOfPiece } from "../engine/work.js";
+import { pieceBytes, rowsOfPiece } from "../engine/work.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { ListRange } from "./list-range.js";
 import { type BatchLimits, limitsOf, type RewritePlan, type RowBatch } from "./live-row-batches.js";
@@ -26,6 +26,9 @@ export function isPartitioned({ words }: OpenIndex, plan: RewritePlan): boolean 
   return stored("rows") > rows || stored("length") > bytes;
 }
 
+/** Rows that are copied between two looks at the clock: a few milliseconds, however short they are. */
+const rowsCopied = 1024;
+
 /** What `partitionRows` is to know. */
 export interface Partition {
   readonly dimension: number;
@@ -43,7 +46,7 @@ export async function* partitionRows(
 ): AsyncGenerator<RowBatch> {
   const ranges = Array.from({ length: rangeCount }, () => new ListRange(dimension));
   const rangeOf = (list: number) => Math.floor((list * rangeCount) / nLists);
-  const rowsTogether = rowsOfPiece(4 * dimension);
+  const rowsTogether = Math.min(rowsCopied, rowsOfPiece(4 * dimension));
   let deleted: readonly Uint8Array[] = [];
   const write = async (range: ListRange) => {
     const written = await range.take(deleted);
@@ -54,8 +57,12 @@ export async function* partitionRows(
     const order = sortByList(lists.map(rangeOf), rangeCount);
     for (let start = 0; start < order.length;) {
       const range = rangeOf(lists[order[start]]);
+      const endMax = Math.min(order.length, start + rowsTogether);
       let end = start;
-      while (end < order.length && end - start < rowsTogether && rangeOf(lists[order[end]]) === range) end++;
+      for (let bytes = 0; bytes < pieceBytes && end < endMax && rangeOf(lists[order[end]]) === range; end++) {
+        const { record, contents } = batch.rows.at(order[end]);
+        bytes += record.length + (contents?.length ?? 0);
+      }
       ranges[range].add(batch, order.subarray(start, end), lists);
       start = end;
       await yieldIfDue();

@@ -9,6 +9,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { uniform } from "../engine/data.js";
 import { rowsOf as vectorsOf } from "../engine/oracle.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
+import { turnsDuring } from "../threads/turns.js";
 
 const dimension = 2;
 const rowBytes = 3;
@@ -125,6 +126,23 @@ test("a list is in fewer than half as many batches as rows are collected times",
   const parts = written.flatMap(({ batch }) => [...new Set(batch.source.lists)]);
   expect(parts.length / nLists).toBeLessThan(0.5 * (lists.length / limit));
   expect(written.length).toBeLessThan(1.4 * (lists.length / limit));
+});
+
+test.each([
+  ["long texts", 600, 32 * 1024],
+  ["short texts", 20_000, 1],
+])("other work runs while %s are copied", async (_, n, length) => {
+  const { batch } = arriving(0, n, [], "vectors");
+  const contents = new Uint8Array(length);
+  const rows = rowsOf(Array.from({ length: n }, (__, i) => ({ ...row(i), contents })));
+  async function* batches() {
+    yield await Promise.resolve({ batch: { ...batch, rows }, bytes: n * length });
+  }
+  const listsOf = () => Promise.resolve(new Uint32Array(n));
+  const limits = { rows: 2 * n, bytes: Infinity };
+  const copying = () => partitionRows(batches(), { dimension, nLists: 1, limits, listsOf }).next();
+  // At every look at the clock it is time for other work.
+  expect(await turnsDuring(copying, 1000)).toBeGreaterThan(15);
 });
 
 test("an error while rows are assigned ends the partition", async () => {
