@@ -28,7 +28,7 @@ const wordsOf = new Map(
   all.map(({ name, texts, queries }) => {
     const analyzer = createAnalyzer(rules);
     const score = bm25(texts, {
-      analyze: (text) => finish(documentTerms(analyzer, [{ text, weight: 1 }])),
+      analyze: (text) => countTerms(analyzer, text),
       queryTerms: (text) => parseTextQuery(text, analyzer).terms,
       k1,
       b,
@@ -114,6 +114,20 @@ async function embedded(model, { name, texts, allQueries }) {
 function floats(file) {
   const bytes = readFileSync(file);
   return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+}
+
+/** The terms of a text, how often it has each of them, and its length. */
+function countTerms(analyzer, text) {
+  const { vocabulary } = analyzer;
+  const counts = new Map();
+  const sink = {
+    add(number) {
+      const term = vocabulary.term(number);
+      counts.set(term, (counts.get(term) ?? 0) + 1);
+    },
+  };
+  const length = finish(documentTerms(analyzer, vocabulary, [{ text, weight: 1 }], sink));
+  return { terms: [...counts.keys()], frequencies: [...counts.values()], length };
 }
 
 function finish(work) {
