@@ -1,7 +1,7 @@
 /**
  * Partitions the rows of a large index by ranges of lists. Rows are collected until memory is full; then those of the range that has most are
- * written, and collecting goes on. So a list is in fewer segments than if all that was collected was written at once: of r ranges, the one
- * that is written comes to hold 2 / r of all, so as many rows of each list as twice the memory would.
+ * written, and collecting goes on. So a list is in fewer segments than if all that was collected was written at once: of r ranges that are
+ * written in turn, the largest holds 2 / (r + 1) of all. Of three it is half, which has as many rows of each list as one and a half times the memory would.
  */
 
 import { sortByList } from "../engine/rows.js";
@@ -15,6 +15,8 @@ import type { OpenIndex } from "./open-index.js";
 const rangeCount = 3;
 /** What is collected, in batches: more than one, since only a range of it is in memory twice. */
 const collectedBatches = 1.5;
+/** Rows that are copied between two looks at the clock: a few milliseconds, however short they are. */
+const rowsCopied = 1024;
 /** Rows that are compared with centroids while the next ones are read. */
 export const arrivingRows: BatchLimits = { rows: 2 ** 14, bytes: 16 * 1024 * 1024 };
 
@@ -25,9 +27,6 @@ export function isPartitioned({ words }: OpenIndex, plan: RewritePlan): boolean 
   const stored = (of: "rows" | "length") => plan.segments.reduce((sum, { ref }) => sum + ref[of], 0);
   return stored("rows") > rows || stored("length") > bytes;
 }
-
-/** Rows that are copied between two looks at the clock: a few milliseconds, however short they are. */
-const rowsCopied = 1024;
 
 /** What `partitionRows` is to know. */
 export interface Partition {

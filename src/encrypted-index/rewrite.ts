@@ -30,8 +30,8 @@ export interface RewriteOptions {
 /**
  * Stores the live rows of the plan's segments, grouped as it says, and their tombstones unless nothing is older. New segments
  * are in memory up to five times: sealed while the next ones are read and collected. Rows of two segments are
- * collected at once, so that a list is in one of them; in the order of lists, a list goes into one segment of all, unless
- * it is larger than two. Each namespace is rewritten by itself. If it fails, nothing of it stays.
+ * collected at once, so that a list is in one of them; more than those are partitioned, see partition-rows.ts. In the order of lists, a list
+ * goes into one segment of all, unless it is larger than two. Each namespace is rewritten by itself. If it fails, nothing of it stays.
  */
 export async function rewrite(
   index: OpenIndex,
