@@ -1,12 +1,14 @@
 /** Rows of neighbouring lists, collected to be written together. */
 
-import { CopiedRows } from "./copied-rows.js";
+import type { Row } from "../segment/row.js";
+import { copyRows } from "./copy-rows.js";
 import type { RowBatch } from "./live-row-batches.js";
+import { LiveRows } from "./live-rows.js";
 import { copyMoved, joinMoved, type MovedRows } from "./move-rows.js";
 
 export class ListRange {
   readonly #dimension: number;
-  #rows = new CopiedRows();
+  #rows = new LiveRows();
   #sources: MovedRows[] = [];
   #bytes = 0;
 
@@ -23,12 +25,14 @@ export class ListRange {
     return this.#bytes;
   }
 
-  /** Copies the rows at these positions. `lists`: of all rows. */
-  add({ rows, source }: RowBatch["batch"], positions: Uint32Array, lists: Uint32Array): void {
+  /** Copies rows, which are those at these positions of `source`. `lists`: of all rows of that. */
+  add(rows: readonly Row[], source: MovedRows, positions: Uint32Array, lists: Uint32Array): void {
     const own = positions.map((position) => lists[position]);
     const moved = copyMoved(source, positions, own, this.#dimension);
+    const copied = copyRows(rows);
     this.#sources.push(moved);
-    this.#bytes += moved.bytes + this.#rows.add(rows, positions);
+    this.#rows.add(copied);
+    this.#bytes += moved.bytes + copied.bytes;
   }
 
   /** Adds the rows of another range. */
@@ -42,7 +46,7 @@ export class ListRange {
   async take(deleted: readonly Uint8Array[]): Promise<RowBatch> {
     const [rows, bytes] = [this.#rows, this.#bytes];
     const source = await joinMoved(this.#sources, this.#dimension);
-    [this.#rows, this.#sources, this.#bytes] = [new CopiedRows(), [], 0];
+    [this.#rows, this.#sources, this.#bytes] = [new LiveRows(), [], 0];
     return { batch: { dimension: this.#dimension, rows, source, deleted }, bytes };
   }
 }

@@ -1,4 +1,4 @@
-/** The live rows of blocks, one block after the other, in the pages that they were read in. */
+/** The live rows of blocks, one block after the other, in the pages that they were read in or copied to. */
 
 import { firstIndex } from "../segment/first-index.js";
 import type { Row, Rows } from "../segment/row.js";
@@ -33,6 +33,10 @@ export class LiveRows implements Rows {
     this.#blocks.push(rows);
     this.#starts.push(this.#length);
     this.#length += rows.kept.length;
+  }
+
+  append(rows: LiveRows): void {
+    for (const block of rows.#blocks) this.add(block);
   }
 
   at(position: number): Row {

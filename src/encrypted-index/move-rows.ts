@@ -13,6 +13,7 @@ import { isInShare, keptShare, type Residuals } from "../segment/kept-residuals.
 import {
   type CodedRows,
   codedRows,
+  codesAt,
   type Encoding,
   vectorRows,
   type VectorRows,
@@ -133,11 +134,9 @@ export function copyMoved(
   dimension: number,
 ): MovedRows {
   if (rows.kind === "vectors") return vectorRows([rows.vectorsAt(positions)], dimension, lists);
-  const rowBytes = rows.codes.length / rows.lists.length;
-  const codes = new Uint8Array(positions.length * rowBytes);
+  const codes = codesAt(rows.codes, rows.codes.length / rows.lists.length, positions);
   const residuals = new Map<number, Float32Array>();
   positions.forEach((position, i) => {
-    codes.set(rows.codes.subarray(position * rowBytes, (position + 1) * rowBytes), i * rowBytes);
     const residual = rows.residuals.get(position);
     if (residual !== undefined) residuals.set(i, residual);
   });

@@ -6,6 +6,7 @@
 
 import { sortByList } from "../engine/rows.js";
 import { pieceBytes, rowsOfPiece } from "../engine/work.js";
+import type { Row } from "../segment/row.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { ListRange } from "./list-range.js";
 import { type BatchLimits, limitsOf, type RewritePlan, type RowBatch } from "./live-row-batches.js";
@@ -57,12 +58,14 @@ export async function* partitionRows(
     for (let start = 0; start < order.length;) {
       const range = rangeOf(lists[order[start]]);
       const endMax = Math.min(order.length, start + rowsTogether);
+      const rows: Row[] = [];
       let end = start;
       for (let bytes = 0; bytes < pieceBytes && end < endMax && rangeOf(lists[order[end]]) === range; end++) {
-        const { record, contents } = batch.rows.at(order[end]);
+        const { fingerprint, record, contents } = batch.rows.at(order[end]);
+        rows.push({ fingerprint, record, contents });
         bytes += record.length + (contents?.length ?? 0);
       }
-      ranges[range].add(batch, order.subarray(start, end), lists);
+      ranges[range].add(rows, batch.source, order.subarray(start, end), lists);
       start = end;
       await yieldIfDue();
     }

@@ -120,15 +120,20 @@ export function codedRows(codes: Uint8Array, lists: Uint32Array, residuals: Resi
     residualOf: (position) => residuals.get(position),
     *encode(positions, _list, { codec }) {
       if (codec.kind !== "codes") throw new TypeError("row codes cannot become vectors");
-      const { rowBytes } = codec;
-      const chosen = new Uint8Array(positions.length * rowBytes);
-      positions.forEach((row, at) => {
-        chosen.set(codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
-      });
+      const chosen = codesAt(codes, codec.rowBytes, positions);
       yield;
       return blockOfCodes(codec.pack(chosen));
     },
   };
+}
+
+/** The row codes at these positions, layout (positions, row code). */
+export function codesAt(codes: Uint8Array, rowBytes: number, positions: Uint32Array): Uint8Array {
+  const chosen = new Uint8Array(positions.length * rowBytes);
+  positions.forEach((row, at) => {
+    chosen.set(codes.subarray(row * rowBytes, (row + 1) * rowBytes), at * rowBytes);
+  });
+  return chosen;
 }
 
 /** An estimate may be lower than any distance within a radius, so blocks of codes have none. */
