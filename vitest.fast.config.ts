@@ -27,8 +27,11 @@ const slow = [
 
 /** Suites that look at the memory of their process, or that set or count what its modules share. */
 const alone = [
-  "engine/memory",
+  "engine/{assign-coded,memory}",
+  "fuzz/library",
   "http/{canary,tracing}",
+  "index/{cache,second-lists}",
+  "operations/close",
   "search/{held-memory,hidden-rows,open-snapshots,query-steps,scan-list-blocks,searcher,snapshot}",
   "segment/pieces",
 ];

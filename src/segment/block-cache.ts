@@ -25,7 +25,6 @@ export class BlockCache implements LimitedCache {
   constructor(bytesMax: number, shared = processLimit) {
     this.bytesMax = Math.min(bytesMax, shared.bytesMax);
     this.#shared = shared;
-    shared.join(this);
   }
 
   /** Memory that cached values and their owners hold, in bytes. */
@@ -74,9 +73,13 @@ export class BlockCache implements LimitedCache {
       },
       noteRemoval,
       settle: () => this.#settle(),
-      leave: () => this.#groups.delete(group),
+      leave: () => {
+        this.#groups.delete(group);
+        if (this.#groups.size === 0) shared.leave(this);
+      },
     });
     this.#groups.add(group);
+    shared.join(this);
     this.#holders.register(holder, group);
     return group;
   }
@@ -86,7 +89,6 @@ export class BlockCache implements LimitedCache {
     await this.clear();
     // What is still being read will not stay.
     for (const group of this.#groups) group.close();
-    this.#shared.leave(this);
   }
 
   /** Evicts what is not pinned, and clears what of it is in the heap. */

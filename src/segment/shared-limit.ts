@@ -23,6 +23,7 @@ export class SharedLimit {
     this.bytesMax = bytesMax;
   }
 
+  /** Keeps a cache until it leaves, so that it can give back the memory of clients that are dropped without being closed. */
   join(cache: LimitedCache): void {
     this.#caches.add(cache);
   }

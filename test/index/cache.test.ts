@@ -11,6 +11,7 @@ import { SharedLimit } from "../../src/segment/shared-limit.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { heldBytes } from "../fuzz/held-bytes.js";
 
 test("an index many times larger than the limit answers as with room for all", async () => {
   const d = 64;
@@ -75,6 +76,20 @@ test("the limit is a share of the machine's memory, or what the client says; des
   for (const cacheBytesMax of [-1, 0.5, Number.NaN]) {
     expect(() => createClient({ indexLocation: store, cacheBytesMax })).toThrow(/^cacheBytesMax: expected/);
   }
+});
+
+test("clients that are dropped without being closed give back their kernel memory", async () => {
+  const before = allocatedBytes();
+  const drop = async () => {
+    const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+    const index = await client.createIndex({ indexName: "dropped", indexKey: generateKey() });
+    await index.upsert(rowsOf(clustered(500, 16, 3, 1), 16).map((vector, i) => ({ id: `${i}`, vector })));
+    await index.query({ queryVector: Array.from({ length: 16 }, () => 1), topK: 3 });
+  };
+  await drop();
+  expect(allocatedBytes()).toBeGreaterThan(before);
+  for (let i = 0; i < 20 && allocatedBytes() > before; i++) await heldBytes();
+  expect(allocatedBytes()).toBeLessThanOrEqual(before);
 });
 
 describe("the block cache", () => {
