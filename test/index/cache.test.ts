@@ -11,7 +11,7 @@ import { SharedLimit } from "../../src/segment/shared-limit.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
-import { heldBytes } from "../fuzz/held-bytes.js";
+import { heldBytes as collectGarbage } from "../fuzz/held-bytes.js";
 
 test("an index many times larger than the limit answers as with room for all", async () => {
   const d = 64;
@@ -88,7 +88,7 @@ test("clients that are dropped without being closed give back their kernel memor
   };
   await drop();
   expect(allocatedBytes()).toBeGreaterThan(before);
-  for (let i = 0; i < 20 && allocatedBytes() > before; i++) await heldBytes();
+  for (let i = 0; i < 20 && allocatedBytes() > before; i++) await collectGarbage();
   expect(allocatedBytes()).toBeLessThanOrEqual(before);
 });
 
