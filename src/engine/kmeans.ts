@@ -15,7 +15,7 @@
 import { assignedByCodesFrom, assignOnce } from "./coded-centroids.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "./kernels/memory.js";
 import { samplePositions } from "./random.js";
-import { countRows, directionsOf, sortByList } from "./rows.js";
+import { countRows, directionsOf, exchangeRows, exchangesFor, sortByList } from "./rows.js";
 import { splitLargest } from "./split-largest.js";
 import { copyInPieces, inSlices, type Work } from "./work.js";
 
@@ -66,7 +66,7 @@ function coarseLists(k: number): number {
   return Math.round(Math.sqrt(k));
 }
 
-/** k <= n clusters. The same rows, k and random sequence give the same clusters. */
+/** k <= n clusters. The same rows, k and random sequence give the same clusters. Meanwhile the rows are in another order: a copy would be as large. */
 export function* kmeans(
   rows: Rows,
   k: number,
@@ -88,17 +88,14 @@ export function* kmeans(
     yield* startFrom(rows, samplePositions(random, n, m), centroids);
     const coarse = yield* lloyd(rows, [{ ...all, lists: m }], centroids, rounds.level, onCompared);
     const groups = divide(coarse, m, k);
-    const sorted = { ...rows, at: allocate(n * rowBytes) };
-    try {
-      yield* startFrom(rows, sortByList(coarse, m), sorted.at);
-      const starts = groups.flatMap((group) =>
-        Array.from(samplePositions(random, group.rows, group.lists), (row) => group.firstRow + row),
-      );
-      yield* startFrom(sorted, Uint32Array.from(starts), centroids);
-      yield* lloyd(sorted, groups, centroids, rounds.level, onCompared);
-    } finally {
-      free(sorted.at);
-    }
+    const exchanges = exchangesFor(sortByList(coarse, m));
+    yield* exchangeRows(floatsAt(rows.at, n * dimension), dimension, exchanges, "there");
+    const starts = groups.flatMap((group) =>
+      Array.from(samplePositions(random, group.rows, group.lists), (row) => group.firstRow + row),
+    );
+    yield* startFrom(rows, Uint32Array.from(starts), centroids);
+    yield* lloyd(rows, groups, centroids, rounds.level, onCompared);
+    yield* exchangeRows(floatsAt(rows.at, n * dimension), dimension, exchanges, "back");
     const lists = yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
     return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
   } finally {

@@ -1,7 +1,7 @@
 /** Rows of a matrix, picked, ordered and scaled. */
 
 import type { KernelCall } from "./kernels/kernels.js";
-import { inSlices } from "./work.js";
+import { inSlices, rowsOfPiece, type Work } from "./work.js";
 
 /** The rows at these positions, layout (positions, dimension). */
 export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
@@ -26,6 +26,43 @@ export function sortByList(lists: Uint32Array, k: number): Uint32Array {
   const order = new Uint32Array(lists.length);
   for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;
   return order;
+}
+
+/** With which row each is exchanged, in this order, so that row i becomes the one that was at `order[i]`. */
+export function exchangesFor(order: Uint32Array): Uint32Array {
+  const placeOf = Uint32Array.from(order.keys());
+  const rowAt = placeOf.slice();
+  return order.map((row, i) => {
+    const place = placeOf[row];
+    rowAt[place] = rowAt[i];
+    placeOf[rowAt[place]] = place;
+    return place;
+  });
+}
+
+/** Exchanges rows, layout (n, dimension), or exchanges them back. */
+export function* exchangeRows(
+  vectors: Float32Array,
+  dimension: number,
+  exchanges: Uint32Array,
+  direction: "there" | "back",
+): Work<void> {
+  const n = exchanges.length;
+  const rowOf = (row: number) => vectors.subarray(row * dimension, (row + 1) * dimension);
+  const rowsTogether = rowsOfPiece(4 * dimension);
+  const room = new Float32Array(dimension);
+  for (let i = 0; i < n; i++) {
+    const row = direction === "there" ? i : n - 1 - i;
+    exchange(rowOf(row), rowOf(exchanges[row]), room);
+    if (i % rowsTogether === rowsTogether - 1) yield;
+  }
+}
+
+/** Exchanges the values of two rows, through a third one. */
+export function exchange<T extends Float32Array | Uint32Array | Uint8Array>(a: T, b: T, room: T): void {
+  room.set(a);
+  a.set(b);
+  b.set(room);
 }
 
 /** Writes the lengths of n rows at `at`, layout (n, dimension), to `out`, n float64. */
