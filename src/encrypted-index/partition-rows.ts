@@ -1,7 +1,7 @@
 /**
  * Partitions the rows of a large index by ranges of lists. Rows are collected until memory is full; then those of the range that has most are
  * written, and collecting goes on. So a list is in fewer segments than if all that was collected was written at once: of r ranges that are
- * written in turn, the largest holds 2 / (r + 1) of all. Of three it is half, which has as many rows of each list as one and a half times the memory would.
+ * written in turn, the largest holds 2 / (r + 1) of all. Of five it is a third, which has as many rows of each list as 5/3 of the memory would.
  */
 
 import { sortByList } from "../engine/rows.js";
@@ -13,9 +13,9 @@ import { type BatchLimits, limitsOf, type RewritePlan, type RowBatch } from "./l
 import type { OpenIndex } from "./open-index.js";
 
 /** With more of them, each list is in fewer segments, but there are more. */
-const rangeCount = 3;
-/** What is collected, in batches: more than one, since only a range of it is in memory twice. */
-const collectedBatches = 1.5;
+const rangeCount = 5;
+/** What is collected, in batches: more than one, since only a range of it is in memory twice. Short rows take little memory even so. */
+const collectedBatches = { rows: 20 / 9, bytes: 1.5 };
 /** Rows that are copied between two looks at the clock: a few milliseconds, however short they are. */
 const rowsCopied = 1024;
 /** Rows that are compared with centroids while the next ones are read. */
@@ -71,8 +71,8 @@ export async function* partitionRows(
     }
   };
   const isFull = () =>
-    total(ranges, "rows") >= collectedBatches * limits.rows ||
-    total(ranges, "bytes") >= collectedBatches * limits.bytes ||
+    total(ranges, "rows") >= collectedBatches.rows * limits.rows ||
+    total(ranges, "bytes") >= collectedBatches.bytes * limits.bytes ||
     ranges.some(({ rows, bytes }) => rows >= limits.rows || bytes >= limits.bytes);
   let assigning: Promise<void> = Promise.resolve();
   try {
