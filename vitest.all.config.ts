@@ -9,8 +9,8 @@ export default defineConfig({
     ...common.test,
     globalSetup: ["test/servers/global-setup.ts"],
     provide: { tier: "all" },
-    // Suites wait for servers and for processes that they start: a worker per processor keeps both busy.
-    maxWorkers: "100%",
+    // Suites wait for servers and for processes that they start: more workers than processors keep these busy.
+    maxWorkers: "150%",
     reporters: [new ClosingReporter()],
   },
 });
