@@ -17,4 +17,5 @@ export function checkNameListing(options: ListIndexesOptions): void {
   if (after !== undefined && typeof after !== "string") {
     throw invalid(`after: expected a string, got ${typeName(after)}`);
   }
+  if (/\p{Cs}/u.test(after ?? "")) throw invalid("after: expected well-formed text, got a lone surrogate");
 }

@@ -25,7 +25,7 @@ export interface Item {
   /** 1 to 512 bytes of UTF-8. */
   readonly id: string;
   readonly vector?: Vector;
-  /** A text of at most 1 MiB of UTF-8, or an image. */
+  /** A text of at most 1 MiB of UTF-8, in which U+FFFD takes the place of a lone surrogate, or an image. */
   readonly contents?: string | Image;
   /**
    * What is stored as contents in place of an image: `true` the image itself, as a `data:` URL of at most 1 MiB; a text, such as

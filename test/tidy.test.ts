@@ -120,6 +120,7 @@ const table: Record<string, string> = {
   "option-names.ts": "check-input.ts",
   "method-options.ts": "option-names.ts vector-index.ts",
   "check-name-listing.ts": "check-input.ts listing-options.ts method-options.ts option-names.ts",
+  "ordered-options.ts": "check-input.ts method-options.ts option-names.ts vector-index.ts",
   "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts instance-name.ts",
@@ -148,7 +149,7 @@ const table: Record<string, string> = {
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
-    method-options.ts check-name-listing.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
+    method-options.ts check-name-listing.ts ordered-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts":
     "wire.ts encrypted-index/for-loader.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
@@ -156,7 +157,7 @@ const table: Record<string, string> = {
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "wire.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "wire.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts

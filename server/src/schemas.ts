@@ -184,11 +184,19 @@ export const queryOptions = {
   include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
 };
 
+/** A match, or with `order_by` an item. */
+const found = Type.Object({
+  ...match.properties,
+  vector: Type.Optional(vector),
+  decoded: Type.Optional(vector),
+  contents: Type.Optional(Type.String()),
+});
+
 export const query = post(
   "vectors",
   "The nearest neighbours of one or more vectors, or of a text, ascending by distance. With `order_by`, items by metadata alone.",
   Type.Object({
-    results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
+    results: Type.Union([Type.Array(found), Type.Array(Type.Array(found))], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
     cursor: Type.Optional(Type.String({ description: "Of a query with order_by, for the next page." })),

@@ -5,7 +5,7 @@
  */
 
 import { Calls } from "../calls.js";
-import { invalid, jsonText } from "../check-input.js";
+import { invalid, losslessJson } from "../check-input.js";
 import { pause } from "../pause.js";
 import type { HttpClientOptions } from "../vector-index.js";
 import { decodeError, mediaType } from "../wire.js";
@@ -59,9 +59,9 @@ export class Connection {
     return this.#send("GET", path, undefined, { signal, isIdempotent: true });
   }
 
-  /** `body`: JSON text, or a value to make it from. */
+  /** `body`: JSON text, or a value to make it from. Throws `invalid_request` for one that JSON would change. */
   async post(path: string, body: object | string, options: RequestOptions): Promise<unknown> {
-    return this.#send("POST", path, typeof body === "string" ? body : jsonText(body, "request"), options);
+    return this.#send("POST", path, typeof body === "string" ? body : losslessJson(body, "request"), options);
   }
 
   /** The JSON that the service answers. What fails is sent again as `Retries` says, until the time is up. */

@@ -3,7 +3,8 @@
 import { invalid, isArray } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
-import { checkSelection } from "../selection.js";
+import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
+import { checkSelection, filterOf } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -23,7 +24,6 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
-  NamespaceOption,
   Namespaces,
   OpenIndexOptions,
   OrderedQuery,
@@ -59,6 +59,7 @@ import {
   encodeCount,
   encodeListIds,
   encodeListItems,
+  encodeNamespace,
   encodeOrderedQuery,
   encodeQuery,
   encodeRotateKey,
@@ -115,13 +116,14 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<UpdateResult> {
     const { ids, ...body } = encodeUpdate(selection, change);
     checkOptions(options, methodOptions.update);
-    const { namespace, signal } = options;
+    const { signal } = options;
+    const within = encodeNamespace(options);
     return this.#connection.calls.change(signal, async () => {
       const send = async (part?: readonly string[]) =>
         decodeUpdateResult(
           await this.#connection.post(
             "/v1/vectors/update",
-            { ...encodeAddress(this.#address), ...body, ids: part, namespace },
+            { ...encodeAddress(this.#address), ...body, ids: part, ...within },
             { signal },
           ),
         );
@@ -136,8 +138,9 @@ export class RemoteIndex implements VectorIndex {
   }
 
   /**
-   * As the interface says. The HTTP interface can include distance and metadata; where other fields are asked for, a
-   * second request gets them, and an item that was deleted in between is left out.
+   * As the interface says. The HTTP interface can include distances and metadata of neighbours. If other fields are asked for, a
+   * second request gets them, with the metadata: an item that was replaced in between comes as it is then, with the distance that it
+   * had; one that was deleted, or that does not match the filter any more, is left out. Items in an order come in one request.
    */
   query<const I extends readonly ItemField[] = readonly ["metadata"]>(
     request: OrderedQuery<I>,
@@ -162,37 +165,33 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<Match[] | Match[][] | ItemPage> {
     checkOptions(request, methodOptions.query);
     const { calls } = this.#connection;
-    if ("orderBy" in request) return calls.change(request.signal, () => this.#queryInOrder(request));
+    if (isOrderedQuery(request)) return calls.change(request.signal, () => this.#queryInOrder(request));
     return calls.change(request.signal, () => this.#query(request));
   }
 
   async #queryInOrder(request: OrderedQuery): Promise<ItemPage> {
+    checkOrderedOptions(request);
+    const isRawWanted = isRaw(request);
     const { signal } = request;
-    const { later, now } = fetchedFields(request.include ?? ["metadata"]);
-    const body = encodeOrderedQuery(this.#address, { ...request, include: now });
+    const body = encodeOrderedQuery(this.#address, request);
     const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
     const page = decodeItemPage(answer);
-    const [items] = await this.#complete([page.items], later, request);
-    return { ...page, items: isRaw(request) ? items.map(withRawMetadata) : items };
+    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
-    const { signal } = request;
-    const { later, now } = fetchedFields<WordField>(request.include ?? ["distance"]);
+    refuseCursor(request);
+    const { signal, namespace } = request;
+    const { later, now } = fetchedFields(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
     const isBatch = Array.isArray(request.queryVectors);
     const lists = await sendQuery(this.#connection, body, { isBatch, signal });
-    const completed = await this.#complete(lists, later, request);
+    const completion = { include: later, filter: filterOf(request, "query") };
+    const completed = await completeMatches(lists, completion, (ids, include) =>
+      this.#get(ids, { include, namespace, signal }),
+    );
     const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
     return isBatch ? results : results[0];
-  }
-
-  async #complete<T extends StoredItem>(
-    lists: readonly (readonly T[])[],
-    include: readonly ItemField[],
-    { namespace, signal }: CallOptions & NamespaceOption,
-  ): Promise<T[][]> {
-    return completeMatches(lists, include, (ids) => this.#get(ids, { include, namespace, signal }));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -205,10 +204,11 @@ export class RemoteIndex implements VectorIndex {
     return isRaw(options) ? items.map(withRawMetadata) : items;
   }
 
-  async #get(ids: readonly string[], { include, namespace, signal }: GetOptions): Promise<StoredItem[]> {
+  async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
     if (!isArray(ids)) throw invalid("ids: expected an array of ids");
+    const within = encodeNamespace(options);
     return inBatches(ids, idsTogether, async (part) => {
-      const body = { ...encodeAddress(this.#address), ids: part, include, namespace };
+      const body = { ...encodeAddress(this.#address), ids: part, include, ...within };
       const answer = await this.#connection.post("/v1/vectors/get", body, { signal, isIdempotent: true });
       return decodeStoredItems(answer);
     });
@@ -221,10 +221,11 @@ export class RemoteIndex implements VectorIndex {
     return this.#connection.calls.change(options.signal, () => this.#delete(checked, options));
   }
 
-  async #delete(selection: Selection, { namespace, signal }: ChangeOptions): Promise<void> {
+  async #delete(selection: Selection, { signal, ...options }: ChangeOptions): Promise<void> {
     const { ids, filter } = selection;
+    const within = encodeNamespace(options);
     const send = async (part: Selection) => {
-      const body = { ...encodeSelection(this.#address, part), namespace };
+      const body = { ...encodeSelection(this.#address, part), ...within };
       // Sent twice, a filter would also select what is stored in between.
       const isIdempotent = part.ids !== undefined && part.filter === undefined;
       await this.#connection.post("/v1/vectors/delete", body, { signal, isIdempotent });

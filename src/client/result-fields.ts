@@ -1,7 +1,7 @@
 /** Fields of results that the client adds to what the service sends. */
 
 import { invalid, isArray, typeName } from "../check-input.js";
-import type { ResultOptions, StoredItem, WordField } from "../vector-index.js";
+import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
 
 export function isRaw({ rawMetadata = false }: ResultOptions): boolean {
   if (typeof rawMetadata === "boolean") return rawMetadata;
@@ -12,16 +12,14 @@ export function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) 
   return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
 }
 
-type Fetched = "vector" | "decoded" | "contents";
-
-/** Fields that results of queries include now, and those that a second request gets later. */
-export function fetchedFields<F extends WordField>(
-  include: readonly F[],
-): { readonly now: Exclude<F, Fetched>[]; readonly later: Fetched[] } {
+/** Fields that results of queries include now, and those that a second request gets later: with them metadata, to be of the same state. */
+export function fetchedFields(include: readonly WordField[]): {
+  readonly now: WordField[];
+  readonly later: ItemField[];
+} {
   if (!isArray(include)) throw invalid("include: expected an array");
-  const isFetched = (field: WordField) => field === "vector" || field === "decoded" || field === "contents";
-  return {
-    now: include.filter((field): field is Exclude<F, Fetched> => !isFetched(field)),
-    later: include.filter((field): field is F & Fetched => isFetched(field)),
-  };
+  const isLater = (field: WordField) => field === "vector" || field === "decoded" || field === "contents";
+  if (!include.some(isLater)) return { now: [...include], later: [] };
+  const isOfItem = (field: WordField): field is ItemField => isLater(field) || field === "metadata";
+  return { now: include.filter((field) => !isOfItem(field)), later: include.filter(isOfItem) };
 }

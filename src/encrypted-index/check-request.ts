@@ -6,6 +6,7 @@ import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
+import { refuseCursor } from "../ordered-options.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../selection.js";
 import type {
@@ -15,7 +16,6 @@ import type {
   ListIdsOptions,
   ListItemsOptions,
   MatchField,
-  OrderedQuery,
   QueryOptions,
   ResultOptions,
   SingleQuery,
@@ -57,9 +57,7 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; chec
 export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
-  if ((request as Partial<OrderedQuery>).cursor !== undefined) {
-    throw invalid("cursor: expected a query with orderBy, got one without");
-  }
+  refuseCursor(request);
   const { nProbes, greedy, recall } = checkProbing(request);
   const { reserveBytes, rawMetadata } = checkResults(request);
   // Field by field: spreading takes as long as all of these checks.

@@ -8,6 +8,7 @@ import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
+import { isOrderedQuery } from "../ordered-options.js";
 import { checkItemChange } from "../item-change.js";
 import { checkSelection } from "../selection.js";
 import type { Calls } from "../calls.js";
@@ -59,7 +60,7 @@ import { gcAfterCommit } from "./gc.js";
 import { compactAndCollect } from "./compact-and-collect.js";
 import { compactIfDue } from "./compact.js";
 import { compactLarge, owesLargeMerge } from "./compact-large.js";
-import { checkOrderedQuery, isOrderedQuery } from "./check-order.js";
+import { checkOrderedQuery } from "./check-order.js";
 import {
   checkFields,
   checkIds,

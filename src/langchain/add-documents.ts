@@ -7,7 +7,7 @@ import { checkOptions, optionNames } from "../option-names.js";
 import type { Filter } from "../filter.js";
 import type { Item, NamespaceOption, VectorIndex } from "../vector-index.js";
 import type { StoreLimits } from "./store-limits.js";
-import { chooseIds, toItems } from "./documents.js";
+import { checkDocuments, chooseIds, toItems } from "./documents.js";
 
 export interface AddProgress {
   /** Documents stored so far, counted from the first: `documents.slice(stored)` is what is left. */
@@ -65,6 +65,7 @@ export async function addInBatches(
   const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt } = options;
   const namespace = limits.namespaceOf(options);
   const replaces = (deleteFilter ?? undefined) !== undefined;
+  checkDocuments(documents);
   const ids = chooseIds(documents, ownIds);
   signal?.throwIfAborted();
   const held: Item[] = [];

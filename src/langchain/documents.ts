@@ -2,8 +2,20 @@
 
 import { randomUUID } from "node:crypto";
 import { Document, type DocumentInterface } from "@langchain/core/documents";
-import { invalid } from "../check-input.js";
+import { invalid, isArray, typeName } from "../check-input.js";
 import type { Item, Metadata, StoredItem } from "../vector-index.js";
+
+/** Throws `invalid_request`, naming the first one that is no document. */
+export function checkDocuments(documents: readonly unknown[]): void {
+  if (!isArray(documents)) throw invalid(`documents: expected an array, got ${typeName(documents)}`);
+  for (const [i, document] of documents.entries()) {
+    const pageContent = (document as Partial<DocumentInterface> | null)?.pageContent as unknown;
+    if (typeof pageContent === "string") continue;
+    throw invalid(
+      `documents[${i}]: expected a document whose pageContent is a string, got ${typeName(pageContent)}`,
+    );
+  }
+}
 
 /** One id for each document: the one given, else the document's own, else a random UUID. */
 export function chooseIds(

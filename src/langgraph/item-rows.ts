@@ -76,10 +76,21 @@ export function isSameState(a: ItemRow, b: ItemRow): boolean {
 export function rowFilter(prefix: readonly string[], filter: Value | undefined, more: Filter): Filter {
   const conditions: Filter[] = [more];
   prefix.forEach((label, i) => conditions.push({ [`namespace.${i}`]: label }));
-  for (const [field, condition] of Object.entries(filter ?? {})) {
-    conditions.push({ [`value.${field}`]: condition } as Filter);
-  }
+  if (filter !== undefined) conditions.push(onValue(filter));
   return { $and: conditions };
+}
+
+/** The filter, of the value in a row's metadata. What is no filter stays as it is, and is refused by the index. */
+function onValue(filter: unknown): Filter {
+  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) return filter as Filter;
+  const conditions = Object.entries(filter).map(([key, condition]: [string, unknown]) => {
+    if (key === "$not") return [key, onValue(condition)] as const;
+    // Of an operator that there is not, the index says so.
+    if (key.startsWith("$"))
+      return [key, Array.isArray(condition) ? condition.map(onValue) : condition] as const;
+    return [`value.${key}`, condition] as const;
+  });
+  return Object.fromEntries(conditions) as Filter;
 }
 
 /**

@@ -14,7 +14,7 @@ export function encodeContents(
   if (contents === undefined || contents === null || typeof contents === "string")
     return contents ?? undefined;
   if (contents instanceof Uint8Array) return { base64: encodeBase64(contents) };
-  if ("base64" in contents) return { base64: contents.base64 };
+  if (typeof contents === "object" && "base64" in contents) return { base64: contents.base64 };
   throw invalid(
     `${where}: expected a text, or the bytes of an image's file to send to the service, got ${typeName(contents)}`,
   );

@@ -3,12 +3,12 @@
 import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
-import { decodeNamespace, type NamespaceBody } from "./namespaces.js";
+import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeStoredItems, foreign } from "./results.js";
 import { integer } from "./values.js";
 
-export function encodeCount({ filter, namespace }: CountOptions): FilterBody & NamespaceBody {
-  return { filters: encodeFilter(filter), namespace };
+export function encodeCount({ filter, ...options }: CountOptions): FilterBody & NamespaceBody {
+  return { filters: encodeFilter(filter), ...encodeNamespace(options) };
 }
 
 export function decodeCountOptions(body: FilterBody & NamespaceBody): CountOptions {
@@ -20,8 +20,9 @@ export interface ListIdsBody extends FilterBody, NamespaceBody {
   readonly after?: Maybe<string>;
 }
 
-export function encodeListIds({ limit, after, filter, namespace }: ListIdsOptions): ListIdsBody {
-  return { limit: integer(limit, "limit"), after, filters: encodeFilter(filter), namespace };
+export function encodeListIds({ limit, after, filter, ...options }: ListIdsOptions): ListIdsBody {
+  const page = { limit: integer(limit, "limit"), after };
+  return { ...page, filters: encodeFilter(filter), ...encodeNamespace(options) };
 }
 
 export function decodeListIds(body: ListIdsBody): ListIdsOptions {
@@ -40,8 +41,8 @@ export interface ListItemsBody extends ListIdsBody {
 }
 
 export function encodeListItems(options: ListItemsOptions): ListItemsBody {
-  const { filter, include, limit, after, cursor, namespace } = options;
-  return { filters: encodeFilter(filter), include, limit: integer(limit, "limit"), after, cursor, namespace };
+  const { include, cursor } = options;
+  return { ...encodeListIds(options), include, cursor };
 }
 
 export function decodeListItems(body: ListItemsBody): ListItemsOptions {

@@ -1,5 +1,6 @@
 /** The JSON of namespaces, without the address of the index. */
 
+import { invalid, typeName } from "../check-input.js";
 import type { Erasure, ErasureReceipt, NamespaceOption } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { foreign } from "./results.js";
@@ -8,8 +9,10 @@ export interface NamespaceBody {
   readonly namespace?: Maybe<string>;
 }
 
+/** Throws `invalid_request` for what is no text: as JSON it could be null, and the call about the whole index. */
 export function encodeNamespace({ namespace }: NamespaceOption): NamespaceBody {
-  return { namespace };
+  if (namespace === undefined || typeof namespace === "string") return { namespace };
+  throw invalid(`namespace: expected a string, got ${typeName(namespace)}`);
 }
 
 /** Null counts as left out. */

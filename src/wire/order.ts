@@ -25,7 +25,6 @@ const subjects = ["query_vectors", "query_contents", "query_text", "text", "rera
 
 type Subjects = { readonly [N in (typeof subjects)[number]]?: unknown };
 
-/** `include`: what the HTTP interface can include of items in order. */
 export function encodeOrderedQuery(address: OpenIndexOptions, query: OrderedQuery): OrderedQueryBody {
   const { orderBy, topK = 100, cursor, include = ["metadata"] } = query;
   return {

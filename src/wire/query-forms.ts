@@ -1,6 +1,6 @@
 /** The vectors of a query, in the forms that a service takes them in, and how many of them fit into one request. */
 
-import { invalid } from "../check-input.js";
+import { invalid, jsonText } from "../check-input.js";
 import { base64Length } from "./base64.js";
 import { commonDimension, encodeVectors } from "./binary.js";
 import { queriesMax, type QueryBody, queryBytesMax } from "./query.js";
@@ -52,6 +52,6 @@ export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | unde
 
 /** `bytes`: the longest text of a vector. */
 function formOf(bodyOf: QueryForm["bodyOf"], bytes: number): QueryForm {
-  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
+  const room = queryBytesMax - new TextEncoder().encode(jsonText(bodyOf([]), "query")).length;
   return { together: Math.max(1, Math.floor(room / bytes)), bodyOf };
 }

@@ -119,6 +119,7 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
 }
 
 export function decodeQuery(body: QueryBody): Query {
+  refuseItemFields(body.include ?? []);
   const options = decodeQueryOptions(body);
   // Some clients send `query_vectors: []` along with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
@@ -148,6 +149,14 @@ export function decodeQuery(body: QueryBody): Query {
   if (queryContents !== undefined) return { ...options, queryContents };
   if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
   return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
+}
+
+/** Matches have neither vectors nor contents over HTTP, in contrast to items in an order. */
+function refuseItemFields(include: readonly WordField[]): void {
+  const at = include.findIndex((field) => field === "vector" || field === "decoded" || field === "contents");
+  if (at < 0) return;
+  const expected = "distance, metadata, or with query_text scores, highlights";
+  throw invalid(`include[${at}]: expected one of ${expected}, got ${include[at]}, which takes order_by`);
 }
 
 /** One vector, or a batch of one. */

@@ -29,7 +29,7 @@ export function upsertForms(
   conditions: UpsertConditionsBody,
   items: readonly ItemBody[],
 ): { readonly json: UpsertForm; readonly binary: UpsertForm | undefined } {
-  const open = JSON.stringify({ ...encodeAddress(address), ...conditions }).slice(0, -1);
+  const open = jsonText({ ...encodeAddress(address), ...conditions }, "upsert").slice(0, -1);
   const dimension = binaryDimension(items);
   return {
     json: jsonForm(open, items),

@@ -41,6 +41,33 @@ test.each(orders)("%j gives the same pages over HTTP", async (query) => {
   } while (cursors.remote !== undefined);
 });
 
+test.each(["embedded", "over HTTP"])(
+  "pages show one state %s, whatever is written meanwhile",
+  async (name) => {
+    const index = await clients[name].createIndex({ indexName: `one-state-${name}`, indexKey });
+    await index.upsert(items);
+    const query = { orderBy: { year: "asc" }, topK: 6, include: ["contents", "metadata", "vector"] } as const;
+    const before = await index.query({ ...query, topK: 100 });
+    const first = await index.query(query);
+    await index.delete({ ids: ["i3"] });
+    await index.upsert([{ id: "i7", vector: [0, 0], contents: "later", metadata: { year: 1990 } }]);
+    const second = await index.query({ ...query, cursor: first.cursor });
+    expect([...first.items, ...second.items]).toEqual(before.items);
+  },
+);
+
+test.each(["embedded", "over HTTP"])("what other queries alone have is refused %s", async (name) => {
+  const index = name === "embedded" ? embedded : remote;
+  const orderBy = { year: "asc" };
+  for (const more of [{ queryVector: [1, 2] }, { queryText: "text" }, { nProbes: 1 }, { recall: "exact" }]) {
+    const query = index.query({ orderBy, ...more } as never);
+    await expect(query).rejects.toMatchObject({ code: "invalid_request" });
+  }
+  // Undefined counts as left out.
+  const matches = await index.query({ queryVector: [1, 1], topK: 1, orderBy: undefined } as never);
+  expect(matches).toMatchObject([{ id: "i1" }]);
+});
+
 test.each([
   [{ order_by: { year: "desc" } }],
   [{ order_by: { year: -1 }, query_vectors: [], query_contents: null, cursor: null }],
@@ -68,6 +95,9 @@ test.each([
   { order_by: "year", cursor: "x" },
   { order_by: "year", top_k: 0 },
   { query_vectors: [1, 2], cursor: "x" },
+  { query_vectors: [1, 2], include: ["contents"] },
+  { query_vectors: [[1, 2]], include: ["distance", "vector"] },
+  { query_contents: "text", include: ["decoded"] },
 ])("%j is refused", async (body) => {
   expect((await post(body)).status).toBe(422);
 });

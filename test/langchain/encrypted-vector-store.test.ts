@@ -101,6 +101,26 @@ test("adds texts with metadata of their own, one for all, or none", async () => 
   await expect(store.addTexts(["a", "b"], [{ n: 1 }])).rejects.toMatchObject({ code: "invalid_request" });
 });
 
+test.each([
+  ["a text", ["salmon"], /^documents\[0\]: .*pageContent.* got undefined/],
+  ["nothing", [fish, undefined], /^documents\[1\]: .*pageContent/],
+  ["a document without a text", [{ metadata: {} }], /^documents\[0\]: .*pageContent/],
+  [
+    "a document whose text is a number",
+    [fish, { pageContent: 5, metadata: {} }],
+    /^documents\[1\]: .* got number/,
+  ],
+  ["no list", "salmon", /^documents: expected an array, got string/],
+])("refuses %s in place of documents, and says which", async (_, documents, message) => {
+  const store = open();
+  const adding = store.addDocuments(documents as never);
+  await expect(adding).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(message),
+  });
+  expect(await store.count()).toBe(0);
+});
+
 test("adds vectors that the caller has", async () => {
   const store = open();
   const vectors = await embeddings.embedDocuments(["completely other words", "salmon"]);

@@ -203,6 +203,34 @@ test("without a query, the latest updated come first", async () => {
   expect(address(await store.search(["n"], { limit: 1, offset: 1 }))).toEqual(["n/c"]);
 });
 
+describe("a filter of several filters", () => {
+  const value = (i: number) => ({ i, odd: i % 2 === 1, author: { name: `n${i}` } });
+
+  test.each<[Record<string, unknown>, number[]]>([
+    [{ $or: [{ i: 1 }, { "author.name": "n3" }] }, [1, 3]],
+    [{ $and: [{ odd: true }, { $nor: [{ i: 1 }] }] }, [3]],
+    [{ $not: { i: { $gt: 1 } }, odd: false }, [0]],
+    [{ $not: { $or: [{ i: 0 }, { odd: true }] } }, [2]],
+    [{}, [0, 1, 2, 3]],
+  ])("%j is about the fields of the value", async (filter, expected) => {
+    const store = newStore({ dims, embeddings });
+    for (const i of [0, 1, 2, 3]) await store.put(["n"], `${i}`, value(i));
+    for (const query of [undefined, "n1"]) {
+      const found = await store.search(["n"], { filter, ...(query !== undefined && { query }) });
+      expect(found.map(({ key }) => Number(key)).sort()).toEqual(expected);
+    }
+  });
+
+  test.each([{ $where: 1 }, { $or: { i: 1 } }, { $and: ["i"] }, { $not: [] }, { $or: [{ $near: 1 }] }])(
+    "%j is refused",
+    async (filter) => {
+      const store = newStore();
+      await store.put(["n"], "1", value(1));
+      await expect(store.search(["n"], { filter })).rejects.toMatchObject({ code: "invalid_request" });
+    },
+  );
+});
+
 test("keys that differ only in where a label ends are different", async () => {
   const store = newStore();
   await store.put(["a", "b"], "c", { n: 1 });

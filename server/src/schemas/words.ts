@@ -51,13 +51,14 @@ const words = {
 
 /** Of a query that can be by words; what it includes may be named so many times. */
 export function wordFields(fieldsMax: number) {
-  const field = oneOf("distance", "metadata", "scores", "highlights");
+  const field = oneOf("distance", "metadata", "scores", "highlights", "contents", "vector", "decoded");
   return {
     ...words,
     ...ignored("window_mult"),
     include: optional(
       Type.Array(field, { maxItems: fieldsMax }),
-      "Default: distance and metadata. The other two need query_text.",
+      "Default: distance and metadata, with order_by metadata. `scores` and `highlights` need query_text; `contents`, `vector` and " +
+        "`decoded` need order_by.",
     ),
   };
 }
