@@ -24,7 +24,7 @@ export class IndexNamespaces implements Namespaces {
 
   async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
     checkOptions(options, methodOptions.readReceipt);
-    return this.#calls.look(options.signal, async () => readReceipt(this.#index, receipt));
+    return this.#calls.look(options.signal, () => readReceipt(this.#index, receipt));
   }
 
   async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {

@@ -251,6 +251,14 @@ describe("an erased namespace", () => {
     expect((await store.list("")).filter((name) => name.includes("/namespace/"))).toHaveLength(1);
   });
 
+  test("a receipt under keys that another process has renewed meanwhile is read", async () => {
+    const { store, indexKey, index } = await newIndex();
+    const other = await open(store).loadIndex({ indexName, indexKey });
+    await index.reencrypt();
+    const { receipt, ...erasure } = await index.erase("ann");
+    expect(await other.namespaces.readReceipt(receipt)).toEqual(erasure);
+  });
+
   test("a receipt of another index, or one that was changed, is refused", async () => {
     const { index } = await newIndex();
     const { receipt } = await index.erase("nobody");
