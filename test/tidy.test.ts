@@ -157,7 +157,7 @@ const table: Record<string, string> = {
   "wire/":
     "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "wire.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "wire.ts text/define-text.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts

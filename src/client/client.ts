@@ -4,10 +4,12 @@
  * @module sealdex/client
  */
 
+import { invalid } from "../check-input.js";
 import { checkNameListing } from "../check-name-listing.js";
 import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
+import { defineText } from "../text/define-text.js";
 import type {
   Client,
   CreateIndexOptions,
@@ -90,6 +92,7 @@ class RemoteClient implements Client {
     checkOptions(options, methodOptions.createIndex);
     checkNoEmbedding(options);
     if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
+    if (typeof options.textIndex === "object") defineText(options.textIndex);
     const { calls } = this.#connection;
     await calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), { signal: options.signal }),
@@ -101,6 +104,9 @@ class RemoteClient implements Client {
     checkOptions(options, methodOptions.loadIndex);
     checkNoEmbedding(options);
     const { anchor, signal } = options;
+    if (anchor !== undefined && typeof anchor !== "string") {
+      throw invalid("anchor: expected a token that anchor() returned");
+    }
     const index = new RemoteIndex(this.#connection, options);
     await (anchor === undefined ? index.describe({ signal }) : index.checkAnchor(anchor, { signal }));
     return index;

@@ -25,6 +25,13 @@ const anywhere: [string, (index: VectorIndex, client: Client) => Promise<unknown
     "a metric that is a symbol",
     (_, client) => client.createIndex({ ...address, indexName: "other", metric: Symbol("odd") as never }),
   ],
+  ["an anchor that is null", (_, client) => client.loadIndex({ ...address, anchor: null as never })],
+  ...[null, [], { analyser: {} }, { analyzer: { lang: "german" } }, { k1: -1 }].map(
+    (textIndex): (typeof anywhere)[number] => [
+      `a text index that is ${JSON.stringify(textIndex)}`,
+      (_, client) => client.createIndex({ ...address, indexName: "other", textIndex: textIndex as never }),
+    ],
+  ),
   ...notJson.flatMap((odd): typeof anywhere => {
     const namespace = odd as never;
     const name = `a namespace that is ${odd === null ? "null" : `${typeof odd} ${String(odd)}`}`;
