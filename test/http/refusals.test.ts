@@ -57,7 +57,7 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
     await index.upsert([{ id: "a", vector: [1, 2], metadata: { b: 1 } }]);
   });
 
-  test.each(anywhere)("refuses %s", async (_, call) => {
+  test.each(anywhere)("refuses %s", async (_what, call) => {
     const outcome = await call(index, client).catch((error: unknown) => error);
     expect(outcome).toBeInstanceOf(SealdexError);
     expect(outcome).toMatchObject({ code: "invalid_request" });
