@@ -196,7 +196,7 @@ async function withoutGap<T>(index: OpenIndex, { manifest }: Snapshot, work: () 
 function gone(): SealdexError {
   return new SealdexError(
     "not_found",
-    "listing: the state of the index that it shows was replaced more than 15 minutes ago and is no longer stored; list again, " +
+    "listing: the state of the index that it shows was replaced, and is no longer stored; list again, " +
       "or from the last id on with after",
   );
 }
