@@ -80,20 +80,21 @@ function* outlyingPhases(
 ): Generator<ScanPhase> {
   const { snapshot, matches, searcher, trained } = scope;
   const { lists, distances } = probes;
+  const { quantizer } = trained;
   const { spreads } = trained.model;
   let rank = 0;
   for (let seen = 0; rank < lists.length && seen < topK; rank++) {
     seen += rowsToFind(snapshot, matches, lists[rank]);
   }
   query.epsilon = pruning.epsilon;
-  yield { ...blocksOf(scope, probes, 0, rank), pruned: true };
+  yield { ...blocksOf(scope, probes, 0, rank), pruned: true, quantizer };
   for (let together = outlyingTogether; rank < lists.length; together *= 2) {
     const reach = squareInListSpace(searcher.config.metric, progress.threshold);
     const chosen: { lists: number[]; distances: number[] } = { lists: [], distances: [] };
     let leastNeeded = cosine;
     for (; rank < lists.length && chosen.lists.length < together; rank++) {
       const list = lists[rank];
-      const square = trained.quantizer.distanceToCentroid(list, distances[rank]) ** 2;
+      const square = quantizer.distanceToCentroid(list, distances[rank]) ** 2;
       const needed = cosineNeeded(square, spreads[list], reach);
       if (needed > cosine) continue;
       leastNeeded = Math.min(leastNeeded, needed);
@@ -101,7 +102,7 @@ function* outlyingPhases(
       chosen.distances.push(distances[rank]);
     }
     query.epsilon = outlyingEpsilonAt(leastNeeded, pruning);
-    yield { ...blocksOf(scope, chosen, 0, chosen.lists.length), pruned: true };
+    yield { ...blocksOf(scope, chosen, 0, chosen.lists.length), pruned: true, quantizer };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Scans list blocks for one query, opening as many at a time as the memory for one query allows. */
 
+import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { Search } from "../engine/search.js";
 import { TimeSlice, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { countRows } from "../segment/row-bits.js";
@@ -19,6 +20,8 @@ export interface ScanPhase {
   readonly distances: readonly number[] | undefined;
   /** Whether rows may be ruled out by their codes. */
   readonly pruned: boolean;
+  /** That of the lists, if estimates make use of the lengths of centroids (see `ScanJob`). */
+  readonly quantizer?: CoarseQuantizer | undefined;
 }
 
 /** Holds kernel memory: call `free` when done. */
@@ -116,7 +119,7 @@ export class ListBlockScan {
     }
   }
 
-  #scanOpen({ blocks, distances, pruned }: ScanPhase, { codes, tables }: OpenListBlocks): void {
+  #scanOpen({ blocks, distances, pruned, quantizer }: ScanPhase, { codes, tables }: OpenListBlocks): void {
     const { searcher, snapshot } = this.#scope;
     searcher.residency.recordAddresses(snapshot, blocks, codes);
     this.#search.shadowBy(tables);
@@ -125,6 +128,7 @@ export class ListBlockScan {
         block: this.#scanned.push(listBlock) - 1,
         codes: codes[i].codes,
         distance: distances?.[i],
+        length: quantizer?.lengthOf(listBlock.block.list),
         pruned,
         newerSegments: listBlock.newerSegments,
         accepted: this.#accepted?.addressOf(listBlock.segment) ?? 0,
@@ -135,7 +139,8 @@ export class ListBlockScan {
 }
 
 /** A phase without the sealed blocks in which no row matches, unless they are a part of a block that is open. */
-function onlyMatching({ blocks, distances, pruned }: ScanPhase, { rows }: Matches): ScanPhase {
+function onlyMatching(phase: ScanPhase, { rows }: Matches): ScanPhase {
+  const { blocks, distances } = phase;
   const needed = blocks.map(({ segment, block }) => {
     const bits = rows.get(segment)?.bits;
     return segment.reader.neededOf(
@@ -144,9 +149,9 @@ function onlyMatching({ blocks, distances, pruned }: ScanPhase, { rows }: Matche
     );
   });
   return {
+    ...phase,
     blocks: blocks.flatMap((listBlock, i) => needed[i].map((block) => ({ ...listBlock, block }))),
     distances: distances?.flatMap((distance, i) => needed[i].map(() => distance)),
-    pruned,
   };
 }
 
@@ -155,10 +160,11 @@ function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase, undefin
 }
 
 /** A phase in pieces that may be open at the same time. */
-function* piecesOf({ blocks, distances, pruned }: ScanPhase): Generator<ScanPhase> {
+function* piecesOf(phase: ScanPhase): Generator<ScanPhase> {
+  const { blocks, distances } = phase;
   for (let start = 0; start < blocks.length;) {
     const end = start + heldTogether(blocks, start, heldBytesMax);
-    yield { blocks: blocks.slice(start, end), distances: distances?.slice(start, end), pruned };
+    yield { ...phase, blocks: blocks.slice(start, end), distances: distances?.slice(start, end) };
     start = end;
   }
 }

@@ -185,6 +185,7 @@ describe("phases", () => {
       for (let seen = 0; seen < topK; first++) {
         seen += listMatches(snapshot, scope.matches, probes.lists[first]).matches;
       }
+      const { quantizer } = scope.trained;
       const squares = probes.distances.map((distance) => distance ** 2);
       for (const threshold of [squares[first] / 4, squares[first], 2 * squares[first], Infinity]) {
         const found = phasesOf(scope, query, { ...automatic, topK }, () => threshold);
@@ -192,13 +193,14 @@ describe("phases", () => {
         const ranks = probes.lists.map((_, rank) => rank);
         const isWanted = (rank: number) =>
           !(cosineNeeded(squares[rank], spreads[probes.lists[rank]], threshold) > needed);
-        const expected: ScanPhase[] = [nothing, { ...blocksOfRanks(scope, probes, 0, first), pruned: true }];
+        const nearest = { ...blocksOfRanks(scope, probes, 0, first), pruned: true, quantizer };
+        const expected: ScanPhase[] = [nothing, nearest];
         let together = 8;
         for (let rank = first; rank < probes.lists.length; together *= 2) {
           const chosen = ranks.filter((each) => each >= rank && isWanted(each)).slice(0, together);
           const of = (values: readonly number[]) => chosen.map((each) => values[each]);
           const piece = { lists: of(probes.lists), distances: of(probes.distances) };
-          expected.push({ ...blocksOfRanks(scope, piece, 0, chosen.length), pruned: true });
+          expected.push({ ...blocksOfRanks(scope, piece, 0, chosen.length), pruned: true, quantizer });
           rank = chosen.length < together ? probes.lists.length : chosen[chosen.length - 1] + 1;
         }
         expect(found).toEqual(expected);

@@ -94,7 +94,7 @@ export function searchGathered(
   beginSearch(table);
   if (!query.table || !query.fitsFloat32 || !point.fitsFloat32 || !lists.fitsFloat32) return 0;
   if (!areOpen(table, table.nLists, false)) return 0;
-  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
+  scanList(query, heap, job, table, table.nLists, -1, 0, false, now, 0);
   const room = (max<usize>(<usize>n, <usize>lists.n) + 31) & ~31;
   const lowerBounds = query.scratch;
   const estimates = lowerBounds + (room << 2);

@@ -79,13 +79,14 @@ export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): b
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
+export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
   const listBlock = listBlockAt(table, number);
   listBlock.block.lastUse = now;
   job.number = number;
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
+  job.length = length;
   acceptMatches(table.matching, number, job);
 }
 

@@ -45,6 +45,7 @@ export function probeLists(
   const isLimited = limit < Infinity && codedMax > 0 && probes.capacity >= limitedFrom;
   const coded = isLimited || probes.capacity <= codedMax;
   job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
+  job.length = 0;
   if (isLimited && point.fitsFloat32 && block.fitsFloat32) offerWithin(point, limit, probes, job);
   else scanJob(point, probes, job);
   sortHeap(probes);
@@ -166,10 +167,16 @@ function rankRoot(rank: u32): f64 {
   return sqrt<f64>(sqrt<f64>(<f64>(rank + 1)));
 }
 
+/** The length of a list's centroid if directions are compared; otherwise 0. */
+@inline
+export function lengthOf(quantizer: CoarseQuantizer, list: u32): f64 {
+  return quantizer.lengths ? load<f64>(quantizer.lengths + (<usize>list << 3)) : 0;
+}
+
 /** The same as the function of ../../metric.ts. */
 @inline
 export function squareToCentroid(quantizer: CoarseQuantizer, list: u32, square: f64): f64 {
   if (!quantizer.lengths) return square;
-  const length = load<f64>(quantizer.lengths + (<usize>list << 3));
+  const length = lengthOf(quantizer, list);
   return (1 - length) * (1 - length) + length * square;
 }

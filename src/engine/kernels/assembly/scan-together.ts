@@ -9,7 +9,7 @@ import { Job, jobAt, Query } from "./search";
 import { addWaiting, scoreWaiting, WaitingRows, waitingBytes } from "./waiting-rows";
 
 /** The most rows whose codes are compared together, those of each block rounded up to 32. A query's scratch has 12 bytes for each of them. */
-const rowsTogether: u32 = 1024;
+export const rowsTogether: u32 = 1024;
 /** The fewest rows that a query's scratch has room for. */
 export const scratchRowsMin = rowsTogether;
 /** The most blocks. */

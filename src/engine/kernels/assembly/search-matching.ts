@@ -3,8 +3,9 @@
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { beginSearch, ListBlockTable } from "./list-block-table";
 import { listMatchesAt, MatchTable } from "./match-table";
-import { CoarseQuantizer, probeLists, squareToCentroid } from "./probe-lists";
-import { areOpen, readListAhead, scanList } from "./search-lists";
+import { CoarseQuantizer, lengthOf, probeLists, squareToCentroid } from "./probe-lists";
+import { rowsTogether } from "./scan-together";
+import { areOpen, readListAhead, scanList, scanNearest } from "./search-lists";
 import { Job, Query } from "./search";
 import { scoreWaiting } from "./waiting-rows";
 
@@ -38,8 +39,8 @@ export function shareAround(
 }
 
 /**
- * Scans the lists that have a match, nearest first: as many as it takes to see as many matches as the heap holds, then those whose rows may be
- * nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). By that,
+ * Scans the lists that have a match, nearest first: those whose codes are compared together, and as many as it takes to see as many matches as the
+ * heap holds, then those whose rows may be nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). By that,
  * `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all lists with a match. Returns the
  * number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
  */
@@ -62,25 +63,43 @@ export function searchOutlying(
   const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
   if (!areOpen(table, table.nLists, false)) return 0;
   query.epsilon = <f32>epsilon;
-  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
+  scanList(query, heap, job, table, table.nLists, -1, 0, false, now, 0);
+  const together = listsTogether(table, probes);
+  for (let i: u32 = 0; i < together; i++) if (!areOpen(table, rowAt(probes, i), false)) return 0;
+  job.readAhead = 0;
+  for (let i: u32 = 0; i < together; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), false);
+  let done = scanNearest(query, heap, job, table, quantizer, probes, together, together, true, now);
   let seen: u32 = 0;
   let rows: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
     const list = rowAt(probes, i);
     const matches = listMatchesAt(table.matching, list);
     const square = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    const needed = cosineNeeded(query, heap, square, <f64>matches.spread);
-    if (seen >= heap.capacity && needed > cosine) continue;
-    if (!areOpen(table, list, false)) return 0;
-    job.readAhead = readListAhead(query, table, list, false);
-    query.epsilon = <f32>(fall > 0 ? epsilon - fall * max<f64>(0, needed - usual) : epsilon);
-    scanList(query, heap, job, table, list, square, false, now, 0);
+    if (i >= together) {
+      const needed = cosineNeeded(query, heap, square, <f64>matches.spread);
+      if (seen >= heap.capacity && needed > cosine) continue;
+      if (!areOpen(table, list, false)) return 0;
+      job.readAhead = readListAhead(query, table, list, false);
+      query.epsilon = <f32>(fall > 0 ? epsilon - fall * max<f64>(0, needed - usual) : epsilon);
+    }
+    done = scanList(query, heap, job, table, list, square, lengthOf(quantizer, list), false, now, done);
     seen += matches.matches;
     rows += matches.rows;
   }
   scoreWaiting(query, heap, table.waiting);
   sortHeap(heap);
   return rows;
+}
+
+/** How many of the nearest lists have few enough rows, in all, that their codes are compared together. */
+function listsTogether(table: ListBlockTable, probes: Heap): u32 {
+  let rows: u32 = 0;
+  let lists: u32 = 0;
+  for (; lists < probes.size; lists++) {
+    rows += listMatchesAt(table.matching, rowAt(probes, lists)).rows;
+    if (rows > rowsTogether) break;
+  }
+  return lists;
 }
 
 /** As the function of ../../recall-curves.ts, for rows to be nearer than the farthest one that the heap keeps. */
