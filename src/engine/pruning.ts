@@ -34,7 +34,7 @@ export interface OutlyingPruning {
  * The epsilon of automatic probing for such a query. It is about equally far from many rows, and far from centroids: codes say less about it, and by a
  * larger epsilon they leave far more vectors to be read.
  */
-export const outlyingEpsilon = 1.6;
+export const outlyingEpsilon = 1.7;
 /** The same if all matches are compared by their codes (see gathered-codes.ts), for any query: lists lose none of them. */
 export const gatheredEpsilon = 1.8;
 /** The share of the largest cosine needed up to which it holds. */
