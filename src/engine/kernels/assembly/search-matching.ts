@@ -40,9 +40,9 @@ export function shareAround(
 
 /**
  * Scans the lists that have a match, nearest first: those whose codes are compared together, and as many as it takes to see as many matches as the
- * heap holds, then those whose rows may be nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it (see ../../recall-curves.ts). By that,
- * `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all lists with a match. Returns the
- * number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
+ * heap holds, then those whose rows may be nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it
+ * (see ../../recall-curves.ts). By that, `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all
+ * lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
  */
 export function searchOutlying(
   query: Query,
