@@ -40,6 +40,7 @@ export {
 export { queryForms } from "./wire/query-forms.js";
 export { upsertForms, utf8Length } from "./wire/upsert-forms.js";
 export { statusOfCode } from "./wire/errors.js";
+export { texts } from "./wire/values.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./wire/items.js";
 export {
   type DescriptionBody,

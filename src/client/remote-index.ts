@@ -1,6 +1,5 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
-import { invalid, isArray } from "../check-input.js";
 import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
@@ -67,6 +66,7 @@ import {
   encodeTrain,
   encodeUpdate,
   type Query,
+  texts,
 } from "../wire.js";
 import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
@@ -128,8 +128,8 @@ export class RemoteIndex implements VectorIndex {
           ),
         );
       if (ids === undefined || ids === null) return send();
-      if (!isArray(ids)) throw invalid("ids: expected an array of ids");
-      const results = await inBatches([...new Set(ids)], idsTogether, async (part) => [await send(part)]);
+      const distinct = [...new Set(texts(ids, "ids"))];
+      const results = await inBatches(distinct, idsTogether, async (part) => [await send(part)]);
       return {
         matched: results.reduce((sum, { matched }) => sum + matched, 0),
         updated: results.reduce((sum, { updated }) => sum + updated, 0),
@@ -205,10 +205,11 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
-    if (!isArray(ids)) throw invalid("ids: expected an array of ids");
+    const checked = texts(ids, "ids");
     const within = encodeNamespace(options);
-    return inBatches(ids, idsTogether, async (part) => {
-      const body = { ...encodeAddress(this.#address), ids: part, include, ...within };
+    const fields = include && texts(include, "include");
+    return inBatches(checked, idsTogether, async (part) => {
+      const body = { ...encodeAddress(this.#address), ids: part, include: fields, ...within };
       const answer = await this.#connection.post("/v1/vectors/get", body, { signal, isIdempotent: true });
       return decodeStoredItems(answer);
     });
@@ -232,8 +233,7 @@ export class RemoteIndex implements VectorIndex {
       return [];
     };
     if (ids === undefined) await send(selection);
-    else if (!isArray(ids)) throw invalid("ids: expected an array of ids");
-    else await inBatches(ids, idsTogether, (part) => send({ ids: part, filter }));
+    else await inBatches(texts(ids, "ids"), idsTogether, (part) => send({ ids: part, filter }));
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {

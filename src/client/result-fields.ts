@@ -1,7 +1,8 @@
 /** Fields of results that the client adds to what the service sends. */
 
-import { invalid, isArray, typeName } from "../check-input.js";
+import { invalid, typeName } from "../check-input.js";
 import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
+import { texts } from "../wire.js";
 
 export function isRaw({ rawMetadata = false }: ResultOptions): boolean {
   if (typeof rawMetadata === "boolean") return rawMetadata;
@@ -17,7 +18,7 @@ export function fetchedFields(include: readonly WordField[]): {
   readonly now: WordField[];
   readonly later: ItemField[];
 } {
-  if (!isArray(include)) throw invalid("include: expected an array");
+  texts(include, "include");
   const isLater = (field: WordField) => field === "vector" || field === "decoded" || field === "contents";
   if (!include.some(isLater)) return { now: [...include], later: [] };
   const isOfItem = (field: WordField): field is ItemField => isLater(field) || field === "metadata";

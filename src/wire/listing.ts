@@ -5,7 +5,7 @@ import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeStoredItems, foreign } from "./results.js";
-import { integer } from "./values.js";
+import { integer, texts } from "./values.js";
 
 export function encodeCount({ filter, ...options }: CountOptions): FilterBody & NamespaceBody {
   return { filters: encodeFilter(filter), ...encodeNamespace(options) };
@@ -42,7 +42,7 @@ export interface ListItemsBody extends ListIdsBody {
 
 export function encodeListItems(options: ListItemsOptions): ListItemsBody {
   const { include, cursor } = options;
-  return { ...encodeListIds(options), include, cursor };
+  return { ...encodeListIds(options), include: include && texts(include, "include"), cursor };
 }
 
 export function decodeListItems(body: ListItemsBody): ListItemsOptions {

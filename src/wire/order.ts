@@ -6,7 +6,7 @@ import type { ItemField, OpenIndexOptions, OrderedQuery } from "../vector-index.
 import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { within } from "./values.js";
+import { texts, within } from "./values.js";
 
 /** A field, by a dotted path, or fields and their directions; 1 and -1 are what other clients send. */
 export type OrderBody = string | Readonly<Record<string, "asc" | "desc" | 1 | -1>>;
@@ -33,7 +33,7 @@ export function encodeOrderedQuery(address: OpenIndexOptions, query: OrderedQuer
     order_by: orderBy,
     top_k: within(topK, [1, pageItemsMax], "topK"),
     cursor,
-    include,
+    include: texts(include, "include"),
     ...encodeNamespace(query),
   };
 }

@@ -5,7 +5,7 @@
  * would turn into zero, is written as a negative number so small that float32 rounds it to minus zero.
  */
 
-import { checkFloat32, checkVectorShape, invalid, typeName } from "../check-input.js";
+import { checkFloat32, checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import type { IndexKey, Vector } from "../vector-index.js";
 
 /** Below half of the smallest float32 above zero, 2^-149. */
@@ -39,6 +39,16 @@ export function encodeKey(indexKey: IndexKey): string {
     throw invalid(`index key: expected 64 hexadecimal characters or 32 bytes, got ${typeName(indexKey)}`);
   }
   return Array.from(indexKey, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Texts, as they are. Throws `invalid_request` for what is no array, and naming the first entry that is no text. */
+export function texts<T extends string>(values: readonly T[], where: string): readonly T[] {
+  if (!isArray(values)) throw invalid(`${where}: expected an array, got ${typeName(values)}`);
+  // In contrast to other ways, this one sees what an array has left out.
+  for (const [i, value] of values.entries()) {
+    if (typeof value !== "string") throw invalid(`${where}[${i}]: expected a string, got ${typeName(value)}`);
+  }
+  return values;
 }
 
 /** An integer or undefined, as it is; NaN, which JSON would turn into null, is refused. */
