@@ -31,6 +31,12 @@ export function checkFloat32(value: unknown, where: string, i: number): number {
   throw invalid(`${where}[${i}]: expected a number that is finite as float32, got ${received}`);
 }
 
+/** Throws `invalid_request` for what is no text, or has a lone surrogate. */
+export function checkText(value: unknown, where: string): asserts value is string {
+  if (typeof value !== "string") throw invalid(`${where}: expected a string, got ${typeName(value)}`);
+  if (/\p{Cs}/u.test(value)) throw invalid(`${where}: expected well-formed text, got a lone surrogate`);
+}
+
 /**
  * The value as JSON text. Throws `invalid_request` if JSON would lose or change something: NaN, a bigint, a cycle, a date, a
  * map, any other instance of a class, an object with `toJSON`. Properties that are undefined are left out.

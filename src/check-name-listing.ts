@@ -1,6 +1,6 @@
 /** What a listing of indexes may ask for, embedded and over HTTP. */
 
-import { invalid, typeName } from "./check-input.js";
+import { checkText, invalid, typeName } from "./check-input.js";
 import type { ListIndexesOptions } from "./listing-options.js";
 import { methodOptions } from "./method-options.js";
 import { checkOptions } from "./option-names.js";
@@ -14,8 +14,5 @@ export function checkNameListing(options: ListIndexesOptions): void {
       `limit: expected an integer of 0 or more, got ${typeof limit === "number" ? limit : typeName(limit)}`,
     );
   }
-  if (after !== undefined && typeof after !== "string") {
-    throw invalid(`after: expected a string, got ${typeName(after)}`);
-  }
-  if (/\p{Cs}/u.test(after ?? "")) throw invalid("after: expected well-formed text, got a lone surrogate");
+  if (after !== undefined) checkText(after, "after");
 }

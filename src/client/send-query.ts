@@ -1,5 +1,6 @@
 /** Queries over HTTP: as many requests as the vectors need, in base64 if the service takes it. */
 
+import { jsonText } from "../check-input.js";
 import type { Match } from "../vector-index.js";
 import { decodeResults, type QueryBody, queryForms } from "../wire.js";
 import type { Connection } from "./connection.js";
@@ -13,7 +14,10 @@ export async function sendQuery(
 ): Promise<Match[][]> {
   const post = async (route: string, part: object, several: boolean) =>
     decodeResults(
-      await connection.post(`/v1/vectors/${route}`, part, { signal, isIdempotent: true }),
+      await connection.post(`/v1/vectors/${route}`, jsonText(part, "request"), {
+        signal,
+        isIdempotent: true,
+      }),
       several,
     );
   const forms = queryForms(body, isBatch);

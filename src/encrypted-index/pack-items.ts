@@ -7,7 +7,14 @@ import { SealdexError } from "../errors.js";
 import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
 import { roundVectors } from "../engine/scalar.js";
 import { rowsOfPiece } from "../engine/work.js";
-import { checkFloat32, checkVectorShape, invalid, losslessJson, typeName } from "../check-input.js";
+import {
+  checkFloat32,
+  checkText,
+  checkVectorShape,
+  invalid,
+  losslessJson,
+  typeName,
+} from "../check-input.js";
 import { JsonText } from "../json-text.js";
 import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -137,12 +144,11 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
 }
 
 export function checkIdText(id: unknown, where: string): asserts id is string {
-  if (typeof id !== "string") throw invalid(`${where}: expected a string, got ${typeName(id)}`);
+  checkText(id, where);
   const bytes = Buffer.byteLength(id, "utf8");
   if (bytes === 0 || bytes > idBytesMax) {
     throw invalid(`${where}: expected 1 to ${idBytesMax} bytes of UTF-8, got ${bytes}`);
   }
-  if (/\p{Cs}/u.test(id)) throw invalid(`${where}: expected well-formed text, got a lone surrogate`);
 }
 
 function checkId(item: unknown, i: number): string {

@@ -66,7 +66,10 @@ function coarseLists(k: number): number {
   return Math.round(Math.sqrt(k));
 }
 
-/** k <= n clusters. The same rows, k and random sequence give the same clusters. Meanwhile the rows are in another order: a copy would be as large. */
+/**
+ * k <= n clusters. The same rows, k and random sequence give the same clusters. Between two levels the rows are put in another order, and back: a
+ * sorted copy would take as much memory as they do.
+ */
 export function* kmeans(
   rows: Rows,
   k: number,

@@ -1,6 +1,6 @@
 /** Items on their way into an index. */
 
-import { invalid, losslessJson, typeName } from "../check-input.js";
+import { checkText, losslessJson } from "../check-input.js";
 import { JsonText } from "../json-text.js";
 import { itemFields } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
@@ -24,7 +24,7 @@ export interface ItemBody {
 export function encodeItem(item: Item, where: string): ItemBody {
   checkOptions(item, itemFields, where);
   const { id, vector, contents, keep, metadata, expiresAt } = item;
-  if (typeof id !== "string") throw invalid(`${where}.id: expected a string, got ${typeName(id)}`);
+  checkText(id, `${where}.id`);
   losslessJson(metadata, `${where}.metadata`);
   return {
     id,

@@ -1,6 +1,6 @@
 /** The vectors of a query, in the forms that a service takes them in, and how many of them fit into one request. */
 
-import { invalid, jsonText } from "../check-input.js";
+import { invalid, losslessJson } from "../check-input.js";
 import { base64Length } from "./base64.js";
 import { commonDimension, encodeVectors } from "./binary.js";
 import { queriesMax, type QueryBody, queryBytesMax } from "./query.js";
@@ -26,10 +26,12 @@ const numberBytesMax = 26;
 
 /**
  * Undefined for a query by words or without vectors, which only JSON can say. `isBatch`: whether it is of several vectors.
- * Throws `invalid_request` for more than a batch may have.
+ * Throws `invalid_request` for more than a batch may have, and for other values that JSON would change.
  */
 export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | undefined {
   const { query_vectors, ...others } = body;
+  // The vectors are checked when they are encoded.
+  losslessJson(others, "request");
   if (!query_vectors || (body.query_text ?? undefined) !== undefined) return undefined;
   const vectors = (isBatch ? query_vectors : [query_vectors]) as Vectors;
   if (vectors.length > queriesMax) {
@@ -52,6 +54,6 @@ export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | unde
 
 /** `bytes`: the longest text of a vector. */
 function formOf(bodyOf: QueryForm["bodyOf"], bytes: number): QueryForm {
-  const room = queryBytesMax - new TextEncoder().encode(jsonText(bodyOf([]), "query")).length;
+  const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
   return { together: Math.max(1, Math.floor(room / bytes)), bodyOf };
 }

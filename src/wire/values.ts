@@ -5,7 +5,7 @@
  * would turn into zero, is written as a negative number so small that float32 rounds it to minus zero.
  */
 
-import { checkFloat32, checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
+import { checkFloat32, checkText, checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import type { IndexKey, Vector } from "../vector-index.js";
 
 /** Below half of the smallest float32 above zero, 2^-149. */
@@ -45,9 +45,7 @@ export function encodeKey(indexKey: IndexKey): string {
 export function texts<T extends string>(values: readonly T[], where: string): readonly T[] {
   if (!isArray(values)) throw invalid(`${where}: expected an array, got ${typeName(values)}`);
   // In contrast to other ways, this one sees what an array has left out.
-  for (const [i, value] of values.entries()) {
-    if (typeof value !== "string") throw invalid(`${where}[${i}]: expected a string, got ${typeName(value)}`);
-  }
+  for (const [i, value] of values.entries()) checkText(value, `${where}[${i}]`);
   return values;
 }
 

@@ -11,7 +11,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
-import { gaussian } from "./data.js";
+import { gaussian, modelOf } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
@@ -33,19 +33,7 @@ function coded(d: number) {
   for (let row = 0; row < n; row++) rows.set(towards(1), row * d);
   const centroid = new Float32Array(d);
   for (let i = 0; i < n * d; i++) centroid[i % d] += rows[i] / n;
-  const quantizer = finish(
-    CoarseQuantizer.open(
-      {
-        dimension: d,
-        centroids: centroid,
-        spreads: new Float32Array(1),
-        curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-        probeLimits: new Float32Array(0),
-        rotationSeed: d,
-      },
-      "cosine",
-    ),
-  );
+  const quantizer = finish(CoarseQuantizer.open(modelOf(centroid, d, d), "cosine"));
   const fingerprints = allocate(16 * n);
   wordsAt(fingerprints, 4 * n).fill(0);
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;

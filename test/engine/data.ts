@@ -1,6 +1,7 @@
 /** Seeded test vectors. */
 
 import type { Metric } from "../../src/engine/config.js";
+import type { Model } from "../../src/engine/model.js";
 import { gaussian, seededRandom } from "../../src/engine/random.js";
 import type { Sample } from "../../src/engine/train.js";
 
@@ -9,6 +10,18 @@ export { gaussian };
 /** All rows of an index as the sample that it is trained on; layout (n, d). */
 export function sampleOf(points: Float32Array, d: number, metric: Metric = "euclidean"): Sample {
   return { points, dimension: d, metric, spills: false, rows: points.length / d };
+}
+
+/** A model with these centroids, layout (lists, dimension), that no training has measured. */
+export function modelOf(centroids: Float32Array, dimension: number, rotationSeed = 1): Model {
+  return {
+    dimension,
+    centroids,
+    rotationSeed,
+    spreads: new Float32Array(centroids.length / dimension),
+    curves: { depths: new Float32Array(0), values: new Float32Array(0) },
+    probeLimits: new Float32Array(0),
+  };
 }
 
 /** n vectors in `clusters` clouds, layout (n, d). */

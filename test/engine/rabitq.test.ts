@@ -24,7 +24,7 @@ import { flatScanner } from "../../src/engine/scanner.js";
 import { Search } from "../../src/engine/search.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { clustered, gaussian } from "./data.js";
+import { clustered, gaussian, modelOf } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
 
@@ -103,19 +103,7 @@ function encoded(n: number, d: number, seed: number, offset = 0) {
   const query = vectors.subarray(n * d);
   const centroid = new Float32Array(d);
   for (let i = 0; i < n * d; i++) centroid[i % d] += rows[i] / n;
-  const quantizer = finish(
-    CoarseQuantizer.open(
-      {
-        dimension: d,
-        centroids: centroid,
-        spreads: new Float32Array(1),
-        curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-        probeLimits: new Float32Array(0),
-        rotationSeed: seed,
-      },
-      "euclidean",
-    ),
-  );
+  const quantizer = finish(CoarseQuantizer.open(modelOf(centroid, d, seed), "euclidean"));
   const at = inMemory(finish(encodeList(rows, "euclidean", quantizer, 0)), n, d);
   const distance = Math.sqrt(squaredL2(query, centroid));
   const exact = rowsOf(rows, d).map((row) => squaredL2(query, row));
@@ -352,19 +340,7 @@ test.each([31, 255])(
 test("rows that are their centroid, zeros, and values beyond float32 lose nothing", () => {
   const d = 8;
   const centroids = new Float32Array(d).fill(2);
-  const quantizer = finish(
-    CoarseQuantizer.open(
-      {
-        dimension: d,
-        centroids,
-        spreads: new Float32Array(1),
-        curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-        probeLimits: new Float32Array(0),
-        rotationSeed: 1,
-      },
-      "euclidean",
-    ),
-  );
+  const quantizer = finish(CoarseQuantizer.open(modelOf(centroids, d, 1), "euclidean"));
   const rows = Float32Array.from([...centroids, ...new Float32Array(d), ...new Float32Array(d).fill(3e38)]);
   const at = inMemory(finish(encodeList(rows, "euclidean", quantizer, 0)), 3, d);
   const { floors } = estimate(new Float32Array(d).fill(1), quantizer, at, 3, Math.sqrt(8));

@@ -7,20 +7,9 @@ import { toListSpace } from "../../src/engine/metric.js";
 import type { Model } from "../../src/engine/model.js";
 import { comparedMax, noList, secondLists } from "../../src/engine/second-lists.js";
 import { trainModel } from "../../src/engine/train.js";
-import { clustered, sampleOf, uniform } from "./data.js";
+import { clustered, modelOf, sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 import { rowsOf, squaredL2 } from "./oracle.js";
-
-function modelOf(centroids: Float32Array, dimension: number): Model {
-  return {
-    dimension,
-    centroids,
-    rotationSeed: 1,
-    spreads: new Float32Array(centroids.length / dimension),
-    curves: { depths: new Float32Array(0), values: new Float32Array(0) },
-    probeLimits: new Float32Array(0),
-  };
-}
 
 /** Opens a quantizer for `use`, which must leave no kernel memory. */
 function withQuantizer<T>(model: Model, metric: "euclidean" | "cosine", use: (of: CoarseQuantizer) => T): T {
