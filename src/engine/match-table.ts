@@ -25,12 +25,6 @@ export interface MatchesOf {
   readonly spilled: readonly (Uint32Array | undefined)[];
 }
 
-/** How many searches there were, and how many rows the lists had that they scanned, in all. */
-export interface ScannedLists {
-  searches: number;
-  rows: number;
-}
-
 /** Holds kernel memory: call `free` when done. */
 export class MatchTable {
   /** The address of the struct that kernels take. */
@@ -39,13 +33,6 @@ export class MatchTable {
   readonly bytes: number;
   /** How many lists have a match. */
   readonly count: number;
-  /** Searches with it. */
-  searches = 0;
-  /** Whether a block was found that has no codes for all of its rows, so that they cannot be gathered. */
-  lacksCodes = false;
-  /** What searches scanned whose matches were in their nearest lists, and what those did that lay outside of what the filter accepts. */
-  readonly within: ScannedLists = { searches: 0, rows: 0 };
-  readonly outlying: ScannedLists = { searches: 0, rows: 0 };
   /** Rows of a list, on average. */
   readonly rowsPerList: number;
 

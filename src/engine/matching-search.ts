@@ -1,7 +1,6 @@
 /** The search of one query among the rows that a filter accepts, if all blocks that it looks at are in kernel memory. */
 
 import type { Probes } from "./coarse-quantizer.js";
-import type { GatheredCodes } from "./gathered-codes.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
@@ -73,7 +72,7 @@ export class MatchingSearch {
    */
   within({ probes, ratio, epsilon }: Reach, spilled: SpilledProbes | undefined): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
-    const { count, rowsPerList, within } = this.#matching;
+    const { count } = this.#matching;
     this.query.epsilon = epsilon;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
@@ -91,11 +90,7 @@ export class MatchingSearch {
       this.#job,
       now,
     );
-    if (lists === 0) return undefined;
-    within.searches++;
-    // A list has about as many rows of other lists as of its own.
-    within.rows += (spilled === undefined ? 1 : 2) * lists * rowsPerList;
-    return this.#found(lists);
+    return lists === 0 ? undefined : this.#found(lists);
   }
 
   /** The nearest matches in those of these lists, nearest first, that are within the ratio. Undefined if one of the blocks is not in memory. */
@@ -125,7 +120,7 @@ export class MatchingSearch {
    */
   outlying(cosine: number, { epsilon, usual, fall }: OutlyingPruning): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
-    const { count, outlying } = this.#matching;
+    const { count } = this.#matching;
     initHeap(this.#probes, count);
     initHeap(this.#nearest, this.#topK);
     const rows = kernels().searchOutlying(
@@ -142,28 +137,7 @@ export class MatchingSearch {
       this.#job,
       now,
     );
-    if (rows === 0) return undefined;
-    outlying.searches++;
-    outlying.rows += rows;
-    return this.#found(count);
-  }
-
-  /** The nearest of all matches, by codes that may be off by `epsilon` deviations. Undefined if a block is not in memory that may have one of them. */
-  amongGathered(gathered: GatheredCodes, epsilon: number): ListsSearched | undefined {
-    const { quantizer, table, now } = this.#among;
-    this.query.epsilon = epsilon;
-    initHeap(this.#nearest, this.#topK);
-    const isDone = kernels().searchGathered(
-      this.query.address,
-      this.query.listAddress,
-      quantizer.address,
-      gathered.address,
-      table.address,
-      this.#nearest,
-      this.#job,
-      now,
-    );
-    return isDone === 0 ? undefined : this.#found(this.#matching.count);
+    return rows === 0 ? undefined : this.#found(count);
   }
 
   #found(lists: number): ListsSearched {

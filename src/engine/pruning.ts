@@ -35,8 +35,6 @@ export interface OutlyingPruning {
  * larger epsilon they leave far more vectors to be read.
  */
 export const outlyingEpsilon = 1.7;
-/** The same if all matches are compared by their codes (see gathered-codes.ts), for any query: lists lose none of them. */
-export const gatheredEpsilon = 1.8;
 /** The share of the largest cosine needed up to which it holds. */
 const usualShare = 0.6;
 /** The deviation of a code's cosine, over that of the cosine of a row in a random direction: signs have a cosine of sqrt(2 / pi) with what they are of. */

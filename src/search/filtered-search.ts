@@ -1,15 +1,12 @@
 /** The warm case of a query with a filter, by the rule of filtered-probes.ts: two kernel calls, no object per block, and nothing that is awaited. */
 
-import type { GatheredCodes } from "../engine/gathered-codes.js";
 import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
 import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
-import { gatheredEpsilon } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
 import { amongShare, outlyingDepth, probeExplicitly, unlikeRows } from "./filtered-probes.js";
-import { areAlwaysCompared, gatheredCodes } from "./gathered-matches.js";
 import { distributionOf, explicitProbing, listMatches, type Matches } from "./matches.js";
 import { limitsSince, type Probing, pruningOf, scanLimits, wider } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
@@ -30,15 +27,12 @@ export function searchFiltered(
   vector: Float32Array,
   probing: Probing,
 ): ListsSearched | undefined {
-  const { searcher, snapshot, matches } = scope;
+  const { searcher, matches } = scope;
   const { topK } = probing;
   const matching = matchTable(scope);
   if (matching === undefined) return undefined;
   const isHeld = (lists: number) => lists * matching.rowsPerList <= rowsHeldMax;
-  const isNear = probing.nProbes === 0 && !matches.isSelective;
-  const gathered = isNear ? gatheredCodes(searcher, snapshot, matches, matching, among) : undefined;
-  const rowsMax = Math.max(searcher.spilled.rowsMax, gathered?.n ?? 0);
-  const search = new MatchingSearch(among, matching, vector, topK, rowsMax);
+  const search = new MatchingSearch(among, matching, vector, topK, searcher.spilled.rowsMax);
   try {
     // Few matches are worth looking for in every list.
     if (matches.isSelective) {
@@ -46,7 +40,7 @@ export function searchFiltered(
       return isHeld(count) ? search.within({ ...everyList, probes: count }, undefined) : undefined;
     }
     if (probing.nProbes > 0) return searchProbes(scope, among, search, probing, isHeld);
-    const found = searchNear(scope, among, search, { matching, gathered, probing });
+    const found = searchNear(scope, among, search, probing);
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
@@ -75,29 +69,19 @@ function searchProbes(
   return isShort && found.lists < probes.lists.length ? search.probed(probes, Infinity) : found;
 }
 
-interface FilteredQuery {
-  readonly matching: MatchTable;
-  readonly gathered: GatheredCodes | undefined;
-  readonly probing: Probing;
-}
-
 /** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */
 function searchNear(
   scope: FilteredScope,
   among: ListSearch,
   search: MatchingSearch,
-  { matching, gathered, probing }: FilteredQuery,
+  probing: Probing,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
   const { topK, nProbes, greedy, recall } = probing;
   const { growth } = snapshot;
-  if (gathered !== undefined && areAlwaysCompared(matches.count, matching, among.quantizer.rotation)) {
-    return searchGathered(scope, among, search, gathered, recall);
-  }
   const { concentration } = distributionOf(snapshot, matches);
   const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
   if (around < amongShare * concentration) {
-    if (gathered !== undefined) return searchGathered(scope, among, search, gathered, recall);
     const wide = {
       topK: outlyingDepth(topK, { share: matches.share, concentration }),
       recall,
@@ -118,18 +102,6 @@ function searchNear(
     else if (found.candidates.length === topK) return found;
   }
   return search.within(limits, undefined);
-}
-
-function searchGathered(
-  { searcher, snapshot }: FilteredScope,
-  { table }: ListSearch,
-  search: MatchingSearch,
-  gathered: GatheredCodes,
-  recall: number | undefined,
-): ListsSearched | undefined {
-  const found = search.amongGathered(gathered, recall === undefined ? gatheredEpsilon : epsilonByDefault);
-  if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
-  return found;
 }
 
 /** The table of a filter, valid until the next await. Evicts nothing for it: undefined if there is no room. */

@@ -69,8 +69,8 @@ export class Searcher {
   }
 
   /** See `BlockCache.hasRoom`. */
-  hasRoom(bytes: number, share?: number): boolean {
-    return this.#cache.hasRoom(bytes, share);
+  hasRoom(bytes: number): boolean {
+    return this.#cache.hasRoom(bytes);
   }
 
   memory(): MemoryUse {

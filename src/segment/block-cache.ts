@@ -42,9 +42,9 @@ export class BlockCache implements LimitedCache {
     return this.#misses;
   }
 
-  /** Whether so many bytes more fit without evicting anything, in a share of what this cache may hold. */
-  hasRoom(bytes: number, share = 1): boolean {
-    return this.#bytes + bytes <= share * this.bytesMax && this.#shared.hasRoom(bytes);
+  /** Whether so many bytes more fit without evicting anything. */
+  hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= this.bytesMax && this.#shared.hasRoom(bytes);
   }
 
   /** Counts a use of values that are not asked for one by one, and returns the number that their `lastUse` should give. */

@@ -35,8 +35,8 @@ export class IndexCache {
   }
 
   /** See `BlockCache.hasRoom`. */
-  hasRoom(bytes: number, share?: number): boolean {
-    return this.#cache.hasRoom(bytes, share);
+  hasRoom(bytes: number): boolean {
+    return this.#cache.hasRoom(bytes);
   }
 
   get lookups(): number {

@@ -1,4 +1,4 @@
-/** Queries with a filter of which everything is in memory, while the filter is new and once the codes of its matches are gathered. */
+/** Queries with a filter of which everything is in memory, when a filter is new and when it is used again. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { type Client, createClient, generateKey, type Metric, type VectorIndex } from "../../src/core.js";
@@ -12,7 +12,7 @@ import { StandingClock } from "../protocol/standing-clock.js";
 
 const n = 5000;
 const access = { indexName: "filtered", indexKey: generateKey() };
-/** Searches, one more than those after which it is decided whether the codes of a filter are gathered. */
+/** Searches after which everything that is kept of a filter is there. */
 const inUse = 9;
 
 interface Data {
@@ -35,7 +35,6 @@ function dataOf(d: number): Data {
   return { rows, queries: all.slice(n), metadata };
 }
 
-/** So few components that searches compare all matches once their codes are gathered, and so many that they probe lists. */
 const few = dataOf(40);
 const many = dataOf(520);
 
@@ -68,7 +67,7 @@ async function warmUp(index: VectorIndex, { queries }: Data): Promise<void> {
   await index.query({ queryVector: queries[0], topK: n, greedy: true });
 }
 
-/** Searches that scan most lists, so that the codes of the matches are gathered. */
+/** Searches that scan most lists. */
 async function use(index: VectorIndex, { queries }: Data, filters: object): Promise<void> {
   for (const queryVector of queries.slice(0, inUse)) {
     await index.query({ queryVector, topK: 2000, nProbes: 0, filters });
@@ -114,10 +113,10 @@ describe.each([
           }
         });
         expect(found).toBeGreaterThanOrEqual(0.95 * topK * data.queries.length);
-        const { searchLists = 0, searchOutlying = 0, searchGathered = 0, scanFlat = 0 } = calls;
+        const { searchLists = 0, searchOutlying = 0, scanFlat = 0 } = calls;
         // Few matches per list, and many neighbours: some queries go on until there are enough.
         if (topK === 100) continue;
-        expect(searchLists + searchOutlying + searchGathered).toBe(data.queries.length);
+        expect(searchLists + searchOutlying).toBe(data.queries.length);
         expect(scanFlat).toBe(0);
       }
     },
@@ -170,30 +169,6 @@ describe.each([
   });
 });
 
-test("searches compare all matches once their codes are gathered, and find the nearest", async () => {
-  for (const metric of ["euclidean", "cosine"] as const) {
-    const { index } = await trained(few, metric);
-    await warmUp(index, few);
-    const { filters } = evenly;
-    const ask = async (queryVector: Float32Array) =>
-      index.query({ queryVector, topK: 10, nProbes: 0, filters });
-    expect(await kernelCalls(() => use(index, few, filters))).toMatchObject({ gatherCodes: 1 });
-    expect(await kernelCalls(() => ask(few.queries[0]))).toMatchObject({ searchGathered: 1 });
-    for (const topK of [1, 10, 20, 300]) {
-      let found = 0;
-      for (const queryVector of few.queries) {
-        const exact = await index.query({ queryVector, topK, filters, greedy: true });
-        const ids = new Set(exact.map(({ id }) => id));
-        found += (await index.query({ queryVector, topK, nProbes: 0, filters })).filter(({ id }) =>
-          ids.has(id),
-        ).length;
-      }
-      // Codes lose a row now and then, lists none.
-      expect(found).toBeGreaterThanOrEqual(0.98 * topK * few.queries.length);
-    }
-  }
-});
-
 test("a filter that accepts everything finds what no filter does, and one that accepts nothing finds nothing", async () => {
   const { index } = await trained(few);
   await warmUp(index, few);
@@ -210,8 +185,8 @@ test("a filter that accepts everything finds what no filter does, and one that a
 });
 
 test.each([
-  ["lists", many],
-  ["gathered codes", few],
+  ["many components", many],
+  ["few components", few],
 ])("what is replaced, deleted or added between two uses of a filter counts at once: %s", async (_, data) => {
   const { store, index } = await trained(data);
   await warmUp(index, data);

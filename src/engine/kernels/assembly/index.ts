@@ -18,7 +18,6 @@ export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
 export { fastScan, fastScanSmall, smallEntryMax } from "./fast-scan";
 export { fitsFloat32 } from "./float32-range";
-export { gatherCodes, searchGathered } from "./gathered";
 export { offer, sortHeap } from "./heap";
 export { missingMax } from "./list-block-table";
 export { assignNearest } from "./nearest";
