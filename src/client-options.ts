@@ -127,8 +127,8 @@ export interface EmbeddedClientOptions {
    */
   readonly storageTimeoutMs?: number;
   /**
-   * Whether an index is trained without being asked, in the background, once it has 10,000 items, and its lists are refined, or it is
-   * trained again, as it grows: docs/training.md. Default true.
+   * Whether an index is trained without being asked, in the background, once it has 10,000 items, and again whenever it has doubled:
+   * docs/training.md. Default true.
    */
   readonly automaticTraining?: boolean;
   /**

@@ -145,7 +145,7 @@ const table: Record<string, string> = {
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
   "commit/": "crypto/ keys/ storage/absence.ts storage/blob-store.ts errors.ts node:crypto",
-  "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts commit/vacated-lists.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+  "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts

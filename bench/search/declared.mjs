@@ -1,12 +1,11 @@
 // npm run bench:declared -- [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N]
 //
 // Measured recall beside the declared one, and the median time, per number of neighbours, without a filter. `automatic` declares nothing and is
-// promised .95. `grown` was trained on a third of its rows, `refined` also after each tenth more. Encrypted, in memory, one thread, warm. Prints Markdown.
+// promised .95. `grown` was trained on a third of its rows. Encrypted, in memory, one thread, warm. Prints Markdown.
 //
 // With `--trainings 2`, and more, an index is trained at a quarter of its rows, and again, and again, when it has them all. Of `ivf` and `ivfpq`, which here
 // has a bit per component, recall is the share of what a scan of all codes finds.
 
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { parseArgs } from "node:util";
 import { loadRecallDataset, rankedRows, recallDatasets } from "./recall-data.mjs";
 import { addRows, createIndex, measure, scanned } from "./recall-index.mjs";
@@ -26,8 +25,7 @@ const neighbours = values.k.map(Number);
 const trainings = Number(values.trainings);
 const keepsCodes = values.type !== "ivfflat";
 
-// An index of codes is not refined.
-const dataSets = [...recallDatasets(), ...(keepsCodes ? [] : ["grown", "refined"])];
+const dataSets = [...recallDatasets(), ...(keepsCodes ? [] : ["grown"])];
 
 for (const name of values["data-set"] ?? dataSets) {
   const loaded = loadRecallDataset(name, Number(values.queries));
@@ -36,18 +34,12 @@ for (const name of values["data-set"] ?? dataSets) {
   const pq = values.type === "ivfpq" && { pqDim: data.dimension / 8, pqBits: 8 };
   const indexConfig = { type: values.type, ...pq };
   const { client, index } = await createIndex(data, {
-    automaticTraining: data.step !== undefined,
     indexConfig,
   });
   const trained = Math.floor(n / (data.growth ?? (trainings > 1 ? 4 : 1)));
   await addRows(index, data, { to: trained });
   await index.train();
-  for (let from = trained, to; from < n; from = to) {
-    to = Math.min(n, Math.ceil(from * (data.step ?? n)));
-    const refined = data.step !== undefined && to >= data.step * from && training();
-    await addRows(index, data, { from, to });
-    await refined;
-  }
+  await addRows(index, data, { from: trained, to: n });
   for (let again = 1; again < trainings; again++) await index.train();
   const ranked = keepsCodes ? [] : rankedRows(data);
   const nearest = new Map();
@@ -72,25 +64,4 @@ for (const name of values["data-set"] ?? dataSets) {
     console.log(`| ${[declared, ...cells].join(" | ")} |`);
   }
   await client.close();
-}
-
-/** Resolves once a refinement has ended, or the training that takes its place. */
-function training() {
-  // The wait for a pause in writing keeps no process alive.
-  const alive = setInterval(() => undefined, 1000);
-  return new Promise((resolve, reject) => {
-    let isRunning = false;
-    const listen = ({ state }) => {
-      isRunning = state === "started";
-      // A refinement that gives up is followed by a training at once.
-      if (!isRunning) setImmediate(() => isRunning || end(state));
-    };
-    const end = (state) => {
-      clearInterval(alive);
-      unsubscribe("sealdex:training", listen);
-      if (state === "done") resolve();
-      else reject(new Error(`the training ${state}`));
-    };
-    subscribe("sealdex:training", listen);
-  });
 }

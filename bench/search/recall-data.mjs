@@ -36,7 +36,6 @@ function load(name, queryCount) {
   if (name === "skewed") return skewed(30_000, 48, queryCount);
   if (name === "repeated") return repeated(30_000, 48, queryCount);
   if (name === "grown") return { ...skewed(30_000, 48, queryCount), growth: 3 };
-  if (name === "refined") return { ...skewed(30_000, 48, queryCount), growth: 3, step: 1.1 };
   const data = loadDataset(name);
   return data.metric === "cosine" ? withoutZeros(data) : data;
 }

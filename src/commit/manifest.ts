@@ -36,18 +36,6 @@ export interface SegmentRef extends ObjectRef {
   readonly namespace?: string;
   /** Name of the model by whose lists the rows are grouped; absent: one list. */
   readonly model?: string;
-  /** Lists whose rows moved to newer segments. Absent: none. */
-  readonly vacated?: VacatedLists;
-}
-
-/**
- * Lists of a segment that have no live row any more, since they were split or dissolved after the segment was written.
- */
-export interface VacatedLists {
-  /** Bits, base64: see vacated-lists.ts. */
-  readonly lists: string;
-  /** Rows that the segment has in them. */
-  readonly rows: number;
 }
 
 export interface ModelRef extends ObjectRef {
@@ -114,12 +102,7 @@ export function modelRefs({ model, olderModels = [] }: Manifest): readonly Objec
 /** The number of items in no namespace, from which trainings learn, with those that newer ones replaced. */
 export function rowsAtMost({ segments }: Manifest): number {
   const unnamed = segments.filter(({ namespace }) => namespace === undefined);
-  return unnamed.reduce((sum, segment) => sum + rowsLeft(segment) - segment.deleted, 0);
-}
-
-/** Rows of a segment that did not move to newer ones. */
-export function rowsLeft({ rows, vacated }: SegmentRef): number {
-  return rows - (vacated?.rows ?? 0);
+  return unnamed.reduce((sum, { rows, deleted }) => sum + rows - deleted, 0);
 }
 
 /** The generation of the key that an object was sealed under. */

@@ -1,6 +1,5 @@
 /**
- * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything. Whenever they have grown by a
- * tenth, it refines their lists, or trains them again if that is no more work; types that cannot be refined, whenever they have grown fourfold.
+ * Trains indexes without being asked: once they are large enough for probing to beat a scan of everything, and again whenever they have doubled.
  *
  * It runs in the background of the process whose write made it due, once writes have paused, one index at a time. No write
  * waits for it or fails with it. Where several processes train at once, the commit of one counts and the others begin again
@@ -10,7 +9,6 @@
 import { SealdexError } from "../errors.js";
 import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
-import { isRefinable, refine } from "./refine.js";
 import { train } from "./train.js";
 
 /**
@@ -18,10 +16,8 @@ import { train } from "./train.js";
  * it is so by more than ten times.
  */
 export const itemsMin = 10_000;
-/** An index is trained again when it is so many times as large. */
-export const growth = 4;
-/** The share by which an index grows until its lists are refined. */
-export const refinedShare = 1 / 10;
+/** An index is trained again when it is so many times as large: over its life, trainings then write each row about twice. */
+export const growth = 2;
 
 export class AutomaticTraining {
   readonly #enabled: boolean;
@@ -78,12 +74,11 @@ export class AutomaticTraining {
       if (!this.#seemsDue(index, snapshot.manifest)) return;
       const { manifest } = snapshot;
       const items = await snapshot.countIn(snapshot.unnamed);
-      if (!isDue(index, manifest, items)) {
+      if (items < trainedFrom(manifest)) {
         this.#countedAt.set(index, rowsAtMost(manifest));
         return;
       }
-      const isRefined = items < trainedFrom(manifest) && (await refine(index, signal));
-      if (!isRefined) await train(index, { signal });
+      await train(index, { signal });
       this.#failures.delete(index);
     } catch (error) {
       // Deleted meanwhile: nothing to train, and no one to report to.
@@ -95,23 +90,12 @@ export class AutomaticTraining {
   /** Without counting: rows that newer ones replaced are still counted in. */
   #seemsDue(index: OpenIndex, manifest: Manifest): boolean {
     const rows = rowsAtMost(manifest);
-    // Where a count found fewer, the next one is as far away as what it is for.
-    const step = manifest.model === undefined ? 2 : 1 + refinedShare;
-    return isDue(index, manifest, rows) && rows >= step * (this.#countedAt.get(index) ?? 0);
+    // Where a count found fewer, the next one is as far away as the training that it is for.
+    return rows >= trainedFrom(manifest) && rows >= growth * (this.#countedAt.get(index) ?? 0);
   }
-}
-
-function isDue(index: OpenIndex, manifest: Manifest, items: number): boolean {
-  return items >= trainedFrom(manifest) || (isRefinable(index, manifest) && items >= refinedFrom(manifest));
 }
 
 /** How many items an index has to have to be trained, or trained again. */
 function trainedFrom({ model }: Manifest): number {
   return model === undefined ? itemsMin : growth * model.items;
-}
-
-function refinedFrom({ model }: Manifest): number {
-  return model === undefined
-    ? itemsMin
-    : Math.max(itemsMin, model.items + Math.ceil(refinedShare * model.items));
 }

@@ -4,7 +4,6 @@ import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import type { Residuals } from "../segment/kept-residuals.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
-import { allRows } from "../segment/row-bits.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
@@ -44,8 +43,6 @@ export interface RewritePlan {
   readonly segmentBytes: number;
   /** Default: all live rows, as they are. */
   readonly change?: RowChange;
-  /** Rows of older segments, which stay, that are stored with them and so hide what these hold. Default: none. */
-  readonly fromOlder?: RowSets;
 }
 
 export interface RowBatch {
@@ -75,7 +72,7 @@ export async function* liveRowBatches(
   deleted: readonly Uint8Array[],
   limits = limitsOf(plan),
 ): AsyncGenerator<RowBatch> {
-  const { snapshot, segments, target, order, segmentBytes, change, fromOlder } = plan;
+  const { snapshot, segments, target, order, segmentBytes, change } = plan;
   const { model, name } = target;
   let rows = new LiveRows();
   let movedParts: MovedRows[] = [];
@@ -92,9 +89,7 @@ export async function* liveRowBatches(
   const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, SegmentParts>();
   let list: number | undefined;
-  const older = fromOlder === undefined ? [] : [...fromOlder.keys()];
-  const only = fromOlder === undefined ? change?.rows : new Map([...fromOlder, ...wholeSegments(segments)]);
-  for await (const found of liveBlocks(snapshot, [...older, ...segments], order, only)) {
+  for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
     const { segment, block } = found;
     const { reader } = segment;
     const isLarge = bytes >= limits.bytes || rows.length >= limits.rows;
@@ -138,10 +133,6 @@ async function partsOf(reader: SegmentReader): Promise<SegmentParts> {
     contents: reader.forward("contents"),
     residuals: await reader.residuals(),
   };
-}
-
-function wholeSegments(segments: readonly OpenSegment[]): (readonly [OpenSegment, Uint32Array])[] {
-  return segments.map((segment) => [segment, allRows(segment.ref.rows)]);
 }
 
 /** The records of these rows after the change. A block may hold thousands, each of which is parsed and written again. */

@@ -91,9 +91,6 @@ async function rewriteNamespace(
     const inNamespace = snapshot.stored.filter(({ ref }) => ref.namespace === segments[0].ref.namespace);
     const isOldest = segments.every((segment, i) => segment === inNamespace[i]);
     const deleted = isOldest ? [] : await tombstonesOf(snapshot, segments);
-    // What has expired of segments that stay is deleted, as if its list had moved, too.
-    for (const segment of plan.fromOlder?.keys() ?? [])
-      for (const fingerprint of snapshot.expired.items.get(segment) ?? []) deleted.push(fingerprint);
     for await (const collected of batchesOf(index, plan, dimension, deleted, signal)) {
       signal?.throwIfAborted();
       // While the batch before is sealed, which threads have no part in.

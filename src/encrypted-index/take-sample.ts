@@ -4,7 +4,6 @@ import { unseenRows } from "../engine/held-out.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
-import { noList } from "../engine/second-lists.js";
 import { type KnownCodes, rowsPerListSampled } from "../engine/train.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { isInShare, keptShare } from "../segment/kept-residuals.js";
@@ -40,8 +39,6 @@ export interface TakenSample {
   /** In list space, layout (n, dimension). */
   readonly points: Float32Array;
   readonly dimension: number;
-  /** The list of the index's model that each is stored in; `noList` if it is not grouped by that. */
-  readonly storedIn: Uint32Array;
   /** Rows of the index that could have been chosen, as far as those that were tell. */
   readonly rows: number;
   /** If the index keeps codes alone. */
@@ -87,7 +84,6 @@ async function takeRows(
   const share =
     encoding === undefined || held === 0 ? 0 : Math.min(keptShare(encoding.codec), (heldShare * held) / rows);
   const sample = new Float32Array(size * dimension);
-  const storedIn = new Uint32Array(size).fill(noList);
   const rowBytes = encoding?.codec.rowBytes ?? 0;
   const codes = new Uint8Array(size * rowBytes);
   const exact: number[] = [];
@@ -110,12 +106,10 @@ async function takeRows(
       const own = { ...live, kept };
       const block: SampledBlock = drawn === undefined ? { vectors: liveVectors(own) } : await drawn.of(own);
       const points = toListSpace(config.metric, block.vectors, dimension);
-      const isGrouped = live.segment.ref.model === modelName;
       for (let row = 0; row < kept.length && taken < size; row++) {
         const point = points.subarray(row * dimension, (row + 1) * dimension);
         if (config.metric === "cosine" && point.every((value) => value === 0)) continue;
         sample.set(point, taken * dimension);
-        if (isGrouped) storedIn[taken] = live.block.list;
         if (block.codes)
           codes.set(block.codes.subarray(row * rowBytes, (row + 1) * rowBytes), taken * rowBytes);
         if (block.residuals?.has(row)) exact.push(taken);
@@ -128,7 +122,6 @@ async function takeRows(
   return {
     points: sample.subarray(0, left * dimension),
     dimension,
-    storedIn: storedIn.subarray(0, left),
     rows: Math.round((rows * left) / wanted),
     known: encoding && {
       quantizer: encoding.codec.model.quantizer,

@@ -18,7 +18,7 @@ import { type SampleSize, takeSample } from "./take-sample.js";
 import { type Attempt, takeTurns } from "./take-turns.js";
 
 /** Of samples and k-means. */
-export const seed = 0x5ea1;
+const seed = 0x5ea1;
 const attemptsMax = 5;
 /** How often rows that were written meanwhile are grouped, too: each time there are fewer. */
 const regroupingsMax = 3;
@@ -118,7 +118,7 @@ async function learnModel(
   });
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
   // Zero vectors, which are no part of a sample, may be most rows.
-  const lists = Math.min(size.lists, sample.storedIn.length);
+  const lists = Math.min(size.lists, sample.points.length / size.dimension);
   const { known, ...rowsOf } = sample;
   const coding = keepsCodesOnly(config) ? { config, known } : undefined;
   const of = { ...rowsOf, metric: config.metric, spills, coding };
@@ -127,7 +127,7 @@ async function learnModel(
 }
 
 /** Undefined if there is nothing to learn from. */
-export async function sampleSize(
+async function sampleSize(
   index: OpenIndex,
   snapshot: Snapshot,
   nLists: number | undefined,
@@ -140,7 +140,7 @@ export async function sampleSize(
 }
 
 /** Groups rows that were written during the training by the new lists, as long as there are segments that no write merges. */
-export async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   for (let round = 0; round < regroupingsMax; round++) {
     const isDone = await index.snapshots.readNewest(async (snapshot) => {
       const { manifest } = snapshot;
@@ -175,7 +175,7 @@ async function extendIfGrown(
 }
 
 /** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nothing needs. */
-export function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
+function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
   const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
   const needed = ({ name }: ObjectRef) => named.has(name);
   const refs = modelRefs(latest);

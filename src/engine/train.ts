@@ -128,7 +128,7 @@ function* estimate(
 }
 
 /** Runs work on a sample in kernel memory. */
-export function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
+function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
   const at = allocate(4 * points.length);
   try {
     yield* copyInPieces(points, floatsAt(at, points.length));
@@ -159,7 +159,7 @@ interface Measuring {
  * The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory, last those that
  * `clusters` have no list of.
  */
-export function* measureClusters(
+function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,

@@ -8,7 +8,6 @@ import type { IndexCache } from "../segment/index-cache.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { byNamespace, type Manifest, rowsAtMost, type SegmentRef } from "../commit/manifest.js";
-import { vacatedIn } from "../commit/vacated-lists.js";
 import { findIn, newestRows } from "./find-rows.js";
 import { fingerprintsIn } from "./namespace-fingerprints.js";
 import { pinIdTables } from "./pinned-id-tables.js";
@@ -324,9 +323,7 @@ function listBlocksOfSnapshot(snapshot: Snapshot): ListBlocks {
     const newerSegments = snapshot.newerSegments(segment);
     // Without a model, all rows are in list 0.
     const grouped = segment.ref.model === manifest.model?.name;
-    const isVacated = vacatedIn(segment.ref);
     for (const block of segment.reader.footer.codes) {
-      if (grouped && isVacated(block.list)) continue;
       groups[grouped ? block.list : nLists].push({ segment, block, newerSegments });
     }
   }

@@ -9,20 +9,11 @@ export interface SpilledSegments {
   readonly areAll: boolean;
 }
 
-/**
- * Whether the rows of a segment are in second lists of the snapshot's model. If that was refined since the segment was written, some of these have
- * other centroids now.
- */
-function isSpilled({ ref, reader }: OpenSegment, { manifest }: Snapshot): boolean {
-  const isWrittenFor = ref.model === manifest.model?.name && ref.vacated === undefined;
-  return isWrittenFor && reader.footer.spilled.length > 0;
-}
-
 export function spilledSegments(snapshot: Snapshot): SpilledSegments {
   const grouped = snapshot.segments.filter(
     ({ ref, reader }) => reader.footer.rows > 0 && ref.model === snapshot.manifest.model?.name,
   );
-  const segments = grouped.filter((segment) => isSpilled(segment, snapshot));
+  const segments = grouped.filter(({ reader }) => reader.footer.spilled.length > 0);
   return { segments, areAll: segments.length === grouped.length };
 }
 

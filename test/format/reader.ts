@@ -61,7 +61,6 @@ interface SegmentRef extends ObjectRef {
   readonly blocks: number;
   readonly footerLength: number;
   readonly model?: string;
-  readonly vacated?: unknown;
   readonly namespace?: string;
 }
 
@@ -112,7 +111,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
     const own = namespace === undefined ? keys : { ...keys, ...namespace };
     const segment = readSegment(needed(objects, ref.name), ref, own, definition, values);
     rowsInSecondLists += segment.rowsInSecondLists;
-    if (model !== undefined && ref.model === manifest.model?.name && ref.vacated === undefined)
+    if (model !== undefined && ref.model === manifest.model?.name)
       checkRadii(segment, model, definition.config.metric === "cosine");
     const fresh = segment.entries.filter(({ fingerprint }) => !known.has(fingerprint));
     for (const { fingerprint, row } of fresh) {

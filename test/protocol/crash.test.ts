@@ -14,7 +14,6 @@ import { namedObjects } from "../../src/commit/manifest.js";
 import { numberOf, recordName } from "../../src/commit/object-names.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
 import { openRecord } from "../../src/encrypted-index/index-record.js";
-import { seededRandom } from "../../src/engine/random.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { openLocation } from "../../src/storage/location.js";
@@ -24,7 +23,6 @@ import { faultyStore, mishaps } from "./faulty-store.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { repeats } from "../tier.js";
 import { indexName, keyOf, openIndex, type Opened } from "./open.js";
-import { refineAtRandom } from "./refined.js";
 import { StandingClock } from "./standing-clock.js";
 
 const options = { indexName, indexKey: generateKey() };
@@ -98,7 +96,6 @@ const steps: readonly Step[] = [
   })),
   maintain("train", 20, ({ index }) => index.train({ nLists: 2 })),
   upsert(["a", "f", "g"], "trained", 21),
-  maintain("refine", 21, ({ inner }) => refineAtRandom(inner, seededRandom(1))),
   {
     name: "delete by filter",
     at: 22,

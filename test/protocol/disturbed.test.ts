@@ -1,17 +1,15 @@
-/** Compaction, training, refinement and deletes by filter next to other writers: they finish, and neither side loses anything. */
+/** Compaction, training and deletes by filter next to other writers: they finish, and neither side loses anything. */
 
 import { expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import { type Clock, systemClock } from "../../src/commit/clock.js";
 import { compactAll, regroup } from "../../src/encrypted-index/compact.js";
 import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
-import { seededRandom } from "../../src/engine/random.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type Line, startChild } from "./child.js";
 import { prepareLocation } from "./locations.js";
 import { fixedRecord, type Opened, openIndex } from "./open.js";
-import { checkVacated, refineAtRandom } from "./refined.js";
 
 const item = (id: string, stamp: string) => ({ id, vector: [stamp.length, id.length], metadata: { stamp } });
 
@@ -102,30 +100,6 @@ test.each(["compact", "train"] as const)(
     await own.index.compact();
     expect((await own.inner.snapshots.newest()).segments.length).toBe(1);
     expect(sorted(await stateOf(own.index))).toEqual(sorted(expected));
-  },
-);
-
-test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  "a refinement keeps its work while another process writes, deletes and merges before its commit (%i)",
-  async (seed) => {
-    const { own, other, expected, write, disturbNext } = await disturbedIndex();
-    await own.index.train({ nLists: 4 });
-    for (let n = 0; n < 6; n++) await write(`${7 * n}`, `again ${n}`);
-    disturbNext(1, async () => {
-      await write("3", "replaced");
-      await write("new", "new");
-      await other.index.delete({ ids: ["4", "7"] });
-      for (const id of ["4", "7"]) expected.delete(id);
-      await mergeNewest(other, 1 + (seed % 5));
-    });
-    const random = seededRandom(seed);
-    while (!(await refineAtRandom(own.inner, random)));
-    await checkVacated(own.inner);
-    for (const { index } of [own, other]) expect(sorted(await stateOf(index))).toEqual(sorted(expected));
-    await write("late", "late");
-    await own.index.compact();
-    expect((await own.inner.snapshots.newest()).segments.length).toBe(1);
-    expect(sorted(await stateOf(other.index))).toEqual(sorted(expected));
   },
 );
 

@@ -1,5 +1,5 @@
 /**
- * One simulated history of one index: writers, readers, a trainer, a refiner, a compactor and a collector, each a process of its own,
+ * One simulated history of one index: writers, readers, a trainer, a compactor and a collector, each a process of its own,
  * over a store in which calls take their time, fail, fail although they had their effect, have it late, or stall for longer
  * than any grace period. Throws where the index does anything that it must not.
  */
@@ -19,7 +19,6 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import type { StoredItem, VectorIndex } from "../../src/vector-index.js";
 import { type Call, expectLinearizable } from "./linearizability.js";
 import { fixedRecord, indexName, keyOf, type Opened, openIndex } from "./open.js";
-import { checkVacated, refineAtRandom } from "./refined.js";
 import { type Faults, noFaults, simulatedStore, World } from "./world.js";
 
 const ids = ["a", "b", "c", "d", "e"];
@@ -56,7 +55,7 @@ export async function simulate(seed: number): Promise<Report> {
   const writers = Array.from({ length: world.integer(2, 5) }, (_, i) => write(`writer ${i}`));
   const readers = Array.from({ length: world.integer(1, 2) }, (_, i) => read(`reader ${i}`));
   await world.run(
-    Promise.all([...writers, ...readers, watch(), visit(), train(), refine(), compact(), merge(), clean()]),
+    Promise.all([...writers, ...readers, watch(), visit(), train(), compact(), merge(), clean()]),
   );
   await world.run(Promise.all(opened.map((one) => one.close())));
   faults = noFaults;
@@ -159,15 +158,6 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** Moves rows of lists at random, whether or not that makes sense: while others train, merge and write. */
-  async function refine(): Promise<void> {
-    const { inner } = open("refiner");
-    for (let n = world.integer(0, 5); n > 0; n--) {
-      await world.wait(world.random() * 2 * thinkMs);
-      await tolerate(refineAtRandom(inner, () => world.random()));
-    }
-  }
-
   async function compact(): Promise<void> {
     const { inner } = open("compactor");
     for (let n = world.integer(0, 3); n > 0; n--) {
@@ -236,7 +226,6 @@ export async function simulate(seed: number): Promise<Report> {
     }
     await change(index, "last", "last");
     await readAll(index, "last");
-    await checkVacated(inner);
     for (let day = 0; day < 3; day++) {
       await gc(inner);
       await world.wait(25 * hour);
