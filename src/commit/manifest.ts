@@ -56,8 +56,6 @@ export interface Manifest {
   readonly dimension?: number;
   /** The model of new segments. Absent: untrained. */
   readonly model?: ModelRef;
-  /** Models that segments still name after another took their place: rows without vectors cannot be read without. */
-  readonly olderModels?: readonly ObjectRef[];
   /** Ascending by sequence. */
   readonly segments: readonly SegmentRef[];
   /** Names of the objects that the previous version named and this one does not. */
@@ -94,9 +92,9 @@ export function emptyManifest(now: number): Manifest {
   };
 }
 
-/** All models that a manifest names. */
-export function modelRefs({ model, olderModels = [] }: Manifest): readonly ObjectRef[] {
-  return model === undefined ? olderModels : [model, ...olderModels];
+/** All objects that a manifest names. */
+export function objectRefs({ model, segments }: Manifest): readonly ObjectRef[] {
+  return model === undefined ? segments : [model, ...segments];
 }
 
 /** The number of items in no namespace, from which trainings learn, with those that newer ones replaced. */
@@ -112,14 +110,14 @@ export function generationOfRef({ header }: Pick<ObjectRef, "header">): number {
 
 /** Names of the objects that make up this version. */
 export function namedObjects(manifest: Manifest): Set<string> {
-  return new Set([...modelRefs(manifest), ...manifest.segments].map(({ name }) => name));
+  return new Set(objectRefs(manifest).map(({ name }) => name));
 }
 
 /** What `before` names and `committed`, the manifest after it, dropped. */
 export function objectsDropped(before: Manifest, committed: Manifest): readonly ObjectRef[] {
   if (committed.droppedObjects.length === 0) return [];
   const names = new Set(committed.droppedObjects);
-  return [...modelRefs(before), ...before.segments].filter(({ name }) => names.has(name));
+  return objectRefs(before).filter(({ name }) => names.has(name));
 }
 
 /** Whether segments of this namespace are part of the index. */

@@ -12,7 +12,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
 import { whenAborted } from "../when-aborted.js";
-import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
+import { type Manifest, objectRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import { keysOfSegment } from "../search/object-owner.js";
 import type { IndexFolders, OpenIndex } from "./open-index.js";
@@ -97,7 +97,7 @@ async function copyAll(
 ): Promise<void> {
   const prefix = indexPrefix(index.indexId);
   const there = new Set(await to.indexStore.list(prefix, { signal: options.signal }));
-  const objects: readonly (ObjectRef | SegmentRef)[] = [...modelRefs(manifest), ...manifest.segments];
+  const objects: readonly (ObjectRef | SegmentRef)[] = objectRefs(manifest);
   await eachObject(objects, "copy", options, async (ref, signal) => {
     if (there.has(ref.name)) return;
     const bytes = await readVerified(index, index.store, ref, signal);

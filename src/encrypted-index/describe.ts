@@ -1,6 +1,6 @@
 /** What an index is, and how it is doing. */
 
-import { type Manifest, modelRefs, rowsAtMost } from "../commit/manifest.js";
+import { type Manifest, objectRefs, rowsAtMost } from "../commit/manifest.js";
 import { listCount, type Model } from "../engine/model.js";
 import { limitsFor } from "../engine/recall-curves.js";
 import type { IndexDescription, RecallCurve } from "../vector-index.js";
@@ -30,7 +30,7 @@ export async function describe(
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
     segments: manifest.segments.length,
-    storedBytes: [...manifest.segments, ...modelRefs(manifest)].reduce((sum, { length }) => sum + length, 0),
+    storedBytes: objectRefs(manifest).reduce((sum, { length }) => sum + length, 0),
     reclaimableBytes: index.dropped.bytes,
     ...(identity?.name !== undefined && { embeddingModel: identity.name }),
     memory: index.searcher.memory(),

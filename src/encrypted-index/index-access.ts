@@ -1,7 +1,7 @@
 /** Who may open an index: its wraps, and the generations of its keys. */
 
 import type { ManifestLog } from "../commit/manifest-log.js";
-import { generationOfRef, type Manifest, modelRefs } from "../commit/manifest.js";
+import { generationOfRef, type Manifest, objectRefs } from "../commit/manifest.js";
 import { isNumbered, manifestPrefix } from "../commit/object-names.js";
 import { equalInConstantTime, secretKey, type WrapKeys } from "../crypto/keys.js";
 import { generationOf } from "../crypto/sealed-object.js";
@@ -178,7 +178,7 @@ export class IndexAccess {
   /** The oldest generation of keys that stored manifests, or objects of the newest one, are sealed under. */
   async #oldestGeneration(): Promise<number> {
     const manifest = await this.#log.newest();
-    const named = [...manifest.segments, ...modelRefs(manifest)].map(generationOfRef);
+    const named = objectRefs(manifest).map(generationOfRef);
     const prefix = manifestPrefix(this.#record.scope.indexId);
     const names = (await this.#log.store.list(prefix)).filter((name) => isNumbered(name, prefix));
     const oldest =

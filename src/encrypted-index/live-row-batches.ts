@@ -2,7 +2,6 @@
 
 import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
-import type { Residuals } from "../segment/kept-residuals.js";
 import type { RowOrigin } from "../segment/moved-terms.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
@@ -99,7 +98,7 @@ export async function* liveRowBatches(
     list = block.list;
     // What was read ahead of earlier segments is not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
-    const parts = readers.get(segment) ?? (await partsOf(reader));
+    const parts = readers.get(segment) ?? partsOf(reader);
     readers.set(segment, parts);
     const places = found.kept.map((row) => block.firstRow + row);
     const [read, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
@@ -112,7 +111,7 @@ export async function* liveRowBatches(
     const lengthOf = (entry: Uint8Array | null) => entry?.length ?? 0;
     for (const row of left) bytes += lengthOf(records.entry(row)) + lengthOf(contents.entry(row));
     const moved = await withEncoding(index.searcher, dimension, model, (encoding) =>
-      move(live, encoding, name, index.config, parts.residuals),
+      move(live, encoding, name),
     );
     movedParts.push(moved);
     bytes += moved.bytes;
@@ -124,14 +123,12 @@ export async function* liveRowBatches(
 interface SegmentParts {
   readonly records: ReturnType<SegmentReader["forward"]>;
   readonly contents: ReturnType<SegmentReader["forward"]>;
-  readonly residuals: Residuals;
 }
 
-async function partsOf(reader: SegmentReader): Promise<SegmentParts> {
+function partsOf(reader: SegmentReader): SegmentParts {
   return {
     records: reader.forward("records"),
     contents: reader.forward("contents"),
-    residuals: await reader.residuals(),
   };
 }
 

@@ -1,15 +1,11 @@
 /**
- * Rows that move from old segments to new ones. Row codes stay as they are if the new model can read them: what was rounded
+ * Rows that move from old segments to new ones. Row codes stay as they are, since an index keeps its quantizer: what was rounded
  * once is not rounded again, however often rows are compacted or regrouped.
  */
 
-import { referenceAt } from "../engine/code-layout.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { RowCodec } from "../engine/codec.js";
-import type { IndexConfig } from "../engine/config.js";
-import { reads } from "../engine/train-quantizer.js";
 import { rowsOfPiece } from "../engine/work.js";
-import { isInShare, keptShare, type Residuals } from "../segment/kept-residuals.js";
 import {
   type CodedRows,
   codedRows,
@@ -24,16 +20,14 @@ import { type LiveBlock, liveVectors } from "./live-blocks.js";
 
 export type MovedRows = VectorRows | CodedRows;
 
-/** The live rows of a block, for a segment under the model with this name and encoding. `residuals`: those of their segment. */
+/** The live rows of a block, for a segment under the model with this name and encoding. */
 export async function move(
   live: LiveBlock,
   encoding: Encoding,
   modelName: string | undefined,
-  config: IndexConfig,
-  residuals: Residuals,
 ): Promise<MovedRows> {
   return isCoded(encoding)
-    ? moveCodes(live, encoding, modelName, config, residuals)
+    ? moveCodes(live, encoding, modelName)
     : vectorRows([liveVectors(live)], live.segment.reader.footer.dimension);
 }
 
@@ -52,23 +46,20 @@ export async function moveCodes(
   live: LiveBlock,
   encoding: CodedEncoding,
   modelName: string | undefined,
-  config: IndexConfig,
-  residuals: Residuals,
 ): Promise<CodedRows> {
   const { codec, quantizer } = encoding;
   const { segment, block, kept } = live;
   const { codec: stored, footer } = segment.reader;
   const { rowBytes, rowCost } = codec;
   const { dimension } = footer;
-  if (stored.kind === "codes" && reads(config, codec.model.quantizer, stored.model.quantizer)) {
+  if (stored.kind === "codes") {
     const codes = stored.unpack(live.codes, block.rows, kept);
-    const known = residualsAt(live, codec, (i) => residuals.get(block.firstRow + kept[i]));
     if (segment.ref.model === modelName) {
-      return codedRows(codes, new Uint32Array(kept.length).fill(block.list), known);
+      return codedRows(codes, new Uint32Array(kept.length).fill(block.list));
     }
     const pointsOf = (first: number, count: number) =>
       codec.decodeRows(codes.subarray(first * rowBytes, (first + count) * rowBytes));
-    return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)), known);
+    return codedRows(codes, await run(quantizer.assignAll(kept.length, pointsOf)));
   }
   const vectors = liveVectors(live);
   const rowsAt = (first: number, count: number) =>
@@ -83,26 +74,7 @@ export async function moveCodes(
     );
     await yieldToEventLoop();
   }
-  const rows = vectorRows([vectors], dimension);
-  const known = residualsAt(live, codec, (i) =>
-    rows.residualOf(i, referenceAt(codes, i * rowBytes), encoding),
-  );
-  return codedRows(codes, lists, known);
-}
-
-/** The residuals that live rows of a block keep, as far as they are known, by their position among these rows. */
-function residualsAt(
-  { kept, fingerprints }: LiveBlock,
-  codec: RowCodec,
-  residualOf: (position: number) => Float32Array | undefined,
-): Residuals {
-  const share = keptShare(codec);
-  const residuals = new Map<number, Float32Array>();
-  kept.forEach((row, i) => {
-    const residual = isInShare(fingerprints[4 * row], share) ? residualOf(i) : undefined;
-    if (residual !== undefined) residuals.set(i, residual);
-  });
-  return residuals;
+  return codedRows(codes, lists);
 }
 
 /** The rows of all parts, in their order. All parts are of one kind, since they were moved to one encoding. */
@@ -110,20 +82,14 @@ export async function joinMoved(parts: readonly MovedRows[], dimension: number):
   const vectors: Float32Array[] = [];
   const codes: Uint8Array[] = [];
   const lists: Uint32Array[] = [];
-  const residuals = new Map<number, Float32Array>();
-  let first = 0;
   for (const part of parts) {
     if (part.lists !== undefined) lists.push(part.lists);
     if (part.kind === "vectors") vectors.push(...part.parts);
-    else {
-      codes.push(part.codes);
-      for (const [i, residual] of part.residuals) residuals.set(first + i, residual);
-      first += part.lists.length;
-    }
+    else codes.push(part.codes);
   }
   const known = lists.length === 0 ? undefined : await join(lists, new Uint32Array(total(lists)));
   if (codes.length === 0 || known === undefined) return vectorRows(vectors, dimension, known);
-  return codedRows(await join(codes, new Uint8Array(total(codes))), known, residuals);
+  return codedRows(await join(codes, new Uint8Array(total(codes))), known);
 }
 
 /** Copies of the rows at these positions, which are in these lists. */
@@ -135,12 +101,7 @@ export function copyMoved(
 ): MovedRows {
   if (rows.kind === "vectors") return vectorRows([rows.vectorsAt(positions)], dimension, lists);
   const codes = codesAt(rows.codes, rows.codes.length / rows.lists.length, positions);
-  const residuals = new Map<number, Float32Array>();
-  positions.forEach((position, i) => {
-    const residual = rows.residuals.get(position);
-    if (residual !== undefined) residuals.set(i, residual);
-  });
-  return codedRows(codes, lists, residuals);
+  return codedRows(codes, lists);
 }
 
 function total(parts: readonly { readonly length: number }[]): number {

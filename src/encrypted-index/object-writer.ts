@@ -56,8 +56,7 @@ export class ObjectWriter {
       known: await readMovedTerms(batch, grouped.order),
     };
     // A model that holds averages of rows in namespaces would outlive their erasure.
-    const isLearnedFrom = namespace === undefined;
-    const writing = writeSegment(keys, context, { ...batch, grouped, isLearnedFrom }, encoding, words);
+    const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, words);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),

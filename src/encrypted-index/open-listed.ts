@@ -5,7 +5,7 @@
 
 import { type Clock, instant } from "../commit/clock.js";
 import { openFolder } from "../commit/index-folder.js";
-import { type Manifest, modelRefs } from "../commit/manifest.js";
+import { type Manifest, objectRefs } from "../commit/manifest.js";
 import type { ListedObjects } from "../commit/manifest-reader.js";
 import { indexesPrefix, indexObjectKinds, objectPrefix } from "../commit/object-names.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -47,7 +47,7 @@ export async function openListed(index: OpenIndex, { manifests, objects }: Liste
   early.begin(earlyNames(index, objects ?? []));
   try {
     const manifest = await log.newestListed(manifests);
-    const needed = [...modelRefs(manifest), ...manifest.segments];
+    const needed = objectRefs(manifest);
     const isPlain = manifest.segments.every(({ namespace }) => namespace === undefined);
     // The first call that reads them reports what is wrong with them.
     if (isPlain && needed.length > 0 && (await early.hasAll(needed)))

@@ -8,7 +8,7 @@ import {
   areCommittable,
   generationOfRef,
   type Manifest,
-  modelRefs,
+  objectRefs,
   type ObjectRef,
   type SegmentRef,
 } from "../commit/manifest.js";
@@ -30,9 +30,9 @@ export async function reencrypt(index: OpenIndex, signal: AbortSignal | undefine
       signal?.throwIfAborted();
       const manifest = await index.log.newest();
       const isOld = (ref: ObjectRef) => generationOfRef(ref) < generation;
-      const model = modelRefs(manifest).find(isOld);
+      const { model } = manifest;
       const segment = manifest.segments.find(isOld);
-      if (model !== undefined) await renew(index, model, "model", signal);
+      if (model !== undefined && isOld(model)) await renew(index, model, "model", signal);
       else if (segment !== undefined) await renew(index, segment, "segment", signal);
       else break;
     }
@@ -87,18 +87,17 @@ async function reseal(
 }
 
 function isNamed(manifest: Manifest, name: string): boolean {
-  return [...modelRefs(manifest), ...manifest.segments].some((ref) => ref.name === name);
+  return objectRefs(manifest).some((ref) => ref.name === name);
 }
 
 /** The manifest with one object in the place of another that has the same content; null if it does not name that. */
 function replaceObject(latest: Manifest, name: string, renewed: ObjectRef): Manifest | null {
   if (!isNamed(latest, name)) return null;
   const replace = <T extends ObjectRef>(ref: T): T => (ref.name === name ? { ...ref, ...renewed } : ref);
-  const { model, olderModels, segments, droppedObjects } = latest;
+  const { model, segments, droppedObjects } = latest;
   return {
     ...latest,
     ...(model && { model: replace(model) }),
-    ...(olderModels && { olderModels: olderModels.map(replace) }),
     segments: segments.map((ref) => ({
       ...replace(ref),
       ...(ref.model === name && { model: renewed.name }),

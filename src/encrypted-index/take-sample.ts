@@ -1,23 +1,21 @@
 /** The rows that a model is learned from. */
 
-import { unseenRows } from "../engine/held-out.js";
 import { toListSpace } from "../engine/metric.js";
 import { isCodedModel } from "../engine/model.js";
 import { samplePositions, seededRandom } from "../engine/random.js";
 import { type KnownCodes, rowsPerListSampled } from "../engine/train.js";
+import { rowsOfPiece } from "../engine/work.js";
 import type { Snapshot } from "../search/snapshot.js";
-import { isInShare, keptShare } from "../segment/kept-residuals.js";
-import { type DrawnBlock, DrawnRows } from "./drawn-rows.js";
+import { yieldToEventLoop } from "../threads/yield-to-event-loop.js";
 import { withEncoding } from "./encoding.js";
-import { liveBlocks, liveVectors } from "./live-blocks.js";
-import { type CodedEncoding, isCoded } from "./move-rows.js";
+import { type LiveBlock, liveBlocks, liveVectors } from "./live-blocks.js";
+import { type CodedEncoding, isCoded, moveCodes } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
 
+/** Multiply-adds per component that drawing a vector takes. */
+const drawnCost = 400;
 /** Bounds the memory of a sample, unless the lists need more to begin with. */
 const sampleBytesMax = 256 * 1024 * 1024;
-
-/** The share of what training holds out that rows which keep their residuals take, on average: if they were more than all, the newest would be left out. */
-const heldShare = 0.9;
 
 export interface SampleSize {
   /** Live rows of the snapshot that are in no namespace. */
@@ -48,8 +46,8 @@ export interface TakenSample {
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
  * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are. Of
- * codes, the sample has rows that keep their residuals as they were, as many as training holds out, and of others random vectors that may
- * have had these codes: decoded ones are nearer to one another, and to lists, than queries will be.
+ * codes, the sample has random vectors that may have had these codes: decoded ones are nearer to one another, and to lists, than queries
+ * will be.
  */
 export async function takeSample(
   index: OpenIndex,
@@ -65,7 +63,12 @@ export async function takeSample(
 }
 
 /** Rows of a block, with codes if they are stored as codes alone. */
-type SampledBlock = Pick<DrawnBlock, "vectors"> & Partial<DrawnBlock>;
+interface SampledBlock {
+  /** Layout (rows, dimension). */
+  readonly vectors: Float32Array;
+  /** Layout (rows, row code). */
+  readonly codes?: Uint8Array;
+}
 
 /** `encoding`: of rows that are codes. */
 async function takeRows(
@@ -78,33 +81,30 @@ async function takeRows(
   const affordable = Math.floor(sampleBytesMax / (4 * dimension));
   const size = Math.min(rows, Math.max(lists, Math.min(lists * rowsPerListSampled, affordable)));
   const random = seededRandom(seed);
-  // Room for rows that keep their residuals, unless all are in the sample.
-  const held = encoding === undefined || size === rows ? 0 : unseenRows(size, lists);
-  const positions = samplePositions(random, rows, size - held);
-  const share =
-    encoding === undefined || held === 0 ? 0 : Math.min(keptShare(encoding.codec), (heldShare * held) / rows);
+  const positions = samplePositions(random, rows, size);
   const sample = new Float32Array(size * dimension);
   const rowBytes = encoding?.codec.rowBytes ?? 0;
   const codes = new Uint8Array(size * rowBytes);
-  const exact: number[] = [];
   const modelName = snapshot.manifest.model?.name;
-  const drawn = encoding && new DrawnRows(encoding, modelName, config, random);
   let seen = 0;
   let chosen = 0;
   let wanted = 0;
   let taken = 0;
   for await (const live of liveBlocks(snapshot, snapshot.unnamed)) {
     signal?.throwIfAborted();
-    const kept = live.kept.filter((row, i) => {
+    const kept = live.kept.filter((_, i) => {
       const isChosen = positions[chosen] === seen + i;
       if (isChosen) chosen++;
-      return isChosen || isInShare(live.fingerprints[4 * row], share);
+      return isChosen;
     });
     seen += live.kept.length;
     wanted += kept.length;
     if (kept.length > 0) {
       const own = { ...live, kept };
-      const block: SampledBlock = drawn === undefined ? { vectors: liveVectors(own) } : await drawn.of(own);
+      const block: SampledBlock =
+        encoding === undefined
+          ? { vectors: liveVectors(own) }
+          : await drawBlock(own, encoding, modelName, random);
       const points = toListSpace(config.metric, block.vectors, dimension);
       for (let row = 0; row < kept.length && taken < size; row++) {
         const point = points.subarray(row * dimension, (row + 1) * dimension);
@@ -112,7 +112,6 @@ async function takeRows(
         sample.set(point, taken * dimension);
         if (block.codes)
           codes.set(block.codes.subarray(row * rowBytes, (row + 1) * rowBytes), taken * rowBytes);
-        if (block.residuals?.has(row)) exact.push(taken);
         taken++;
       }
     }
@@ -126,7 +125,25 @@ async function takeRows(
     known: encoding && {
       quantizer: encoding.codec.model.quantizer,
       codes: codes.subarray(0, left * rowBytes),
-      exact: Uint32Array.from(exact),
     },
   };
+}
+
+/** Vectors in list space that the codes of a block's live rows may have been of. `encoding` is that of the model with this name. */
+async function drawBlock(
+  live: LiveBlock,
+  encoding: CodedEncoding,
+  modelName: string | undefined,
+  random: () => number,
+): Promise<SampledBlock> {
+  const { codes } = await moveCodes(live, encoding, modelName);
+  const { rowBytes, model, decodeRows } = encoding.codec;
+  const vectors = new Float32Array(live.kept.length * model.dimension);
+  const together = rowsOfPiece(4 * model.dimension, drawnCost * model.dimension);
+  for (let first = 0; first < live.kept.length; first += together) {
+    const rows = codes.subarray(first * rowBytes, (first + together) * rowBytes);
+    vectors.set(decodeRows(rows, random), first * model.dimension);
+    await yieldToEventLoop();
+  }
+  return { vectors, codes };
 }

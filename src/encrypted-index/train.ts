@@ -1,9 +1,8 @@
 /** Trains an index: learns a model from a sample, and groups every row by its lists. */
 
-import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
+import type { SegmentRef } from "../commit/manifest.js";
 import { keepsCodesOnly } from "../engine/coded.js";
-import type { Model, QuantizerModel } from "../engine/model.js";
-import { extendQuantizer } from "../engine/train-quantizer.js";
+import type { Model } from "../engine/model.js";
 import { rowsPerListMin, trainModel } from "../engine/train.js";
 import { SealdexError } from "../errors.js";
 import type { Snapshot } from "../search/snapshot.js";
@@ -22,8 +21,6 @@ const seed = 0x5ea1;
 const attemptsMax = 5;
 /** How often rows that were written meanwhile are grouped, too: each time there are fewer. */
 const regroupingsMax = 3;
-/** Times the rows that a quantizer was learned from. */
-const growthMin = 4;
 /** Large, so that lists are in few pieces: each piece is a block more for a query to open. */
 const segmentBytes = 128 * 1024 * 1024;
 
@@ -91,9 +88,8 @@ async function trainOn(
   const adopt: AlsoChange = (latest, replaced) => {
     // Another training was first.
     if (signal?.aborted || latest.model?.name !== manifest.model?.name) return null;
-    const { older, dropped } = olderModels(index, latest, replaced.segments);
-    const droppedObjects = [...replaced.droppedObjects, ...dropped.map(({ name }) => name)];
-    return { ...replaced, droppedObjects, model: modelRef, olderModels: older };
+    const dropped = latest.model === undefined ? [] : [latest.model.name];
+    return { ...replaced, droppedObjects: [...replaced.droppedObjects, ...dropped], model: modelRef };
   };
   if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return true;
   signal?.throwIfAborted();
@@ -122,8 +118,7 @@ async function learnModel(
   const { known, ...rowsOf } = sample;
   const coding = keepsCodesOnly(config) ? { config, known } : undefined;
   const of = { ...rowsOf, metric: config.metric, spills, coding };
-  const learned = await run(trainModel(of, lists, seed, report("cluster")), signal);
-  return extendIfGrown(index, known?.quantizer, learned, { sample: sample.points, rows, signal });
+  return run(trainModel(of, lists, seed, report("cluster")), signal);
 }
 
 /** Undefined if there is nothing to learn from. */
@@ -150,34 +145,4 @@ async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): 
     });
     if (isDone) return;
   }
-}
-
-interface LearnedFrom {
-  /** Rows in list space, layout (n, dimension). */
-  readonly sample: Float32Array;
-  /** Rows of the index. */
-  readonly rows: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/**
- * Extends a known quantizer for rows to come, once the index has grown so much that most rows are newer. What it had stays: rows that are codes keep
- * them as they are, since coding them again would round what is rounded already.
- */
-async function extendIfGrown(
-  { config }: OpenIndex,
-  known: QuantizerModel | undefined,
-  lists: Model,
-  { sample, rows, signal }: LearnedFrom,
-): Promise<Model> {
-  if (known === undefined || rows < growthMin * known.rows) return lists;
-  return { ...lists, quantizer: await run(extendQuantizer(config, known, sample, lists, rows), signal) };
-}
-
-/** Models that `segments`, written meanwhile under one of them, cannot be read without; and those that nothing needs. */
-function olderModels(index: OpenIndex, latest: Manifest, segments: readonly SegmentRef[]) {
-  const named = new Set(keepsCodesOnly(index.config) ? segments.map((segment) => segment.model) : []);
-  const needed = ({ name }: ObjectRef) => named.has(name);
-  const refs = modelRefs(latest);
-  return { older: refs.filter(needed), dropped: refs.filter((ref) => !needed(ref)) };
 }

@@ -3,15 +3,12 @@
  * than to queries: limits learned from such rows scan too much.
  */
 
-import { samplePositions } from "./random.js";
 import { countRows, exchange } from "./rows.js";
 
 /** Rows that are held out of a sample, at most. Of half as many, a measured recall of .9 is off by .01 too often. */
 const unseenMax = 1000;
 /** Rows of a sample that are used as queries, at least: if fewer are held out, some that k-means saw. */
 const queriesMin = 300;
-/** Rows that are known exactly, of a sample of others that are not, from which on they are the only queries. */
-const exactMin = 100;
 /** The largest share of a sample that k-means does without: a small one has few to spare. */
 const unseenShareMax = 0.05;
 
@@ -23,28 +20,6 @@ export function unseenRows(n: number, nLists: number): number {
 /** How many rows of a sample of n are used as queries. */
 export function queryRows(n: number, unseen: number): number {
   return Math.max(unseen, Math.min(queriesMin, n));
-}
-
-export interface HeldOutRows {
-  /** Positions in the sample, ascending. */
-  readonly unseen: Uint32Array;
-  /** How many rows are used as queries: these, and others. */
-  readonly queries: number;
-}
-
-/** Chooses what is held out of a sample of n: rows at these positions, unless they are too few, or any. */
-export function chooseHeldOut(
-  n: number,
-  nLists: number,
-  exact: Uint32Array,
-  random: () => number,
-): HeldOutRows {
-  const size = unseenRows(n, nLists);
-  if (Math.min(size, exact.length) < exactMin) {
-    return { unseen: samplePositions(random, n, size), queries: queryRows(n, size) };
-  }
-  const chosen = samplePositions(random, exact.length, Math.min(size, exact.length));
-  return { unseen: chosen.map((i) => exact[i]), queries: chosen.length };
 }
 
 /** Exchanges rows of `dimension` values so that those at these positions, ascending, are the last ones. */

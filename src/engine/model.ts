@@ -11,17 +11,15 @@ export interface Codebooks {
 }
 
 /**
- * What codes without vectors mean. It outlives the lists: a row that moves to another list keeps its code, so that training
- * again loses nothing.
+ * Defines codes without vectors. The first training of an index learns it, and later ones keep it: a row that moves to another list keeps
+ * its code.
  */
 export interface QuantizerModel {
-  /** Rows of the index when this was learned. */
-  readonly rows: number;
   /** Seed of the random rotation of `ivf`. */
   readonly rotationSeed: number;
   /** The mean of the data, subtracted from queries and reference centroids before they are rotated or multiplied, to reduce rounding. */
   readonly origin: Float32Array;
-  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of all trainings of this quantizer. */
+  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of the first training. */
   readonly references: Float32Array;
   /** `ivfpq` only. */
   readonly codebooks?: Codebooks;

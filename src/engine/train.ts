@@ -3,7 +3,7 @@
 import type { IndexConfig, Metric } from "./config.js";
 import { estimateCodes, type EstimatedRows, estimateRows } from "./estimated-rows.js";
 import { rowCodeBytes } from "./code-layout.js";
-import { chooseHeldOut, includeUnseen, moveToEnd } from "./held-out.js";
+import { includeUnseen, moveToEnd, queryRows, unseenRows } from "./held-out.js";
 import { allocate, floatsAt, free } from "./kernels/memory.js";
 import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "./kmeans.js";
 import type { Model, QuantizerModel } from "./model.js";
@@ -11,7 +11,7 @@ import { layoutOf } from "./model-quantizer.js";
 import { observeNeighbours } from "./observe-neighbours.js";
 import { observedDepths } from "./observed-depths.js";
 import { learnProbeLimits } from "./probe-limits.js";
-import { seededRandom } from "./random.js";
+import { samplePositions, seededRandom } from "./random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "./recall-curves.js";
 import { roundCentroids } from "./round-centroids.js";
 import { secondListsOf, spilledRowsMin } from "./second-lists.js";
@@ -63,8 +63,6 @@ export interface KnownCodes {
   readonly quantizer: QuantizerModel;
   /** Layout (n, row code). */
   readonly codes: Uint8Array;
-  /** Positions, ascending, of rows that are in the sample as they were before they were coded. Others may have been any that have their code. */
-  readonly exact: Uint32Array;
 }
 
 /**
@@ -81,7 +79,8 @@ export function* trainModel(
   const random = seededRandom(seed);
   const n = of.points.length / of.dimension;
   const known = of.coding?.known;
-  const { unseen, queries } = chooseHeldOut(n, nLists, known?.exact ?? new Uint32Array(), random);
+  const unseen = samplePositions(random, n, unseenRows(n, nLists));
+  const queries = queryRows(n, unseen.length);
   const total = comparisonsMax(n, nLists) + n * queries;
   let done = 0;
   // Coarse clusters of uneven size need more comparisons than expected.
@@ -97,7 +96,7 @@ export function* trainModel(
     const { coding } = of;
     const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
     const quantizer =
-      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, learned, of.rows)));
+      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, learned)));
     const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });

@@ -1,6 +1,6 @@
 /** Segments and models of an index, opened once and kept while the newest snapshot needs them. */
 
-import { type Manifest, modelRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
+import { type Manifest, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { codecToRead } from "../engine/choose-codec.js";
 import type { Model } from "../engine/model.js";
@@ -46,11 +46,10 @@ export class OpenObjects {
    */
   async open(manifest: Manifest, now: number): Promise<Snapshot> {
     if (this.#oblivious) this.#checkRoom(manifest);
-    const models = new Map(modelRefs(manifest).map((ref) => [ref.name, ref]));
     const model = manifest.model && this.model(manifest.model);
     model?.catch(() => undefined);
     const used = manifest.segments.map((ref) =>
-      this.#use(ref, ref.model === undefined ? undefined : models.get(ref.model)),
+      this.#use(ref, ref.model === undefined ? undefined : manifest.model),
     );
     try {
       const readers = await Promise.all(used.map(({ reader }) => reader));
@@ -90,16 +89,14 @@ export class OpenObjects {
     this.#usedBy.delete(snapshot);
   }
 
-  /** Keeps these models no longer, since a newer manifest does not name them. */
-  dropModels(refs: readonly ObjectRef[]): void {
-    for (const { name } of refs) {
-      const dropped = this.#models.get(name);
-      this.#models.delete(name);
-      dropped?.then(
-        (model) => this.#cache.groupOf(model).close(),
-        () => undefined,
-      );
-    }
+  /** Keeps a model no longer, since a newer manifest does not name it. */
+  dropModel({ name }: ObjectRef): void {
+    const dropped = this.#models.get(name);
+    this.#models.delete(name);
+    dropped?.then(
+      (model) => this.#cache.groupOf(model).close(),
+      () => undefined,
+    );
   }
 
   model(ref: ObjectRef): Promise<Model> {
@@ -139,7 +136,7 @@ export class OpenObjects {
     }
   }
 
-  /** `modelRef`: the model of the segment's rows, if they have one that is still there. */
+  /** `modelRef`: the model of the index, whose quantizer reads the codes of rows that are grouped by any of its models. */
   async #open(ref: SegmentRef, modelRef: ObjectRef | undefined): Promise<SegmentReader> {
     const { indexId, config } = this.#owner;
     const { name, length, blocks, footerLength, rows, deleted } = ref;

@@ -1,7 +1,7 @@
 /** The snapshots of an index, or of one namespace, that this process has open: the newest one, and older ones in use. */
 
 import type { Clock } from "../commit/clock.js";
-import { type Manifest, modelRefs, namedObjects } from "../commit/manifest.js";
+import { type Manifest, namedObjects } from "../commit/manifest.js";
 import type { Model } from "../engine/model.js";
 import type { OpenObjects } from "./open-objects.js";
 import type { Snapshot } from "./snapshot.js";
@@ -143,9 +143,8 @@ export class OpenSnapshots {
     const before = this.#named;
     if (before !== undefined && before.version >= manifest.version) return;
     this.#named = manifest;
-    const kept = new Set(modelRefs(manifest).map(({ name }) => name));
-    if (before !== undefined) {
-      this.#objects.dropModels(modelRefs(before).filter(({ name }) => !kept.has(name)));
+    if (before?.model !== undefined && before.model.name !== manifest.model?.name) {
+      this.#objects.dropModel(before.model);
     }
   }
 }

@@ -26,8 +26,6 @@ export interface Texts {
   readonly firstIds: readonly string[];
   /** Sealed lengths. */
   readonly spilled?: readonly number[];
-  /** Sealed lengths. */
-  readonly residuals?: readonly number[];
   readonly terms?: TermsText;
   /** Sealed length, first time. */
   readonly expiries?: readonly (readonly [number, number])[];
@@ -42,23 +40,19 @@ export function decodeTexts(tail: Uint8Array, columns: number, sorted: number): 
     // Without the cause, whose message quotes the text.
     throw misfit();
   }
-  const { paths, firstIds, spilled, residuals, terms, expiries } = (texts ?? {}) as Readonly<
-    Record<string, unknown>
-  >;
+  const { paths, firstIds, spilled, terms, expiries } = (texts ?? {}) as Readonly<Record<string, unknown>>;
   const isText = (id: unknown): id is string => typeof id === "string";
   const isPath = (path: unknown): path is string | null => path === null || isText(path);
   const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
   if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
   if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
   if (spilled !== undefined && !isLengths(spilled)) throw misfit();
-  if (residuals !== undefined && !isLengths(residuals)) throw misfit();
   if (terms !== undefined && !isTermsText(terms)) throw misfit();
   if (expiries !== undefined && !isExpiriesText(expiries)) throw misfit();
   return {
     paths,
     firstIds,
     ...(spilled && { spilled }),
-    ...(residuals && { residuals }),
     ...(terms && { terms }),
     ...(expiries && { expiries }),
   };

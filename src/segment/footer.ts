@@ -1,7 +1,7 @@
 /**
  * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
  *
- * Blocks follow one another in the object: codes, second lists, residuals, records, contents, lengths, postings, dictionary, sorted ids, columns,
+ * Blocks follow one another in the object: codes, second lists, records, contents, lengths, postings, dictionary, sorted ids, columns,
  * expiries, id table, footer. Offsets and block numbers are therefore sums and not stored.
  */
 
@@ -47,8 +47,6 @@ export interface Footer {
   readonly codes: CodeTable;
   /** Codes of the rows in their second lists; empty if there are none. See spilled-codes.ts. */
   readonly spilled: readonly Block[];
-  /** Residuals that rows keep; empty if no row does. See kept-residuals.ts. */
-  readonly residuals: readonly Block[];
   readonly records: BlockTable<PageBlock>;
   readonly contents: BlockTable<PageBlock>;
   /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
@@ -78,7 +76,6 @@ export interface FooterDraft {
   readonly rows: number;
   readonly codes: readonly Omit<Unplaced<CodeBlock>, "sealed">[];
   readonly spilled: readonly Unplaced<Block>[];
-  readonly residuals: readonly Unplaced<Block>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
   readonly terms: TermsDraft | undefined;
@@ -99,13 +96,12 @@ const headWords = 9;
 const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page };
 
 export function encodeFooter(draft: FooterDraft): Uint8Array {
-  const { dimension, rows, codes, spilled, residuals, records, contents, terms } = draft;
+  const { dimension, rows, codes, spilled, records, contents, terms } = draft;
   const { sortedIds, columns, expiries, ids } = draft;
   const texts = {
     paths: columns.map((block) => block.paths),
     firstIds: sortedIds.map((block) => block.firstId),
     ...(spilled.length > 0 && { spilled: spilled.map(({ length }) => length) }),
-    ...(residuals.length > 0 && { residuals: residuals.map(({ length }) => length) }),
     ...(terms && { terms: termsText(terms) }),
     ...(expiries.length > 0 && { expiries: expiries.map(({ length, firstTime }) => [length, firstTime]) }),
   };
@@ -157,7 +153,6 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     paths,
     firstIds,
     spilled = [],
-    residuals = [],
     terms,
     expiries = [],
   } = decodeTexts(bytes.subarray(tailAt), columns, sorted);
@@ -186,7 +181,6 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     rows,
     codes: codeTable,
     spilled: spilled.map((length) => place(length)),
-    residuals: residuals.map((length) => place(length)),
     records: pages(recordWords),
     contents: pages(contentWords),
     textSums: terms && { texts: terms.texts, length: terms.length, lengthBytes: terms.lengthBytes },
@@ -217,13 +211,12 @@ function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }
 
 /** All blocks but the footer's own, in the order in which they lie in the object. */
 export function* blocksIn(footer: Footer): Generator<Block> {
-  const { codes, spilled, residuals, records, contents, lengths, postings, dictionary } = footer;
+  const { codes, spilled, records, contents, lengths, postings, dictionary } = footer;
   const { sortedIds, columns, expiries, ids } = footer;
   const words = [lengths, postings, dictionary];
   for (const section of [
     codes.sealed,
     spilled,
-    residuals,
     records,
     contents,
     ...words,
@@ -237,9 +230,9 @@ export function* blocksIn(footer: Footer): Generator<Block> {
 
 /** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
 export function footerBytes(footer: Footer): number {
-  const { codes, spilled, residuals, records, contents, lengths, postings, dictionary } = footer;
+  const { codes, spilled, records, contents, lengths, postings, dictionary } = footer;
   const { columns, expiries, ids } = footer;
-  const sections = [codes.sealed, spilled, residuals, lengths, postings, dictionary, columns, expiries, ids];
+  const sections = [codes.sealed, spilled, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths) + codes.bytes + records.bytes + contents.bytes;

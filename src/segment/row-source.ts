@@ -1,11 +1,8 @@
 /** The rows of a segment to be written: vectors to encode, or row codes that stay as they are. */
 
-import { noCentroid } from "../engine/code-layout.js";
 import type { Codec } from "../engine/codec.js";
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
-import { residualsOf } from "../engine/residuals.js";
 import { rowsOfPiece, type Work } from "../engine/work.js";
-import type { Residuals } from "./kept-residuals.js";
 import { VectorParts } from "./vector-parts.js";
 
 /** How vectors become codes in lists. Without a quantizer there is one list, 0. */
@@ -41,8 +38,6 @@ export interface RowSource {
   encode(positions: Uint32Array, list: number, encoding: Encoding): Work<EncodedBlock>;
   /** The vectors of the rows at these positions, layout (positions, dimension); undefined if they are codes. */
   vectorsAt(positions: Uint32Array): Float32Array | undefined;
-  /** The residual of the row at this position, whose code has this reference centroid; undefined if it is not known. */
-  residualOf(position: number, reference: number, encoding: Encoding): Float32Array | undefined;
 }
 
 /** Vectors in parts, layout (rows, dimension) each. */
@@ -59,8 +54,6 @@ export interface CodedRows extends RowSource {
   readonly kind: "codes";
   readonly codes: Uint8Array;
   readonly lists: Uint32Array;
-  /** Those that are known, by position. */
-  readonly residuals: Residuals;
 }
 
 /** `parts` are kept. `known`: the list of each row, if it is. */
@@ -80,11 +73,6 @@ export function vectorRows(
       return yield* quantizer.assignAll(vectors.rows, (first, count) => vectors.range(first, count));
     },
     vectorsAt: (positions) => vectors.gather(positions),
-    residualOf(position, reference, { codec, toListSpace }) {
-      if (codec.kind !== "codes" || reference === noCentroid) return undefined;
-      const point = toListSpace(vectors.range(position, 1));
-      return residualsOf(point, codec.model.quantizer.references, Uint32Array.of(reference), dimension);
-    },
     *encode(positions, list, { codec, quantizer }) {
       if (codec.kind === "codes") {
         const codes = new Uint8Array(positions.length * codec.rowBytes);
@@ -105,19 +93,17 @@ export function vectorRows(
   };
 }
 
-export function codedRows(codes: Uint8Array, lists: Uint32Array, residuals: Residuals): CodedRows {
+export function codedRows(codes: Uint8Array, lists: Uint32Array): CodedRows {
   return {
     kind: "codes",
     bytes: codes.byteLength,
     codes,
     lists,
-    residuals,
     *listsOf() {
       yield;
       return lists;
     },
     vectorsAt: () => undefined,
-    residualOf: (position) => residuals.get(position),
     *encode(positions, _list, { codec }) {
       if (codec.kind !== "codes") throw new TypeError("row codes cannot become vectors");
       const chosen = codesAt(codes, codec.rowBytes, positions);

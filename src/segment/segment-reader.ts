@@ -25,7 +25,6 @@ import {
   OpenCodes,
   OpenIdTable,
 } from "./opened-blocks.js";
-import { decodeResiduals, type Residuals } from "./kept-residuals.js";
 import { Page } from "./page.js";
 import { type ReadPage, RowPages } from "./row-pages.js";
 import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
@@ -113,12 +112,6 @@ export class SegmentReader {
   async secondLists(nLists: number): Promise<Uint16Array> {
     const { spilled, rows } = this.footer;
     return decodeSecondLists(await this.#source.read(spilled), rows, nLists);
-  }
-
-  /** The residuals that rows keep, by row, read past the cache: for trainings and rewrites. */
-  async residuals(): Promise<Residuals> {
-    const { residuals, dimension, rows } = this.footer;
-    return decodeResiduals(await this.#source.read(residuals), dimension, rows);
   }
 
   /** Keeps codes of the rows in their second lists in the cache, unless it has them. */

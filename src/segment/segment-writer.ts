@@ -19,8 +19,6 @@ import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
 import type { RowOrigin } from "./moved-terms.js";
 import { encodeSecondLists } from "./encode-second-lists.js";
-import { gatherResiduals } from "./gather-residuals.js";
-import { encodeResiduals } from "./kept-residuals.js";
 import { encodeTermIndex, type WordSource } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
@@ -35,8 +33,6 @@ export interface Batch {
   readonly origins?: readonly RowOrigin[];
   /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
-  /** Whether training learns from these rows. Default: no. */
-  readonly isLearnedFrom?: boolean;
 }
 
 /** The bytes of a segment, and what a reader must know before it reads them. */
@@ -79,7 +75,6 @@ export function* writeSegment(
   yield;
   const rows = rowsAt(batch.rows, order);
   const codes: FooterDraft["codes"][number][] = [];
-  const kept = new Map<number, Float32Array>();
   const blocks = cutRuns(runs, rowsOfCodeBlock(encoding));
   yield;
   const { fingerprints, rowBytes } = yield* survey(rows);
@@ -98,9 +93,6 @@ export function* writeSegment(
       const own = fingerprints.subarray(4 * firstRow, 4 * (firstRow + count));
       const length = parts.seal(bytesOf(own), ...encoded[i].codes);
       codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
-      const positions = order.subarray(firstRow, firstRow + count);
-      const block = { firstRow, positions, fingerprints: own, codes: encoded[i].codes[0] };
-      if (batch.isLearnedFrom) gatherResiduals(kept, block, batch.source, encoding);
       yield* parts.pauseIfDue();
     }
     yield;
@@ -109,12 +101,6 @@ export function* writeSegment(
   const spilled: FooterDraft["spilled"][number][] = [];
   for (const plaintext of yield* encodeSecondLists(batch.source, { order, runs }, encoding)) {
     spilled.push({ length: parts.seal(plaintext) });
-  }
-
-  const residuals: FooterDraft["residuals"][number][] = [];
-  for (const plaintext of yield* encodeResiduals(kept, dimension)) {
-    residuals.push({ length: parts.seal(plaintext) });
-    yield* parts.pauseIfDue();
   }
 
   yield;
@@ -156,7 +142,6 @@ export function* writeSegment(
     rows: rows.length,
     codes,
     spilled,
-    residuals,
     records,
     contents,
     terms,

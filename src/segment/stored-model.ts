@@ -12,7 +12,7 @@ import { bytesOf, decodeCentroids, encodeCentroids } from "./stored-centroids.js
  */
 const kinds = { plain: 1, coded: 2, regrouped: 3, spilled: 4 } as const;
 const headWords = 7;
-const quantizerWords = 4;
+const quantizerWords = 3;
 
 /** Yields between pieces of work of a few milliseconds. */
 export function* encodeModel(model: Model): Work<Uint8Array> {
@@ -31,9 +31,9 @@ export function* encodeModel(model: Model): Work<Uint8Array> {
   ];
   if (kind === kinds.spilled && spilledCurves !== undefined) parts.push(bytesOf(spilledCurves.values));
   if (quantizer !== undefined) {
-    const { rows, rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
+    const { rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
     const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
-    parts.push(words(rows, quantizerSeed, ...lengths), bytesOf(origin));
+    parts.push(words(quantizerSeed, ...lengths), bytesOf(origin));
     if (ownReferences) parts.push(...(yield* encodeCentroids(references, dimension)));
     if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
@@ -78,10 +78,10 @@ export function decodeModel(bytes: Uint8Array): Model {
   if (kind === kinds.spilled) {
     return { ...model, spilledCurves: { depths: curves.depths, values: floats(values) } };
   }
-  const [rows, quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
+  const [quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
   const origin = floats(dimension);
   const references = kind === kinds.regrouped ? decodeCentroids(take, referenceCount, dimension) : centroids;
-  const quantizer: QuantizerModel = { rows, rotationSeed: quantizerSeed, origin, references };
+  const quantizer: QuantizerModel = { rotationSeed: quantizerSeed, origin, references };
   if (codewordCount === 0) return { ...model, quantizer };
   const order = Uint32Array.from({ length: dimension }, word);
   return {

@@ -35,7 +35,7 @@ function codecOf(config: IndexConfig, isTrained: boolean): { readonly codec: Cod
   const lists = finish(trainModel(sampleOf(vectors, d, config.metric), 3, 3));
   const coded = config.type !== "ivfflat" && {
     ...lists,
-    quantizer: finish(trainQuantizer(config, vectors, lists, vectors.length / d)),
+    quantizer: finish(trainQuantizer(config, vectors, lists)),
   };
   const model = coded || lists;
   const quantizer = finish(CoarseQuantizer.open(model, config.metric));

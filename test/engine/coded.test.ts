@@ -12,7 +12,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { Search } from "../../src/engine/search.js";
 import { trainModel } from "../../src/engine/train.js";
-import { extendQuantizer, reads, trainQuantizer, codewordCount } from "../../src/engine/train-quantizer.js";
+import { codewordCount, trainQuantizer } from "../../src/engine/train-quantizer.js";
 import { cases } from "../tier.js";
 import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
@@ -30,7 +30,7 @@ function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): Ind
 function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
   const points = toListSpace(config.metric, vectors, d);
   const lists = finish(trainModel(sampleOf(points, d, config.metric), nLists, 3));
-  const quantizer = finish(trainQuantizer(config, points, lists, vectors.length / d));
+  const quantizer = finish(trainQuantizer(config, points, lists));
   return loaded(config, { ...lists, quantizer });
 }
 
@@ -276,10 +276,7 @@ test("rows keep their code, and their estimates, under lists that were learned a
     const quantizer = old.quantizer.assign(vectors);
     const rows = old.codec.encodeRows(vectors, quantizer);
     const lists = finish(trainModel(sampleOf(vectors, d), 9, 8));
-    const grown = finish(extendQuantizer(config, old.model.quantizer, vectors, lists, 2000));
-    const now = loaded(config, { ...lists, quantizer: grown });
-    expect(grown.references.length).toBe((5 + 9) * d);
-    expect(reads(config, now.model.quantizer, old.model.quantizer)).toBe(true);
+    const now = loaded(config, { ...lists, quantizer: old.model.quantizer });
     const query = clustered(501, d, 8, 4).slice(500 * d);
     const regrouped = scores(config, now, now.codec.pack(rows), 500, 3, query);
     for (let list = 0; list < 5; list++) {
@@ -342,19 +339,6 @@ test("random vectors that may have had coarse codes have no more in common with 
   const drawn = codec.decodeRows(codes, seededRandom(4));
   expect(Math.abs(meanCosine(drawn) - meanCosine(vectors))).toBeLessThan(0.05);
   release();
-});
-
-test("a quantizer that is extended gets the words that more rows support, and keeps those it had", () => {
-  const d = 16;
-  const vectors = clustered(1600, d, 8, 4);
-  const config = ivfpq(4, 8);
-  const lists = finish(trainModel(sampleOf(vectors.subarray(0, 160 * d), d), 3, 1));
-  const small = finish(trainQuantizer(config, vectors.subarray(0, 160 * d), lists, 160));
-  expect(small.codebooks?.codewords.length).toBe(20 * d);
-  const large = finish(extendQuantizer(config, small, vectors, lists, 1600));
-  expect(large.codebooks?.codewords.length).toBe(200 * d);
-  expect(reads(config, large, small)).toBe(true);
-  expect(reads(config, small, large)).toBe(false);
 });
 
 test("codebooks have as many words as the data supports", () => {

@@ -129,18 +129,12 @@ describe.each([
     expect(found.model).toMatchObject({ dimension: 16, lists: 5 });
     expect([...(found.model?.centroids ?? [])].every(Number.isFinite)).toBe(true);
     const coded = [...found.items.values()].filter(({ reference }) => reference !== undefined);
-    const kept = coded.filter(({ residual }) => residual !== undefined);
-    if (indexConfig.type !== "ivfflat") expect(kept.length).toBeGreaterThan(0);
-    for (const { id, reference = 0, residual = [] } of kept) {
-      const { vector } = expected.get(id) as Item;
-      const length = Math.hypot(...(vector ?? []));
-      // Rounded by less than half a step of a 127th of the largest component.
-      const rounding = 0.501 * (Math.max(...residual.map(Math.abs)) / 127) + 1e-6;
-      residual.forEach((value, i) => {
-        const centroid = found.model?.centroids[16 * reference + i] ?? Number.NaN;
-        expect(Math.abs(centroid + value - (vector ?? [])[i] / length)).toBeLessThan(rounding);
-      });
-    }
+    expect(coded.length > 0).toBe(indexConfig.type !== "ivfflat");
+    // A zero vector has no direction, and so no reference centroid.
+    for (const { id, reference = NaN } of coded)
+      expect(reference).toSatisfy(
+        (number: number) => number < 5 || (id === "item 0" && number === 0xffffffff),
+      );
     // Columns count the rows of every segment, shadowed ones too.
     expect(found.values.get("shelf")?.get("1")).toBe(150);
     expect(found.values.get("shelf")?.get("9")).toBe(1);

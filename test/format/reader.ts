@@ -26,7 +26,6 @@ export interface ReadItem {
   /** Of a row that is a code, the number of its reference centroid. */
   readonly reference: number | undefined;
   /** If the row keeps it. */
-  readonly residual: readonly number[] | undefined;
 }
 
 export interface ReadModel {
@@ -353,11 +352,10 @@ function readSegment(
   const [sortedIds, columns] = [pages(sortedPages), pages(columnPages)];
   const ids = times(idBlocks, () => ({ length: word(), firstWord: word() }));
   const texts = utf8.decode(footer.subarray(footer.length - textBytes));
-  const { paths, firstIds, spilled, residuals, terms, expiries } = JSON.parse(texts) as {
+  const { paths, firstIds, spilled, terms, expiries } = JSON.parse(texts) as {
     paths: (string | null)[][];
     firstIds: string[];
     spilled?: number[];
-    residuals?: number[];
     terms?: TermsOfFooter;
     expiries?: [number, number][];
   };
@@ -369,7 +367,7 @@ function readSegment(
     return open(number++, bytes.subarray(at - length, at));
   };
   const keepsVectors = ref.model === undefined || definition.config.type === "ivfflat";
-  const rows: Pick<ReadItem, "vector" | "reference" | "residual">[] = [];
+  const rows: Pick<ReadItem, "vector" | "reference">[] = [];
   const fingerprints: string[] = [];
   for (const block of codes) {
     const plaintext = next(block);
@@ -385,7 +383,7 @@ function readSegment(
         ? vectorOf(codesOfRows, { row: i, n: block.rows }, dimension, definition.config.precision)
         : undefined;
       const reference = keepsVectors ? undefined : words(codesOfRows.subarray(4 * i))();
-      rows.push({ vector, reference, residual: undefined });
+      rows.push({ vector, reference });
       fingerprints.push(hex(plaintext.subarray(16 * i, 16 * i + 16)));
     }
   }
@@ -393,10 +391,6 @@ function readSegment(
     (spilled ?? []).map((length) => next({ length })),
     codes.flatMap((block, i) => times(block.rows, () => radii[i].list)),
   );
-  const kept = (residuals ?? []).flatMap((length) => readResiduals(next({ length }), dimension));
-  if (kept.some(({ row }, i) => row <= (kept[i - 1]?.row ?? -1) || row >= rows.length || keepsVectors))
-    throw new Error("segment: residuals are not those of its rows");
-  for (const { row, residual } of kept) rows[row] = { ...rows[row], residual };
   const recordParts = records.flatMap((page) => parts(next(page), page.rows));
   const contentParts = contents.flatMap((page) => parts(next(page), page.rows));
   const found = terms && readWords(terms, rowCount, next);
@@ -490,16 +484,6 @@ function checkRadii(
         throw new Error(`segment: row ${row} is farther from its centroid than its block says`);
     }
   }
-}
-
-/** §4, residuals: int8 numbers times a scale. */
-function readResiduals(block: Uint8Array, dimension: number) {
-  const n = block.length / (8 + dimension);
-  if (!Number.isInteger(n)) throw new Error("segment: residuals of another length");
-  return times(n, (i) => ({
-    row: words(block.subarray(4 * i))(),
-    residual: vectorOf(block.subarray(4 * n), { row: i, n }, dimension, "int8"),
-  }));
 }
 
 /** §4, second lists: one for each row, and not its own. */

@@ -24,22 +24,16 @@ function row(i: number): Row {
 
 const vectorOf = (i: number) => Float32Array.of(i, -i);
 const codeOf = (i: number) => Uint8Array.of(i >>> 16, i >>> 8, i);
-const residualOf = (i: number) => (i % 5 === 0 ? Float32Array.of(i / 2, i) : undefined);
 
 /** Rows `first` to `end`, whose lists are known if they are codes. */
 function arriving(first: number, end: number, lists: readonly number[], kind: "vectors" | "codes"): RowBatch {
   const numbers = Array.from({ length: end - first }, (_, i) => first + i);
-  const residuals = numbers.flatMap((i, at) => {
-    const residual = residualOf(i);
-    return residual === undefined ? [] : [[at, residual] as const];
-  });
   const source =
     kind === "vectors"
       ? vectorRows(numbers.map(vectorOf), dimension)
       : codedRows(
           Uint8Array.from(numbers.flatMap((i) => [...codeOf(i)])),
           Uint32Array.from(numbers, (i) => lists[i]),
-          new Map(residuals),
         );
   const deleted = first === 0 ? [row(2 ** 30).fingerprint] : [];
   return { batch: { dimension, rows: rowsOf(numbers.map(row)), source, deleted }, bytes: source.bytes };
@@ -107,10 +101,7 @@ test("every row is written once, with all that it has and its list, and what is 
           held += copy.record.length + (copy.contents?.length ?? 0);
           expect(source.lists?.[at]).toBe(lists[i]);
           if (source.kind === "vectors") expect(source.vectorsAt(Uint32Array.of(at))).toEqual(vectorOf(i));
-          else {
-            expect(source.codes.slice(at * rowBytes, (at + 1) * rowBytes)).toEqual(codeOf(i));
-            expect(source.residuals.get(at)).toEqual(residualOf(i));
-          }
+          else expect(source.codes.slice(at * rowBytes, (at + 1) * rowBytes)).toEqual(codeOf(i));
         }
         expect(bytes).toBeGreaterThanOrEqual(held + source.bytes);
       }

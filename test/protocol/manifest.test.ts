@@ -10,10 +10,10 @@ import {
   emptyManifest,
   generationOfRef,
   type Manifest,
-  modelRefs,
   namedObjects,
   namesNamespace,
   nextSequence,
+  objectRefs,
   objectsDropped,
   openManifest,
   rowsAtMost,
@@ -49,17 +49,15 @@ describe("a manifest", () => {
   });
 
   test("names its segments, its model and older ones", () => {
-    const [model, old] = [modelOf("m2"), modelOf("m1")];
+    const model = modelOf("m1");
     const segments = [segmentRef("s1"), segmentRef("s2")];
-    expect(modelRefs(empty)).toEqual([]);
-    expect(modelRefs({ ...empty, model })).toEqual([model]);
-    expect(modelRefs({ ...empty, olderModels: [old] })).toEqual([old]);
-    const full = { ...empty, model, olderModels: [old], segments };
-    expect(modelRefs(full)).toEqual([model, old]);
-    expect(namedObjects(full)).toEqual(new Set(["m2", "m1", "s1", "s2"]));
+    expect(objectRefs(empty)).toEqual([]);
+    const full = { ...empty, model, segments };
+    expect(objectRefs(full)).toEqual([model, ...segments]);
+    expect(namedObjects(full)).toEqual(new Set(["m1", "s1", "s2"]));
     expect(objectsDropped(full, empty)).toEqual([]);
     const dropping = { ...empty, droppedObjects: ["m1", "s2", "unknown"] };
-    expect(objectsDropped(full, dropping)).toEqual([old, segments[1]]);
+    expect(objectsDropped(full, dropping)).toEqual([model, segments[1]]);
   });
 
   test("counts the rows of no namespace that are not deleted", () => {

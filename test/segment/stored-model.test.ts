@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Model } from "../../src/engine/model.js";
 import { trainModel } from "../../src/engine/train.js";
-import { extendQuantizer, trainQuantizer } from "../../src/engine/train-quantizer.js";
+import { trainQuantizer } from "../../src/engine/train-quantizer.js";
 import { SealdexError } from "../../src/errors.js";
 import { decodeModel, encodeModel } from "../../src/segment/stored-model.js";
 import { clustered, sampleOf } from "../engine/data.js";
@@ -14,9 +14,8 @@ const lists = 20;
 const points = clustered(3000, d, 15, 1);
 const trained = finish(trainModel(sampleOf(points, d), lists, 1));
 const productConfig = { type: "ivfpq", pqDim: 4, pqBits: 4, nLists: lists, metric: "euclidean" } as const;
-const quantizer = finish(trainQuantizer(productConfig, points, trained, 3000));
+const quantizer = finish(trainQuantizer(productConfig, points, trained));
 const again = finish(trainModel(sampleOf(points, d), lists, 2));
-const extended = finish(extendQuantizer(productConfig, quantizer, points, again, 4000));
 
 /** With centroids in each precision, and a zero of either sign. */
 const mixed = { ...trained, centroids: trained.centroids.slice() };
@@ -32,7 +31,7 @@ const models: Record<string, Model> = {
   mixed,
   spilled: { ...trained, spilledCurves: again.curves },
   coded: { ...trained, quantizer },
-  regrouped: { ...again, quantizer: extended },
+  regrouped: { ...again, quantizer },
 };
 
 describe.each(Object.keys(models))("a model, %s", (name) => {
