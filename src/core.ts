@@ -10,7 +10,8 @@ import { EmbeddedClient as ClientOfLocations } from "./encrypted-index/embedded-
 import type { Client, EmbeddedClient, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
 export { checkLocations } from "./encrypted-index/check-locations.js";
-export { collectGarbage } from "./encrypted-index/collect-garbage.js";
+export { collectGarbage, type CollectGarbageOptions } from "./encrypted-index/collect-garbage.js";
+export type { CollectedIndex } from "./encrypted-index/orphans.js";
 export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
 export type { CopyProgress } from "./encrypted-index/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";

@@ -161,7 +161,7 @@ const table: Record<string, string> = {
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
-    encrypted-index/collect-garbage.ts
+    encrypted-index/collect-garbage.ts encrypted-index/orphans.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
   "langchain/": `core.ts calls.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/

@@ -4,7 +4,8 @@
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
  * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
- * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`.
+ * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`. In the configuration and the index
+ * location: `orphans/<index name>/<id>/<time>`.
  *
  * What is named `index/<id>/…` lies below `index/<index name>/<id>/`: see index-folder.ts.
  *
@@ -72,7 +73,7 @@ export function indexPrefix(indexId: Uint8Array): string {
   return `${indexesPrefix}${Buffer.from(indexId).toString("hex")}/`;
 }
 
-/** The prefix of every key of every index. */
+/** The prefix of the name of every object of every index. */
 export const indexesPrefix = "index/";
 
 /** The prefix of the keys of all indexes that have had this name. */
@@ -80,37 +81,31 @@ export function folderPrefix(indexName: string): string {
   return `${indexesPrefix}${encodeName(indexName)}/`;
 }
 
-/** The index that a key belongs to. */
+/** An index, by its name and its id. */
 export interface IndexPlace {
   readonly indexName: string;
   readonly indexId: Uint8Array;
 }
 
-/** Undefined for a key that is not ours. */
-export function indexPlaceOf(key: string): IndexPlace | undefined {
-  const [, encoded, id] = /^index\/([0-9a-v]+)\/([0-9a-f]{32})\//.exec(key) ?? [];
+/** The prefix of the marks of orphans: of indexes whose deletion or copying has begun and is not known to be complete. */
+export const orphansPrefix = "orphans/";
+
+/** The prefix of the marks of one index. */
+export function orphanPrefix({ indexName, indexId }: IndexPlace): string {
+  return `${orphansPrefix}${encodeName(indexName)}/${Buffer.from(indexId).toString("hex")}/`;
+}
+
+/** `since`: milliseconds since 1970. */
+export function orphanName(place: IndexPlace, since: number): string {
+  return orphanPrefix(place) + padded(since);
+}
+
+/** The index that a mark is of, and since when. Undefined for a key that is not ours. */
+export function parseOrphanName(key: string): (IndexPlace & { readonly since: number }) | undefined {
+  const [, encoded, id, since] = /^orphans\/([0-9a-v]+)\/([0-9a-f]{32})\/(\d{16})$/.exec(key) ?? [];
   const indexName = encoded === undefined ? undefined : decodeName(encoded);
-  return indexName === undefined ? undefined : { indexName, indexId: Buffer.from(id, "hex") };
-}
-
-/** After every key of the index that this key belongs to, and before all others: "0" is what comes after "/". A key of no index itself. */
-export function afterIndex(key: string): string {
-  const parts = key.split("/");
-  return parts.length > 3 ? `${parts.slice(0, 3).join("/")}0` : key;
-}
-
-/** Objects of an index without a record are marked with the time at which they were first seen. */
-export function orphanPrefix(indexId: Uint8Array): string {
-  return `${indexPrefix(indexId)}orphan/`;
-}
-
-export function orphanName(indexId: Uint8Array, since: number): string {
-  return orphanPrefix(indexId) + padded(since);
-}
-
-/** The time in the name of a mark, milliseconds since 1970. */
-export function orphanedSince(key: string): number {
-  return Number(key.slice(-numberDigits));
+  if (indexName === undefined) return undefined;
+  return { indexName, indexId: Buffer.from(id, "hex"), since: Number(since) };
 }
 
 export function manifestPrefix(indexId: Uint8Array): string {

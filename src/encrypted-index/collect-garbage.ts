@@ -1,27 +1,35 @@
 /** Garbage collection of a whole storage location on demand: objects that belong to no index. */
 
+import { invalid, typeName } from "../check-input.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
-import { deleteOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
+import { type CollectedIndex, deleteOrphans } from "./orphans.js";
 
-const collectOptions = optionNames<CallOptions>("collectGarbage", { signal: true });
+export interface CollectGarbageOptions extends CallOptions {
+  /** Deletes nothing, and says what would be deleted. Default: false. */
+  readonly dryRun?: boolean;
+}
+
+const collectOptions = optionNames<CollectGarbageOptions>("collectGarbage", { dryRun: true, signal: true });
 
 /**
- * Deletes the remaining objects of indexes that were deleted, or whose creation, copying or deletion was interrupted, a day after
- * they were first found; what is found for the first time is marked. Returns the number of indexes of which something was
- * deleted. Needs no key. Lists the keys of all indexes of the location.
+ * Deletes what is left of indexes whose deletion or copying began more than a day ago in this location, and which have no record in it.
+ * Returns of which, and how many objects each had. Needs no key. Nothing else is touched: what neither `deleteIndex` nor `copyIndex`
+ * marked in both the configuration and the index location stays, whatever else lies there. An index of whose name there is a damaged
+ * record stays, too.
  *
- * `place`: locations, or an embedded client. Throws `corrupt` if the record of a name that several indexes have had is damaged.
+ * `place`: locations, or an embedded client.
  */
 export async function collectGarbage(
   place: EmbeddedClient | EmbeddedClientOptions,
-  options: CallOptions = {},
-): Promise<number> {
+  options: CollectGarbageOptions = {},
+): Promise<CollectedIndex[]> {
   checkOptions(options, collectOptions);
-  const { signal } = options;
+  const { dryRun = false, signal } = options;
+  if (typeof dryRun !== "boolean") throw invalid(`dryRun: expected a boolean, got ${typeName(dryRun)}`);
   return atLocation(place, "collectGarbage", signal, async (client) => {
-    const deleted = await deleteOrphans(client.stores, client.clock, signal);
+    const deleted = await deleteOrphans(client.stores, client.clock, { dryRun, signal });
     signal?.throwIfAborted();
     return deleted;
   });

@@ -3,7 +3,7 @@
  *
  * One manifest is copied with everything it names, so the copy is the index as of one moment, even if others write to the
  * source meanwhile. Objects come first, then the manifest, and the record, which makes the name, last: an interrupted
- * copy is no index yet, and the next attempt continues it.
+ * copy is no index yet, and the next attempt continues it, or garbage collection deletes it a day later (orphans.ts).
  */
 
 import { SealdexError } from "../errors.js";
@@ -15,12 +15,17 @@ import type {
   OpenIndexOptions,
 } from "../vector-index.js";
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
-import { deleteOrphan } from "./orphans.js";
+import { deleteMarks, deleteOrphan, OrphanMark } from "./orphans.js";
 import { atLocation } from "./at-location.js";
 import { claimedIndexId } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
-import { checkIndexName, manifestName, manifestPrefix, numberOf } from "../commit/object-names.js";
-import type { BlobStore } from "../storage/blob-store.js";
+import {
+  checkIndexName,
+  type IndexPlace,
+  manifestName,
+  manifestPrefix,
+  numberOf,
+} from "../commit/object-names.js";
 import { foldersOf, type IndexFolders, type OpenIndex } from "./open-index.js";
 import { listRecords } from "./record-access.js";
 
@@ -55,27 +60,30 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
   await atLocation(options.from, "from", signal, (from) =>
-    atLocation(options.to, "to", signal, async ({ stores: { configStore, ...others } }) => {
-      const target = { newName, configStore, folders: foldersOf({ ...others, configStore }, newName) };
+    atLocation(options.to, "to", signal, async ({ stores, clock }) => {
       const index = await from.open({ indexName, indexKey });
+      const place = { indexName: newName, indexId: index.indexId };
+      const target = { place, stores, folders: foldersOf(stores, newName) };
       const only = await checkPlace(index, target);
-      const manifest = await copyObjects(index, target.folders, { onProgress, signal, only });
+      signal?.throwIfAborted();
+      const mark = new OrphanMark(stores, place, clock);
+      await mark.renew();
+      const manifest = await copyObjects(index, target.folders, { onProgress, signal, only, mark });
       await checkNewest(index, target, manifest.version);
       signal?.throwIfAborted();
       // Read last, it has the keys of the manifest that was copied.
       const record = await index.record.forName(newName);
-      if (await configStore.create(record.name, record.bytes)) return;
-      // Another copy, or an attempt whose outcome was lost, was first.
-      await checkPlace(index, target);
+      // Another copy, or an attempt whose outcome was lost, may have been first.
+      if (!(await stores.configStore.create(record.name, record.bytes))) await checkPlace(index, target);
+      await deleteMarks(stores, place);
     }),
   );
 }
 
 /** Where a copy goes. */
 interface Target {
-  readonly newName: string;
-  /** Has the records. */
-  readonly configStore: BlobStore;
+  readonly place: IndexPlace;
+  readonly stores: IndexFolders;
   readonly folders: IndexFolders;
 }
 
@@ -83,10 +91,9 @@ interface Target {
  * Throws `already_exists` unless the name is free, or is this index's. Gives the version of the copy that exists, complete, or
  * undefined.
  */
-async function checkPlace(
-  index: OpenIndex,
-  { newName, configStore, folders }: Target,
-): Promise<number | undefined> {
+async function checkPlace(index: OpenIndex, { place, stores, folders }: Target): Promise<number | undefined> {
+  const { configStore } = stores;
+  const newName = place.indexName;
   const names = await listRecords(configStore, newName);
   const [newest] = await folders.configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   const records = await Promise.all(names.map((name) => configStore.read(name)));
@@ -107,7 +114,7 @@ async function checkPlace(
   const identity = { indexName: newName, indexId: index.indexId, keys: index.keys, renewKeys };
   const log = new ManifestLog(folders.configStore, identity, index.clock);
   const { manifest } = await log.newestSealed();
-  if (manifest.dropped) await deleteOrphan(folders, index.indexId);
+  if (manifest.dropped) await deleteOrphan(stores, place);
   return undefined;
 }
 

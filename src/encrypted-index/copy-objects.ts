@@ -16,6 +16,7 @@ import { type Manifest, objectRefs, type ObjectRef, type SegmentRef } from "../c
 import { indexPrefix, manifestName } from "../commit/object-names.js";
 import { keysOfSegment } from "../search/object-owner.js";
 import type { IndexFolders, OpenIndex } from "./open-index.js";
+import type { OrphanMark } from "./orphans.js";
 
 /** The progress of a copy. Every object counts twice: once copied, once verified at the target. */
 export interface CopyProgress {
@@ -33,6 +34,8 @@ export interface CopyOptions {
   readonly signal: AbortSignal | undefined;
   /** Only this version may be copied: the target already has a complete index of it, which others may be reading. */
   readonly only: number | undefined;
+  /** Of the copy, which may take days. */
+  readonly mark: OrphanMark;
 }
 
 /** Parts of an object that are read at a time: a long object takes as long as its slowest part. */
@@ -113,7 +116,7 @@ async function copyAll(
 async function eachObject(
   objects: readonly ObjectRef[],
   phase: CopyProgress["phase"],
-  { onProgress, signal }: CopyOptions,
+  { onProgress, signal, mark }: CopyOptions,
   work: (ref: ObjectRef, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const bytes = objects.reduce((sum, { length }) => sum + length, 0);
@@ -129,6 +132,7 @@ async function eachObject(
     const doOne = async (ref: ObjectRef) => {
       try {
         stop.signal.throwIfAborted();
+        await mark.renew();
         await work(ref, stop.signal);
         objectsDone++;
         bytesDone += ref.length;

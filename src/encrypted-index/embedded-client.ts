@@ -28,7 +28,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { deleteObjects, markOrphan } from "./orphans.js";
+import { objectsOf, OrphanMark } from "./orphans.js";
 import { AutomaticTraining } from "./automatic-training.js";
 import { Background } from "./background.js";
 import { cacheBytesDefault } from "./cache-limit.js";
@@ -202,17 +202,17 @@ export class EmbeddedClient implements EmbeddedClientType {
     index.keys.check("owner", options.indexName);
     options.signal?.throwIfAborted();
     const secrets = await index.namespaces.objectNames();
+    const { indexId, indexName, store, log, record } = index;
+    await new OrphanMark(this.stores, { indexName, indexId }, this.#clock).renew();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
-    const { indexId, store, log, record } = index;
     await record.deleteAll();
     if (secrets.length > 0) await log.store.delete(secrets);
     const last = await log.commit((latest) => ({ ...latest, dropped: true, segments: [] }));
     // A change of keys that began before may have stored another.
     await record.deleteAll();
-    // Its newest manifests stay for a day and tell other processes that the index was deleted.
+    // Its newest manifests stay with the mark for a day and tell other processes that the index was deleted.
     await log.end();
-    await markOrphan(log.store, indexId, this.#clock.wall());
-    await deleteObjects(store, indexId);
+    await store.delete(await objectsOf(store, indexId));
     const floor = manifestName(indexId, last?.history.floor ?? 1);
     const old = await log.store.list(manifestPrefix(indexId), { after: floor });
     await log.store.delete(old.reverse());

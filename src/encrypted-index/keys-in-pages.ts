@@ -9,8 +9,6 @@ const together = 64;
 export interface KeyPages {
   /** Only keys after this one. Default: all. */
   readonly after?: string;
-  /** Nothing between a key and what this makes of it is listed. Default: each is. */
-  next?(key: string): string;
   /** Keys of a request, at most 2,000. Default: 2,000. */
   readonly pageKeys?: number;
   readonly signal: AbortSignal | undefined;
@@ -23,17 +21,16 @@ export interface KeyPages {
 export async function* keysInPages(
   store: BlobStore,
   prefix: string,
-  { after: start = prefix, next = (key) => key, pageKeys = pageKeysMax, signal }: KeyPages,
+  { after: start = prefix, pageKeys = pageKeysMax, signal }: KeyPages,
 ): AsyncGenerator<string> {
   const limit = Math.min(pageKeys, pageKeysMax);
   for (let after = start; ;) {
     const keys = await store.list(prefix, { limit, after, signal });
     for (const [i, key] of keys.entries()) {
       if (i % together === 0) await yieldIfDue();
-      if (key <= after) continue;
-      after = next(key);
       yield key;
     }
+    after = keys.at(-1) ?? after;
     signal?.throwIfAborted();
     if (keys.length < limit) return;
   }

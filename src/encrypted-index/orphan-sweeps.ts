@@ -1,4 +1,4 @@
-/** When a client looks for orphans by itself: after deletions, since these leave some, and rarely, since it lists all indexes. */
+/** When a client looks for orphans by itself: after deletions, since these leave some, and rarely, since it lists all that wait. */
 
 import type { Clock } from "../commit/clock.js";
 import type { Background } from "./background.js";
@@ -24,7 +24,7 @@ export class OrphanSweeps {
     if (now - this.#begunAt < pauseMs) return;
     this.#begunAt = now;
     this.#background.start(async (signal) => {
-      await deleteOrphans(stores, this.#clock, signal);
+      await deleteOrphans(stores, this.#clock, { signal });
     });
   }
 }

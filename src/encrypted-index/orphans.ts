@@ -1,90 +1,143 @@
 /**
- * Orphans: the remaining objects of indexes that were deleted, or whose creation or deletion was interrupted. The manifests
- * are stored next to the records, so an index id with manifests and without a record is an orphan, unless it is being created
- * at this moment. So it is marked when it is first seen, and deleted by a process that sees it a day later.
+ * Orphans: what a deletion or a copy of an index leaves that does not end. Both put a mark into the index location and the
+ * configuration location before anything else; a copy takes it away when it is complete. Only what is marked in a location is ever
+ * deleted there, a day after its newest mark, and only if no record names it: an index whose records lie elsewhere has no mark here.
  */
 
-import type { BlobStore } from "../storage/blob-store.js";
 import type { Clock } from "../commit/clock.js";
-import { uploadMs } from "../commit/retention.js";
-import { equalInConstantTime } from "../crypto/keys.js";
-import { indexIdOf } from "./index-record.js";
-import { foldersOf, type IndexFolders } from "./open-index.js";
-import { indexesByName } from "./recorded-indexes.js";
-import { listRecords } from "./record-access.js";
 import {
-  orphanName,
-  orphanPrefix,
-  orphanedSince,
+  indexObjectKinds,
   type IndexPlace,
-  indexPrefix,
   manifestPrefix,
   namespacesPrefix,
+  objectPrefix,
+  orphanName,
+  orphanPrefix,
+  orphansPrefix,
+  parseOrphanName,
 } from "../commit/object-names.js";
+import { uploadMs } from "../commit/retention.js";
+import { equalInConstantTime } from "../crypto/keys.js";
+import { SealdexError } from "../errors.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { indexIdOf } from "./index-record.js";
+import { keysInPages } from "./keys-in-pages.js";
+import { foldersOf, type IndexFolders } from "./open-index.js";
+import { listRecords } from "./record-access.js";
 
-/** Marks an index that has no record any more: its objects are kept for a day, for writers that do not know yet. `folder`: the one that has its manifests. */
-export async function markOrphan(folder: BlobStore, indexId: Uint8Array, now: number): Promise<void> {
-  await folder.create(orphanName(indexId, now), new Uint8Array(0));
+export interface CollectedIndex {
+  readonly indexName: string;
+  /** How many objects of it there were. */
+  readonly objects: number;
 }
 
+/** Marks an index that is going to be deleted, or copied to these stores. */
+export class OrphanMark {
+  readonly #stores: IndexFolders;
+  readonly #place: IndexPlace;
+  readonly #clock: Clock;
+  #since = -Infinity;
+
+  constructor(stores: IndexFolders, place: IndexPlace, clock: Clock) {
+    this.#stores = stores;
+    this.#place = place;
+    this.#clock = clock;
+  }
+
+  /** Puts the mark up, or another one if the last is an hour old: what takes longer than a day is no orphan. */
+  async renew(): Promise<void> {
+    const now = this.#clock.wall();
+    if (now - this.#since < renewalMs) return;
+    this.#since = now;
+    const name = orphanName(this.#place, now);
+    for (const store of storesOf(this.#stores)) await store.create(name, new Uint8Array(0));
+  }
+}
+
+const renewalMs = 60 * 60 * 1000;
+
 /**
- * Deletes the objects of indexes without a record that were first seen a day ago. Returns the number of indexes. Throws
- * `corrupt` if the record of a name is damaged that several indexes have had, since it is unknown which it belongs to.
+ * Deletes the orphans whose newest mark is a day old, and the marks of indexes that have a record all the same. With `dryRun`
+ * it only says what it would delete.
  */
 export async function deleteOrphans(
   stores: IndexFolders,
   clock: Clock,
-  signal?: AbortSignal,
-): Promise<number> {
-  let deleted = 0;
-  for await (const { indexName, indexIds, isRecorded } of indexesByName(stores.configStore, signal)) {
-    // The objects of an index are stored before its record: if there is only one, the record is of that one.
-    if (isRecorded && indexIds.length === 1) continue;
-    for (const indexId of indexIds) {
-      if (signal?.aborted) return deleted;
-      if (await deleteIfOrphan(stores, { indexName, indexId }, clock)) deleted++;
-    }
+  { dryRun = false, signal }: { readonly dryRun?: boolean; readonly signal?: AbortSignal | undefined } = {},
+): Promise<CollectedIndex[]> {
+  const marks = new Map<string, IndexPlace & { readonly since: number }>();
+  // The marks of an index follow one another, the newest last.
+  for await (const key of keysInPages(stores.configStore, orphansPrefix, { signal })) {
+    const mark = parseOrphanName(key);
+    if (mark !== undefined) marks.set(orphanPrefix(mark), mark);
+  }
+  const deleted: CollectedIndex[] = [];
+  for (const place of marks.values()) {
+    if (signal?.aborted) break;
+    if (clock.wall() - place.since < uploadMs) continue;
+    const state = await recordOf(stores.configStore, place);
+    if (state === "there" && !dryRun) await deleteMarks(stores, place);
+    if (state !== "none") continue;
+    // Read again after the record: a copy that has begun meanwhile has put up another mark, one that is complete has left none.
+    const newest = (await marksOf(stores.configStore, place)).at(-1);
+    if (newest !== orphanName(place, place.since)) continue;
+    deleted.push({ indexName: place.indexName, objects: await deleteOrphan(stores, place, dryRun) });
   }
   return deleted;
 }
 
-/** Marks an index without a record, or deletes it, if it was marked a day ago. Returns whether it was deleted. */
-async function deleteIfOrphan(stores: IndexFolders, place: IndexPlace, clock: Clock): Promise<boolean> {
-  const folders = foldersOf(stores, place.indexName);
-  const [mark] = await folders.configStore.list(orphanPrefix(place.indexId), { limit: 1 });
-  // Read after the mark: an index that has a record by now was only being created when it was marked.
-  if (await hasRecord(stores.configStore, place)) return false;
-  if (mark === undefined) {
-    await markOrphan(folders.configStore, place.indexId, clock.wall());
-    return false;
-  }
-  if (clock.wall() - orphanedSince(mark) < uploadMs) return false;
-  await deleteOrphan(folders, place.indexId);
-  return true;
-}
-
-/** Whether a record of the name is of this index. */
-async function hasRecord(configStore: BlobStore, { indexName, indexId }: IndexPlace): Promise<boolean> {
+/** Whether there is a record of this index. A damaged record of the name may be its own. */
+async function recordOf(
+  configStore: BlobStore,
+  { indexName, indexId }: IndexPlace,
+): Promise<"there" | "damaged" | "none"> {
   const names = await listRecords(configStore, indexName);
   const records = await Promise.all(names.map((name) => configStore.read(name)));
-  return records.some((bytes) => bytes !== null && equalInConstantTime(indexIdOf(indexName, bytes), indexId));
+  try {
+    const ids = records.flatMap((bytes) => (bytes === null ? [] : [indexIdOf(indexName, bytes)]));
+    return ids.some((id) => equalInConstantTime(id, indexId)) ? "there" : "none";
+  } catch (error) {
+    if (error instanceof SealdexError && error.code === "corrupt") return "damaged";
+    throw error;
+  }
 }
 
-/** Manifests last, and in ascending order: while one exists, the rest can be found. */
-export async function deleteOrphan(
-  { indexStore, configStore }: IndexFolders,
-  indexId: Uint8Array,
-): Promise<void> {
-  await configStore.delete(await configStore.list(namespacesPrefix(indexId)));
-  await deleteObjects(indexStore, indexId);
+/**
+ * Deletes what is left of a marked index, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
+ * Manifests go in ascending order, so that none seems to be the newest that is not.
+ */
+export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryRun = false): Promise<number> {
+  const { indexStore, configStore } = foldersOf(stores, place.indexName);
+  const { indexId } = place;
+  const secrets = await configStore.list(namespacesPrefix(indexId));
+  // An index location without a mark has objects of another configuration location, which may have a copy of this index.
+  const isMarked = (await marksOf(stores.indexStore, place)).length > 0;
+  const objects = isMarked ? await objectsOf(indexStore, indexId) : [];
   const manifests = await configStore.list(manifestPrefix(indexId));
-  await configStore.delete(manifests.reverse());
-  await configStore.delete(await configStore.list(orphanPrefix(indexId)));
+  if (!dryRun) {
+    await configStore.delete(secrets);
+    await indexStore.delete(objects);
+    await configStore.delete(manifests.toReversed());
+    await deleteMarks(stores, place);
+  }
+  return secrets.length + objects.length + manifests.length;
 }
 
-/** Deletes all objects of an index except its manifests and mark. */
-export async function deleteObjects(folder: BlobStore, indexId: Uint8Array): Promise<void> {
-  const names = await folder.list(indexPrefix(indexId));
-  const kept = [manifestPrefix(indexId), orphanPrefix(indexId)];
-  await folder.delete(names.filter((name) => !kept.some((prefix) => name.startsWith(prefix))));
+/** Its segments and models. `folder`: of the index location. */
+export async function objectsOf(folder: BlobStore, indexId: Uint8Array): Promise<string[]> {
+  const lists = indexObjectKinds.map((kind) => folder.list(objectPrefix(indexId, kind)));
+  return (await Promise.all(lists)).flat();
+}
+
+/** Deletes the marks of an index that is complete, or gone. */
+export async function deleteMarks(stores: IndexFolders, place: IndexPlace): Promise<void> {
+  for (const store of storesOf(stores)) await store.delete(await marksOf(store, place));
+}
+
+async function marksOf(store: BlobStore, place: IndexPlace): Promise<string[]> {
+  return (await store.list(orphanPrefix(place))).filter((key) => parseOrphanName(key) !== undefined);
+}
+
+function storesOf({ indexStore, configStore }: IndexFolders): Set<BlobStore> {
+  return new Set([indexStore, configStore]);
 }

@@ -1,7 +1,13 @@
 /** Collection: what is deleted, when, and by whom; and that nobody is disturbed by it. */
 
-import { expect, test } from "vitest";
-import { collectGarbage, createClient, generateKey } from "../../src/core.js";
+import { describe, expect, test } from "vitest";
+import {
+  collectGarbage,
+  copyIndex,
+  createClient,
+  type EmbeddedClientOptions,
+  generateKey,
+} from "../../src/core.js";
 import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { compactAll } from "../../src/encrypted-index/compact.js";
@@ -66,7 +72,7 @@ test("what others put among the records and the objects of indexes is passed ove
   ];
   for (const key of foreign) await store.create(key, Buffer.from("not ours"));
   expect(await client.listIndexes()).toEqual(["collected"]);
-  expect(await collectGarbage(client)).toBe(0);
+  expect(await collectGarbage(client)).toEqual([]);
   const again = createClient({ indexLocation: store });
   const index = await again.loadIndex(options);
   await index.upsert([{ id: "b", vector: [2] }]);
@@ -290,6 +296,31 @@ test("of many writers one merges the segments that are due", async () => {
   expect(stored).toBeLessThan(72 + 24);
 });
 
+/** The store through which a process works that dies after its first deletion. */
+function cutShort(store: BlobStore): BlobStore {
+  const died = () => Promise.reject(new Error("the process died"));
+  const cut: BlobStore = {
+    ...store,
+    delete: async (keys) => {
+      await store.delete(keys);
+      Object.assign(cut, { read: died, create: died, list: died, delete: died });
+    },
+  };
+  return cut;
+}
+
+async function deleteInPart(
+  locations: { readonly indexLocation: BlobStore; readonly configLocation: BlobStore },
+  clock: StandingClock,
+): Promise<void> {
+  const client = new EmbeddedClient(
+    { ...locations, configLocation: cutShort(locations.configLocation) },
+    clock,
+  );
+  await expect(client.deleteIndex(options)).rejects.toThrow("the process died");
+  await client.close();
+}
+
 test("what is left of a deleted index goes a day later, and a living one is left alone", async () => {
   const clock = new StandingClock();
   const store = createMemoryStore();
@@ -303,35 +334,55 @@ test("what is left of a deleted index goes a day later, and a living one is left
   await client.deleteIndex(options);
   await expect(stale.count()).rejects.toMatchObject({ code: "not_found" });
   await expect(stale.upsert([{ id: "b", vector: [1] }])).rejects.toMatchObject({ code: "not_found" });
-  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toBe(0);
+  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toEqual([]);
   clock.ms += uploadMs;
-  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toBe(1);
+  expect(await deleteOrphans({ indexStore: store, configStore: store }, clock)).toHaveLength(1);
   expect((await store.list("")).length).toBeLessThan(before);
   expect(await matching(store, "index/")).toHaveLength(3);
+  expect(await matching(store, "orphans/")).toEqual([]);
   expect(await living.count()).toBe(1);
 });
 
-test("what a deletion left that was cut short is found, marked and deleted", async () => {
+test("what a deletion left that was cut short is deleted a day later", async () => {
   const clock = new StandingClock();
-  const store = createMemoryStore();
-  const separate = createMemoryStore();
-  const locations = { indexLocation: separate, configLocation: store };
-  const client = new EmbeddedClient(locations, clock);
+  const [indexLocation, configLocation] = [createMemoryStore(), createMemoryStore()];
+  const client = new EmbeddedClient({ indexLocation, configLocation }, clock);
   const index = await client.createIndex(options);
   await index.upsert([{ id: "a", vector: [1] }]);
-  await store.delete(await store.list("names/"));
-  // Foreign objects in the place of folders hide nothing.
-  const [, name, id] = (await store.list("index/"))[0].split("/");
-  const foreign = [`index/${name}`, `index/${name}/${id}`];
-  for (const key of foreign) await store.create(key, Buffer.of(1));
+  // Foreign objects in the place of folders and marks hide nothing.
+  const [, name, id] = (await configLocation.list("index/"))[0].split("/");
+  const foreign = [`index/${name}`, `index/${name}/${id}`, `orphans/${name}`, `orphans/${name}/${id}/later`];
+  for (const key of foreign) await configLocation.create(key, Buffer.of(1));
+  await deleteInPart({ indexLocation, configLocation }, clock);
+  const stores = { indexStore: indexLocation, configStore: configLocation };
   for (let day = 0; day < 2; day++) {
-    expect(await separate.list("")).toHaveLength(1);
-    expect(await deleteOrphans({ indexStore: separate, configStore: store }, clock)).toBe(0);
+    expect(await matching(indexLocation, "/segment/")).toHaveLength(1);
+    expect(await deleteOrphans(stores, clock)).toEqual([]);
     clock.ms += uploadMs / 2;
   }
-  expect(await deleteOrphans({ indexStore: separate, configStore: store }, clock)).toBe(1);
-  expect(await separate.list("")).toEqual([]);
-  expect(await store.list("")).toEqual(foreign);
+  // A segment and two manifests.
+  const found = [{ indexName: options.indexName, objects: 3 }];
+  expect(await deleteOrphans(stores, clock)).toEqual(found);
+  expect(await indexLocation.list("")).toEqual([]);
+  expect(await configLocation.list("")).toEqual(foreign);
+});
+
+test("a deletion that was cut short before the record was gone leaves the index as it was", async () => {
+  const clock = new StandingClock();
+  const store = createMemoryStore();
+  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  await (await client.createIndex(options)).upsert([{ id: "a", vector: [1] }]);
+  const kept = await store.list("");
+  const died = () => Promise.reject(new Error("the process died"));
+  const dying = new EmbeddedClient({ indexLocation: { ...store, delete: died } }, clock);
+  await expect(dying.deleteIndex(options)).rejects.toThrow("the process died");
+  expect(await matching(store, "orphans/")).toHaveLength(1);
+  clock.ms += uploadMs;
+  expect(await collectGarbage(client, { dryRun: true })).toEqual([]);
+  expect(await collectGarbage(client)).toEqual([]);
+  // The mark does not wait for a day on which the record cannot be seen.
+  expect(await store.list("")).toEqual(kept);
+  expect(await (await client.loadIndex(options)).count()).toBe(1);
 });
 
 test("garbage of a place is collected on demand, without a key, through a client or by its locations", async () => {
@@ -342,36 +393,149 @@ test("garbage of a place is collected on demand, without a key, through a client
   await living.upsert([{ id: "a", vector: [1] }]);
   const kept = await store.list("");
   await client.createIndex(options);
-  // A deletion that was cut short after its first step.
-  const [record] = (await store.list("names/")).filter((name) => !kept.includes(name));
-  await store.delete([record]);
-  expect(await collectGarbage(client)).toBe(0);
+  await deleteInPart({ indexLocation: store, configLocation: store }, clock);
+  expect(await collectGarbage(client)).toEqual([]);
   clock.ms += uploadMs - 1;
-  expect(await collectGarbage(client)).toBe(0);
+  expect(await collectGarbage(client)).toEqual([]);
   const aborted = collectGarbage(client, { signal: AbortSignal.abort(new Error("not now")) });
   await expect(aborted).rejects.toThrow("not now");
   clock.ms += 1;
-  expect(await collectGarbage(client)).toBe(1);
+  const left = await store.list("");
+  const found = [{ indexName: options.indexName, objects: 1 }];
+  expect(await collectGarbage(client, { dryRun: true })).toEqual(found);
+  expect(await store.list("")).toEqual(left);
+  expect(await collectGarbage(client)).toEqual(found);
   expect(await store.list("")).toEqual(kept);
-  expect(await collectGarbage({ indexLocation: store })).toBe(0);
+  expect(await collectGarbage({ indexLocation: store })).toEqual([]);
   expect(await store.list("")).toEqual(kept);
   expect(await living.count()).toBe(1);
   await expect(collectGarbage({} as never)).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(collectGarbage(client, { dryRun: 1 } as never)).rejects.toMatchObject({
+    message: "dryRun: expected a boolean, got number",
+  });
   await client.close();
   await expect(collectGarbage(client)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("objects of other configuration locations are nobody's to judge", async () => {
+describe("a client of the wrong locations deletes nothing that is in use", () => {
   const clock = new StandingClock();
-  const shared = createMemoryStore();
-  const mine = createMemoryStore();
-  const theirs = createMemoryStore();
-  const other = new EmbeddedClient({ indexLocation: shared, configLocation: theirs }, clock);
-  const index = await other.createIndex(options);
-  await index.upsert([{ id: "a", vector: [1] }]);
-  for (let day = 0; day < 3; day++) {
-    await deleteOrphans({ indexStore: shared, configStore: mine }, clock);
+  const collectForDays = async (locations: EmbeddedClientOptions) => {
+    for (let day = 0; day < 3; day++) {
+      const client = new EmbeddedClient(locations, clock);
+      const scratch = { indexName: "scratch", indexKey: generateKey() };
+      await client.createIndex(scratch);
+      await client.deleteIndex(scratch);
+      await collectGarbage(client);
+      await client.close();
+      clock.ms += uploadMs;
+    }
+  };
+  const newStores = () => [createMemoryStore(), createMemoryStore(), createMemoryStore()];
+
+  test("whatever it takes for the configuration location", async () => {
+    const [bucket, config, other] = newStores();
+    const right = new EmbeddedClient({ indexLocation: bucket, configLocation: config }, clock);
+    const index = await right.createIndex(options);
+    await index.upsert([{ id: "a", vector: [1] }]);
+    const before = await bucket.list("index/");
+    for (const locations of [
+      { indexLocation: bucket },
+      { indexLocation: bucket, configLocation: other },
+      { indexLocation: config },
+      { indexLocation: config, configLocation: bucket },
+      { indexLocation: other, configLocation: config },
+    ]) {
+      await collectForDays(locations);
+      expect(await bucket.list("index/")).toEqual(expect.arrayContaining(before));
+      expect(await (await right.loadIndex(options)).get(["a"])).toHaveLength(1);
+    }
+  });
+
+  test("nor after its records are gone from the configuration location, and only there", async () => {
+    const [bucket, config, other] = newStores();
+    const right = new EmbeddedClient({ indexLocation: bucket, configLocation: config }, clock);
+    await (await right.createIndex(options)).upsert([{ id: "a", vector: [1] }]);
+    // Moved by hand, or not yet brought back from a backup.
+    for (const key of await config.list("names/")) {
+      await other.create(key, (await config.read(key)) as Uint8Array);
+      await config.delete([key]);
+    }
+    await collectForDays({ indexLocation: bucket, configLocation: config });
+    for (const key of await other.list("names/")) {
+      await config.create(key, (await other.read(key)) as Uint8Array);
+    }
+    expect(await (await right.loadIndex(options)).get(["a"])).toHaveLength(1);
+  });
+
+  test("after a copy of the index was deleted elsewhere", async () => {
+    const [bucket, config] = newStores();
+    const [otherBucket, otherConfig] = newStores();
+    const right = new EmbeddedClient({ indexLocation: bucket, configLocation: config }, clock);
+    await (await right.createIndex(options)).upsert([{ id: "a", vector: [1] }]);
+    const staging = { indexLocation: otherBucket, configLocation: otherConfig };
+    await copyIndex({ from: right, to: staging, ...options });
+    const copy = new EmbeddedClient(staging, clock);
+    await copy.deleteIndex(options);
+    await copy.close();
     clock.ms += uploadMs;
-  }
-  expect(await index.count()).toBe(1);
+    // The manifests that the deletion left at the other place go, and no object of this one.
+    const wrong = { indexLocation: bucket, configLocation: otherConfig };
+    await collectForDays(wrong);
+    expect(await (await right.loadIndex(options)).get(["a"])).toHaveLength(1);
+  });
+});
+
+describe("a copy", () => {
+  const setUp = async () => {
+    const clock = new StandingClock();
+    const [source, target] = [createMemoryStore(), createMemoryStore()];
+    const from = new EmbeddedClient({ indexLocation: source }, clock);
+    const index = await from.createIndex(options);
+    for (let i = 0; i < 3; i++) await index.upsert([{ id: `${i}`, vector: [i] }]);
+    const copyTo = (store: BlobStore) =>
+      copyIndex({ from, to: new EmbeddedClient({ indexLocation: store }, clock), ...options });
+    const collect = () => deleteOrphans({ indexStore: target, configStore: target }, clock);
+    /** Lets only `count` segments be stored. */
+    const failing = (count: number): BlobStore => ({
+      ...target,
+      create: (key, bytes) =>
+        key.includes("/segment/") && count-- === 0
+          ? Promise.reject(new Error("the process died"))
+          : target.create(key, bytes),
+    });
+    return { clock, target, copyTo, collect, failing };
+  };
+
+  test("that was cut short goes a day later, unless it is continued", async () => {
+    const { clock, target, copyTo, collect, failing } = await setUp();
+    await expect(copyTo(failing(2))).rejects.toThrow("the process died");
+    clock.ms += uploadMs - 1;
+    await expect(copyTo(failing(0))).rejects.toThrow("the process died");
+    clock.ms += uploadMs - 1;
+    expect(await collect()).toEqual([]);
+    clock.ms += 1;
+    expect(await collect()).toEqual([{ indexName: options.indexName, objects: 2 }]);
+    expect(await target.list("")).toEqual([]);
+    await copyTo(target);
+    expect(await matching(target, "orphans/")).toEqual([]);
+    clock.ms += uploadMs;
+    expect(await collect()).toEqual([]);
+    expect(await (await createClient({ indexLocation: target }).loadIndex(options)).count()).toBe(3);
+  });
+
+  test("that takes days is no garbage meanwhile", async () => {
+    const { clock, target, copyTo, collect } = await setUp();
+    const passing =
+      <A extends unknown[], T>(work: (key: string, ...rest: A) => Promise<T>) =>
+      async (key: string, ...rest: A): Promise<T> => {
+        if (key.includes("/segment/")) {
+          clock.ms += 0.3 * uploadMs;
+          expect(await collect()).toEqual([]);
+        }
+        return work(key, ...rest);
+      };
+    const slow: BlobStore = { ...target, create: passing(target.create), read: passing(target.read) };
+    await copyTo(slow);
+    expect(await (await createClient({ indexLocation: target }).loadIndex(options)).count()).toBe(3);
+  });
 });

@@ -4,13 +4,11 @@ import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
 import { emptyManifest, openManifest } from "../../src/commit/manifest.js";
 import {
-  afterIndex,
   afterRecords,
   anchorName,
   bornAt,
   folderPrefix,
   checkIndexName,
-  indexPlaceOf,
   indexNameOf,
   indexObjectKinds,
   isNumbered,
@@ -19,7 +17,7 @@ import {
   namespaceName,
   newObjectName,
   numberOf,
-  orphanedSince,
+  parseOrphanName,
   orphanName,
   parseAnchorName,
   recordName,
@@ -60,9 +58,6 @@ describe("a name of an index", () => {
       key.replace("me", "74"),
     ];
     for (const name of foreign) expect(indexNameOf(name), name).toBeUndefined();
-    expect(indexPlaceOf("index/c4/short/manifest/1")).toBeUndefined();
-    const placed = manifestName(indexId, 1).replace("index/", folderPrefix("a"));
-    expect(indexPlaceOf(placed)).toEqual({ indexName: "a", indexId: Buffer.from(indexId) });
   });
 
   test("is in the name of its anchors, whose other parts are read back", () => {
@@ -91,7 +86,8 @@ describe("names of objects", () => {
     expect(namespaceName(indexId, handle, 0)).toBe(
       `index/${id}/namespace/${"01".repeat(16)}/9007199254740991`,
     );
-    expect(orphanName(indexId, 1_800_000_000_000)).toBe(`index/${id}/orphan/0001800000000000`);
+    const orphan = orphanName({ indexName: "a", indexId }, 1_800_000_000_000);
+    expect(orphan).toBe(`orphans/c4/${id}/0001800000000000`);
     const parts = { generation: 2, indexId, version: 3 };
     expect(anchorName("a", parts)).toBe(`anchors/c4/9007199254740989/${id}/9007199254740988`);
     for (const kind of indexObjectKinds) {
@@ -104,7 +100,8 @@ describe("names of objects", () => {
   });
 
   test("give back what they hold", () => {
-    expect(orphanedSince(orphanName(indexId, 1_800_000_000_000))).toBe(1_800_000_000_000);
+    const orphan = { indexName: "a", indexId: Buffer.from(indexId), since: 1_800_000_000_000 };
+    expect(parseOrphanName(orphanName(orphan, orphan.since))).toEqual(orphan);
     expect(numberOf(manifestName(indexId, 258))).toBe(258);
     const prefix = manifestPrefix(indexId);
     expect(isNumbered(manifestName(indexId, 258), prefix)).toBe(true);
@@ -128,27 +125,17 @@ describe("names of objects", () => {
     expect(afterRecords("z".repeat(10_000))).toBe(afterRecords("z".repeat(129)));
   });
 
-  test("of one index are before what comes after them", () => {
-    const last = `index/c4/${id}/zzzz`;
-    const after = afterIndex(`index/c4/${id}/manifest/${"0".repeat(16)}`);
-    expect(after).toBe(`index/c4/${id}0`);
-    expect(after > last).toBe(true);
-    expect(after < `index/c4/${id.slice(0, -1)}8/a`).toBe(true);
-    // A foreign object is no folder: what is below it comes next.
-    for (const key of ["index/readme", `index/c4/${id}`]) expect(afterIndex(key)).toBe(key);
-  });
-
   test.each([
-    "index/readme",
-    `index/${id}/x`,
-    `index/c4/${id}`,
-    `index/c4/${id}a/x`,
-    `x/index/c4/${id}/x`,
-    `index/c4/${"g".repeat(32)}/x`,
-    `index/c5/${id}/x`,
-    `index/w0/${id}/x`,
-  ])("%s is of no index", (key) => {
-    expect(indexPlaceOf(key)).toBeUndefined();
+    "orphans/readme",
+    `orphans/c4/${id}`,
+    `orphans/c4/${id}/1`,
+    `orphans/c4/${id}a/${"0".repeat(16)}`,
+    `x/orphans/c4/${id}/${"0".repeat(16)}`,
+    `orphans/c4/${"g".repeat(32)}/${"0".repeat(16)}`,
+    `orphans/c5/${id}/${"0".repeat(16)}`,
+    `orphans/w0/${id}/${"0".repeat(16)}`,
+  ])("%s marks no index", (key) => {
+    expect(parseOrphanName(key)).toBeUndefined();
   });
 });
 

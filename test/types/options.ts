@@ -74,9 +74,9 @@ export async function clients(): Promise<void> {
   });
   // @ts-expect-error the name is newName
   await copyIndex({ ...address, from: client, to: { indexLocation }, name: "b" });
-  await collectGarbage({ indexLocation }, { signal });
-  // @ts-expect-error a signal is all that it takes
-  await collectGarbage({ indexLocation }, { dryRun: true });
+  await collectGarbage({ indexLocation }, { dryRun: true, signal });
+  // @ts-expect-error there is no such option
+  await collectGarbage({ indexLocation }, { force: true });
 }
 
 export async function indexes(index: VectorIndex): Promise<void> {
