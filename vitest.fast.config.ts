@@ -14,6 +14,7 @@ const slow = [
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
   "operations/{abort,benchmarks,bounded-reads,cold-storage,compact,compact-large,due-segments,kernel-calls,retention,soak,soak-service}",
+  "options/{fake-timers,other-realms}",
   "protocol/{crash,disturbed,kill,mixed-load,processes}",
   "readme",
   "search/cold-scan",

@@ -6,6 +6,7 @@
 
 import { SealdexError } from "./errors.js";
 import { whenAborted } from "./when-aborted.js";
+import { isAbortSignal } from "./value-kinds.js";
 
 /** Turns of the event loop, which calls that wait for nothing would hold if they are awaited one after another. */
 export interface Turns {
@@ -69,7 +70,7 @@ export class Calls {
 
 /** Settles as the promise does, or rejects with the signal's reason when that comes first. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!(signal instanceof AbortSignal)) return promise;
+  if (!isAbortSignal(signal)) return promise;
   return new Promise((resolve, reject) => {
     const stopListening = whenAborted(signal, () => reject(signal.reason));
     const settle = <V>(give: (value: V) => void, value: V) => {
@@ -85,6 +86,6 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
 }
 
 function checkSignal(signal: unknown): void {
-  if (signal === undefined || signal instanceof AbortSignal) return;
+  if (signal === undefined || isAbortSignal(signal)) return;
   throw new SealdexError("invalid_request", `signal: expected an AbortSignal, got ${typeof signal}`);
 }

@@ -6,13 +6,14 @@
 import { dimensionMax } from "./engine/config.js";
 import { SealdexError } from "./errors.js";
 import { instanceName } from "./instance-name.js";
+import { isFloat32Array } from "./value-kinds.js";
 
 /** Throws `invalid_request` unless `vector` is one, or `dimension_mismatch` for a length that no index has. */
 export function checkVectorShape(
   vector: unknown,
   where: string,
 ): asserts vector is readonly number[] | Float32Array {
-  if (!Array.isArray(vector) && !(vector instanceof Float32Array)) {
+  if (!Array.isArray(vector) && !isFloat32Array(vector)) {
     throw invalid(`${where}: expected an array of numbers or a Float32Array, got ${typeName(vector)}`);
   }
   if (vector.length === 0 || vector.length > dimensionMax) {

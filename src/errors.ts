@@ -42,6 +42,12 @@ export class SealdexError extends Error {
     super(message, options);
     this.code = code;
   }
+
+  /** An error of the other build of this package, for `require` or `import`, or of another realm is one as well. */
+  static override [Symbol.hasInstance](value: unknown): value is SealdexError {
+    if (typeof value !== "object" || value === null) return false;
+    return "name" in value && value.name === "SealdexError" && "code" in value && isErrorCode(value.code);
+  }
 }
 
 /** An error about `items[i]` of one batch, with another name for its place. */

@@ -1,16 +1,17 @@
 /** Pauses before what failed is tried again. Nothing of Node.js is used. */
 
 import { whenAborted } from "./when-aborted.js";
+import { timers } from "./real-timers.js";
 
 /** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const stopListening = whenAborted(signal, () => {
-      clearTimeout(timer);
+      timers.clearTimeout(timer);
       reject(signal?.reason);
     });
-    const timer = setTimeout(() => {
+    const timer = timers.setTimeout(() => {
       stopListening();
       resolve();
     }, ms);

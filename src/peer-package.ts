@@ -6,6 +6,7 @@
  */
 
 import { SealdexError } from "./errors.js";
+import { isError } from "./value-kinds.js";
 
 export interface PeerPackage {
   readonly name: string;
@@ -57,8 +58,8 @@ function notSupported(
 
 /** A code if there is one: messages with a code name files of this machine. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return "code" in error && typeof error.code === "string" ? error.code : error.message;
+  if (!isError(error)) return String(error);
+  return typeof error.code === "string" ? error.code : error.message;
 }
 
 /** As import(), require() and the bundlers report it. A package that is installed and lacks one of its own is another matter. */

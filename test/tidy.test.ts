@@ -104,18 +104,20 @@ const serverTable: Record<string, string> = {
 /** Allowed imports: a folder or file of src/, and the folders, files and packages it may use besides itself. */
 const table: Record<string, string> = {
   "errors.ts": "",
+  "value-kinds.ts": "",
+  "real-timers.ts": "",
   "text/": "errors.ts check-input.ts option-names.ts",
-  "engine/": "errors.ts",
+  "engine/": "errors.ts real-timers.ts",
   "memoize.ts": "",
   "when-aborted.ts": "",
-  "pause.ts": "when-aborted.ts",
-  "threads/": "engine/kernels/ engine/work.ts errors.ts node:",
-  "crypto/": "errors.ts node:crypto",
-  "keys/": "crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
+  "pause.ts": "real-timers.ts when-aborted.ts",
+  "threads/": "real-timers.ts engine/kernels/ engine/work.ts errors.ts node:",
+  "crypto/": "value-kinds.ts errors.ts node:crypto",
+  "keys/": "value-kinds.ts crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
-    "threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
-  "calls.ts": "when-aborted.ts errors.ts",
-  "check-input.ts": "instance-name.ts engine/config.ts errors.ts",
+    "value-kinds.ts real-timers.ts threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
+  "calls.ts": "value-kinds.ts when-aborted.ts errors.ts",
+  "check-input.ts": "value-kinds.ts instance-name.ts engine/config.ts errors.ts",
   "json-text.ts": "check-input.ts",
   "option-names.ts": "check-input.ts",
   "method-options.ts": "option-names.ts vector-index.ts",
@@ -124,11 +126,11 @@ const table: Record<string, string> = {
   "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts instance-name.ts",
-  "instance-name.ts": "",
+  "instance-name.ts": "value-kinds.ts",
   "filter-match.ts": "",
-  "peer-package.ts": "errors.ts",
+  "peer-package.ts": "value-kinds.ts errors.ts",
   "embedding/":
-    "threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
+    "value-kinds.ts threads/yield-to-event-loop.ts errors.ts memoize.ts peer-package.ts option-names.ts sealdex-model node:",
   "items.ts": "embedding/image.ts text/highlights.ts",
   "result-options.ts": "",
   "probing.ts": "check-input.ts",
@@ -144,10 +146,10 @@ const table: Record<string, string> = {
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "commit/": "crypto/ keys/ storage/absence.ts storage/blob-store.ts errors.ts node:crypto",
-  "search/": `text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+  "commit/": "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts errors.ts node:crypto",
+  "search/": `value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
-  "encrypted-index/": `text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
+  "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     method-options.ts check-name-listing.ts ordered-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
@@ -155,16 +157,16 @@ const table: Record<string, string> = {
     "wire.ts encrypted-index/for-loader.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
-    "embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
+    "value-kinds.ts embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "wire.ts text/define-text.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "value-kinds.ts real-timers.ts wire.ts text/define-text.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/": "wire/values.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
   "core.ts": `storage/location.ts transfer/ reembed.ts check-input.ts client/client.ts encrypted-index/embedded-client.ts encrypted-index/check-locations.ts
     encrypted-index/collect-garbage.ts encrypted-index/orphans.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
-  "langchain/": `core.ts calls.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+  "langchain/": `value-kinds.ts core.ts calls.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
   "langgraph/": `langchain/ check-input.ts probing.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,
@@ -274,6 +276,33 @@ test("sources hold no console, no any, no empty catch, no stub", () => {
     const code = text.replace(/\/\*[\s\S]*?\*\//g, "");
     for (const pattern of banned) expect(code, path).not.toMatch(pattern);
   }
+});
+
+test("values of others are told by what they are, since those of another realm are instances of another class", () => {
+  const text = [...all, ...server]
+    .map((source) => source.text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ""))
+    .join("\n");
+  const own = new Set(Array.from(text.matchAll(/\bclass (\w+)/g), ([, name]) => name));
+  // Every client has a class of its own in either build of the package.
+  own.delete("EmbeddedClient");
+  const asked = Array.from(text.matchAll(/\binstanceof\s+(\w+)/g), ([, name]) => name);
+  expect(asked.length).toBeGreaterThan(0);
+  expect(asked.filter((name) => !own.has(name))).toEqual([]);
+});
+
+test("timers and the steady clock come from one file: fake ones of a test would stop what waits for them", () => {
+  const users = all.filter(({ text }) => {
+    const asks =
+      /\b(?:setTimeout|clearTimeout|setImmediate|performance\.now|nextTick|queueMicrotask|setInterval)\(/.test(
+        text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ""),
+      );
+    return asks && !/^import [^;]*real-timers\.js";$/m.test(text);
+  });
+  // Suites for tests, which may be under fake timers themselves.
+  expect(users.map(({ path }) => path).sort()).toEqual([
+    "storage/conformance-cases.ts",
+    "storage/outage-cases.ts",
+  ]);
 });
 
 test("only langchain/ and langgraph/ know LangChain", () => {

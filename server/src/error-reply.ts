@@ -125,7 +125,7 @@ function faultOf(error: Thrown): object {
     code,
     ...(own && { message }),
     frames,
-    ...(cause instanceof Error && { cause: faultOf(cause as FastifyError) }),
+    ...(typeof cause === "object" && cause !== null && { cause: faultOf(cause as FastifyError) }),
   };
 }
 

@@ -46,7 +46,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   // Failures caused by the operator get one line; anything else is a bug of the service and shows its stack.
-  const isExpected = error instanceof SealdexError || (error instanceof Error && "syscall" in error);
+  const isExpected = error instanceof SealdexError || Object.hasOwn(Object(error), "syscall");
   if (!isExpected) throw error;
-  program.error(`error: ${error.message}`);
+  program.error(`error: ${(error as Error).message}`);
 }

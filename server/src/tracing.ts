@@ -36,7 +36,7 @@ export function traced(store: BlobStore, location: string): BlobStore {
     const span = tracer.startSpan(`storage ${operation}`, { kind: SpanKind.CLIENT, attributes });
     try {
       const result = await call();
-      if (result instanceof Uint8Array) span.setAttribute("sealdex.bytes", result.length);
+      if (ArrayBuffer.isView(result)) span.setAttribute("sealdex.bytes", result.byteLength);
       return result;
     } catch (error) {
       // Not the message: it names objects.

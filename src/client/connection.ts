@@ -12,6 +12,7 @@ import { decodeError, mediaType } from "../wire.js";
 import { BinaryRoutes } from "./binary-routes.js";
 import { type Request, send } from "./request.js";
 import { type Failure, Retries } from "./retries.js";
+import { performance } from "../real-timers.js";
 
 const timeoutMsMax = 24 * 60 * 60 * 1000;
 const maxRetriesDefault = 5;

@@ -2,6 +2,8 @@
 
 import { SealdexError } from "../errors.js";
 import { whenAborted } from "../when-aborted.js";
+import { isError } from "../value-kinds.js";
+import { timers } from "../real-timers.js";
 
 export interface Request {
   readonly method: "GET" | "POST";
@@ -35,7 +37,7 @@ export async function send(
   const controller = new AbortController();
   const abort = () => controller.abort();
   const stopListening = whenAborted(signal, abort);
-  const timer = timeoutMs === Infinity ? undefined : setTimeout(abort, Math.max(0, timeoutMs));
+  const timer = timeoutMs === Infinity ? undefined : timers.setTimeout(abort, Math.max(0, timeoutMs));
   try {
     // A redirect is not followed: it would take the index key to wherever it points.
     const response = await fetch(url, {
@@ -58,7 +60,7 @@ export async function send(
       isTransient: !refusal.test(reason),
     };
   } finally {
-    clearTimeout(timer);
+    timers.clearTimeout(timer);
     stopListening();
   }
 }
@@ -72,7 +74,7 @@ const refusal = /CERT|^UNABLE_TO_|^ERR_(SSL|TLS)_|^bad port$/;
 /** The system's code behind a failed `fetch`, such as ECONNREFUSED, or else what its innermost error says; browsers say little. */
 function reasonOf(error: unknown): string {
   let reason = "no reason given";
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  for (let cause = error; isError(cause); cause = cause.cause) {
     const { code } = cause as { code?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Za-z0-9_]+$/.test(code)) return code;
     // Of a few plain words: no URL, which may hold a password.

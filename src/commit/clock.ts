@@ -1,5 +1,7 @@
 /** Time, as the commit protocol, garbage collection and automatic training need it: injected, so that tests can let hours pass. */
 
+import { performance, timers } from "../real-timers.js";
+
 export interface Clock {
   /** Milliseconds since 1970. Clocks of processes that share an index may differ by up to 10 minutes. */
   wall(): number;
@@ -16,11 +18,11 @@ export const systemClock: Clock = {
   steady: () => performance.now(),
   pause: (ms) =>
     new Promise((resolve) => {
-      setTimeout(resolve, Math.random() * ms);
+      timers.setTimeout(resolve, Math.random() * ms);
     }),
   after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
-    return () => clearTimeout(timer);
+    const timer = timers.setTimeout(run, ms).unref();
+    return () => timers.clearTimeout(timer);
   },
 };
 

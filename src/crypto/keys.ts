@@ -25,6 +25,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 import { SealdexError } from "../errors.js";
+import { isBytes } from "../value-kinds.js";
 
 /** Every label of a derivation, in one table: no two purposes may share one. FORMAT.md lists them too. */
 const labels = {
@@ -63,7 +64,7 @@ export function parseIndexKey(key: unknown): KeyObject {
     }
     return secretKey(Buffer.from(key, "hex"));
   }
-  if (key instanceof Uint8Array) {
+  if (isBytes(key)) {
     if (key.length !== keyBytes) {
       throw new SealdexError("invalid_request", `index key: expected 32 bytes, got ${key.length}`);
     }

@@ -1,5 +1,7 @@
 /** Images in place of texts, for models that embed both (CLIP, SigLIP). Nothing of Node.js is used here. */
 
+import { isBytes, isClampedBytes } from "../value-kinds.js";
+
 /** Pixels, row by row; a `RawImage` of transformers.js is one. */
 export interface Pixels {
   /** Layout (height, width, channels), 0 to 255. */
@@ -22,13 +24,13 @@ export type Keep = boolean | string;
 /** Whether the value has one of the forms of an image. What it holds is not checked. */
 export function isImage(value: unknown): value is Image {
   if (typeof value !== "object" || value === null) return false;
-  if (value instanceof Uint8Array) return true;
+  if (isBytes(value)) return true;
   const { base64, path, data } = value as Partial<Record<string, unknown>>;
   return typeof base64 === "string" || typeof path === "string" || isPixelData(data);
 }
 
 export function isPixelData(data: unknown): data is Pixels["data"] {
-  return data instanceof Uint8Array || data instanceof Uint8ClampedArray;
+  return isBytes(data) || isClampedBytes(data);
 }
 
 const imageUrl = /^data:image\/(?:png|jpeg|webp|gif);base64,/;

@@ -7,6 +7,7 @@ import { SealdexError } from "../errors.js";
 import { type Embedder, type EmbeddedVector, embedImages } from "./embedder.js";
 import { QueryCache } from "./query-cache.js";
 import type { ImageSource } from "./read-image.js";
+import { isFloat32Array } from "../value-kinds.js";
 
 /** What an index remembers of its model. */
 export interface ModelIdentity {
@@ -106,7 +107,7 @@ export class IndexEmbedder implements Embedder {
 
 async function sampleOf(embedder: Embedder): Promise<EmbeddedVector> {
   const [vector]: readonly unknown[] = (await embedder.embedDocuments([sampleText])) ?? [];
-  const isVector = Array.isArray(vector) || vector instanceof Float32Array;
+  const isVector = Array.isArray(vector) || isFloat32Array(vector);
   if (isVector && vector.length > 0 && vector.every((x) => Number.isFinite(x))) return vector;
   throw new SealdexError("invalid_request", "embedding: expected vectors of finite numbers");
 }

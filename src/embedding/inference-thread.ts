@@ -12,6 +12,7 @@ import type {
   InferenceResult,
 } from "./inference-protocol.js";
 import { ownPlace, workerText } from "./worker-text.js";
+import { isError } from "../value-kinds.js";
 
 interface PendingTask {
   readonly request: InferenceRequest;
@@ -79,7 +80,7 @@ class InferenceThread {
       cause = error;
     });
     worker.on("exit", () => {
-      if (this.#worker === worker) this.#end(cause instanceof Error ? cause.message : "it ended");
+      if (this.#worker === worker) this.#end(isError(cause) ? cause.message : "it ended");
     });
     return worker;
   }

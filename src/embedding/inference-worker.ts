@@ -72,7 +72,7 @@ class Failure extends Error {
   readonly stage: InferenceFailure["stage"];
 
   constructor(stage: InferenceFailure["stage"], cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause));
+    super(String((cause as { message?: unknown } | null)?.message ?? cause));
     this.stage = stage;
   }
 }

@@ -4,13 +4,14 @@ import { readFile, stat } from "node:fs/promises";
 import { SealdexError } from "../errors.js";
 import { base64OfUrl, type Image, isPixelData, type Keep, type Pixels } from "./image.js";
 import { checkImageBytes, checkImageFile, checkImageSize } from "./image-file.js";
+import { isBytes } from "../value-kinds.js";
 
 /** The bytes of a file, of a known format and size, or pixels. */
 export type ImageSource = Buffer | Pixels;
 
 /** Throws `invalid_request`. `where`: names the image in messages. */
 export async function readImage(image: Image, where: string): Promise<ImageSource> {
-  if (image instanceof Uint8Array) {
+  if (isBytes(image)) {
     checkImageFile(image, where);
     return Buffer.from(image.buffer, image.byteOffset, image.byteLength);
   }

@@ -11,7 +11,7 @@ export async function atLocation<T>(
   signal: AbortSignal | undefined,
   work: (client: EmbeddedClient) => Promise<T>,
 ): Promise<T> {
-  if (place instanceof EmbeddedClient) return place.during(signal, () => work(place));
+  if (isEmbeddedClient(place)) return place.during(signal, () => work(place));
   if (typeof place !== "object" || place === null || !("indexLocation" in place)) {
     throw invalid(`${where}: expected storage locations or a client of them`);
   }
@@ -21,4 +21,9 @@ export async function atLocation<T>(
   } finally {
     await client.close();
   }
+}
+
+/** Not by its class: the other build of this package, for `require`, has another one. */
+function isEmbeddedClient(place: unknown): place is EmbeddedClient {
+  return typeof place === "object" && place !== null && "kind" in place && place.kind === "embedded";
 }

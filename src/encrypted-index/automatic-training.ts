@@ -10,6 +10,7 @@ import { SealdexError } from "../errors.js";
 import { type Manifest, rowsAtMost } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 import { train } from "./train.js";
+import { isError } from "../value-kinds.js";
 
 /**
  * Below this a scan of everything takes a few milliseconds, and is exact. Probing is faster from 2,500 items on, but at 10,000
@@ -83,7 +84,7 @@ export class AutomaticTraining {
     } catch (error) {
       // Deleted meanwhile: nothing to train, and no one to report to.
       if (signal.aborted || (error instanceof SealdexError && error.code === "not_found")) return;
-      this.#failures.set(index, error instanceof Error ? error.message : String(error));
+      this.#failures.set(index, isError(error) ? error.message : String(error));
     }
   }
 

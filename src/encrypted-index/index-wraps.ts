@@ -8,6 +8,7 @@ import { methodOptions } from "../method-options.js";
 import { checkOptions } from "../option-names.js";
 import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
+import { isDate } from "../value-kinds.js";
 
 export class IndexWraps implements Wraps {
   readonly #index: OpenIndex;
@@ -51,7 +52,7 @@ export class IndexWraps implements Wraps {
 
   #end(expiresAt: unknown): number | undefined {
     if (expiresAt === undefined) return undefined;
-    if (!(expiresAt instanceof Date) || !(expiresAt.getTime() > this.#index.clock.wall())) {
+    if (!isDate(expiresAt) || !(expiresAt.getTime() > this.#index.clock.wall())) {
       throw invalid("expiresAt: expected a date in the future");
     }
     return expiresAt.getTime();

@@ -22,6 +22,7 @@ import { encodeRecord, type Row } from "../segment/row.js";
 import type { Item, Metadata, Vector } from "../vector-index.js";
 import { packImage, packText } from "./pack-contents.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import { isDate, isFloat32Array } from "../value-kinds.js";
 
 const idBytesMax = 512;
 export const metadataBytesMax = 64 * 1024;
@@ -125,7 +126,7 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
       `${where}: expected ${length} numbers, got ${vector.length}`,
     );
   }
-  if (vector instanceof Float32Array) to.set(vector);
+  if (isFloat32Array(vector)) to.set(vector);
   else {
     for (let i = 0; i < length; i++) {
       const value: unknown = vector[i];
@@ -176,10 +177,10 @@ function packRow(item: Item, i: number, keys: Pick<LastingKeys, "id">): Row {
 /** In milliseconds since 1970. */
 function expiryOf(expiresAt: unknown, where: string): number | undefined {
   if (expiresAt === undefined || expiresAt === null) return undefined;
-  const time = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt;
+  const time = isDate(expiresAt) ? expiresAt.getTime() : expiresAt;
   // A date holds whole milliseconds, so many at most.
   if (typeof time === "number" && !Number.isNaN(new Date(time).getTime())) return Math.trunc(time);
-  const received = expiresAt instanceof Date ? "an invalid one" : typeName(expiresAt);
+  const received = isDate(expiresAt) ? "an invalid one" : typeName(expiresAt);
   throw invalid(`${where}: expected a Date or milliseconds since 1970, got ${received}`);
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { channel } from "node:diagnostics_channel";
+import { performance } from "../real-timers.js";
 
 const trainings = channel("sealdex:training");
 

@@ -5,6 +5,7 @@ import { SealdexError } from "../errors.js";
 import { checkOptions, optionNames } from "../option-names.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import { type KeyContext, type KeyProvider, refusal } from "./key-provider.js";
+import { isError } from "../value-kinds.js";
 
 /** A `KMSClient` of `@aws-sdk/client-kms`: the members that distinguish it from other values. */
 export interface KmsClientLike {
@@ -65,7 +66,7 @@ function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
 
 function failure(cause: unknown): unknown {
   if (cause instanceof SealdexError) return cause;
-  switch (cause instanceof Error ? cause.name : "") {
+  switch (isError(cause) ? cause.name : "") {
     case "InvalidCiphertextException":
     case "IncorrectKeyException":
       return refusal(service, "wrong_index_key", cause);

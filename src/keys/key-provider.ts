@@ -3,6 +3,7 @@
 import type { KeyObject } from "node:crypto";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
+import { isBytes } from "../value-kinds.js";
 
 /** What a key is wrapped for. Providers that can bind the wrapped key to it should. */
 export interface KeyContext {
@@ -34,7 +35,7 @@ export function parseKeySource(input: unknown): KeySource {
 }
 
 export function isKeyProvider(input: unknown): input is KeyProvider {
-  if (typeof input !== "object" || input === null || input instanceof Uint8Array) return false;
+  if (typeof input !== "object" || input === null || isBytes(input)) return false;
   const { name, wrap, unwrap } = input as Partial<Record<keyof KeyProvider, unknown>>;
   return typeof name === "string" && typeof wrap === "function" && typeof unwrap === "function";
 }

@@ -5,6 +5,7 @@ import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys
 import { SealdexError } from "../errors.js";
 import type { KeyProvider, KeySource } from "./key-provider.js";
 import type { Member } from "./keyset.js";
+import { isBytes } from "../value-kinds.js";
 
 /** The clear part of a wrap in a record. */
 export interface WrapEntry {
@@ -32,11 +33,11 @@ export async function newWrap(
   source: KeySource,
   scope: WrapScope,
 ): Promise<Pick<Member, "keyCheck" | "keyEncryption" | "provider">> {
-  if (source instanceof KeyObject) return memberKeys(derive(source, scope));
+  if (!("wrap" in source)) return memberKeys(derive(source, scope));
   const key = randomBytes(keyBytes);
   const copy = Uint8Array.from(key);
   const wrapped = await source.wrap(copy, contextOf(scope));
-  if (!(wrapped instanceof Uint8Array)) {
+  if (!isBytes(wrapped)) {
     throw new SealdexError("invalid_request", `key provider ${source.name}: expected wrap to return bytes`);
   }
   const provider = { name: source.name, wrapped: Uint8Array.from(wrapped) };
@@ -50,7 +51,7 @@ export async function openWrap(
   scope: WrapScope,
   entries: readonly WrapEntry[],
 ): Promise<WrapKeys | undefined> {
-  if (source instanceof KeyObject) {
+  if (!("wrap" in source)) {
     const keys = derive(source, scope);
     return entryOf(keys, entries) && keys;
   }
@@ -60,7 +61,7 @@ export async function openWrap(
     if (!equalInConstantTime(tagged, tag)) continue;
     try {
       const key = await source.unwrap(Uint8Array.from(wrapped), contextOf(scope));
-      if (!(key instanceof Uint8Array) || key.length !== keyBytes) continue;
+      if (!isBytes(key) || key.length !== keyBytes) continue;
       const keys = derive(secretKey(key), scope);
       if (entryOf(keys, entries)) return keys;
     } catch (error) {

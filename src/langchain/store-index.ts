@@ -16,6 +16,7 @@ import type {
   VectorIndex,
 } from "../vector-index.js";
 import { checkStoreOptions, type EncryptedVectorStoreArgs, type StoreOptions } from "./store-options.js";
+import { isBytes, isError } from "../value-kinds.js";
 
 type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
 
@@ -43,7 +44,7 @@ export class StoreIndex {
     checkStoreOptions(args);
     const { indexKey } = args;
     // A copy: the caller may overwrite the key before the first call.
-    this.#options = { ...args, indexKey: indexKey instanceof Uint8Array ? indexKey.slice() : indexKey };
+    this.#options = { ...args, indexKey: isBytes(indexKey) ? indexKey.slice() : indexKey };
     this.#model = model;
     this.#ownsClient = !("client" in args);
     this.#client = "client" in args ? args.client : createClient(placeOf(args));
@@ -189,5 +190,5 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
 
 /** By code, not by class: a given client may come from the package's other build (ESM, CommonJS). */
 function hasCode(error: unknown, code: ErrorCode): boolean {
-  return error instanceof Error && (error as { code?: unknown }).code === code;
+  return isError(error) && error.code === code;
 }

@@ -30,6 +30,7 @@ import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
 import type { Snapshot } from "./snapshot.js";
 import { searchWarm } from "./warm-search.js";
+import { isPromise } from "../value-kinds.js";
 
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery extends CallOptions, CheckedResults {
@@ -65,7 +66,7 @@ export function queryOne(
   options: CheckedQuery,
 ): Promise<Match[]> | Match[] {
   const found = nearest(searcher, snapshot, vector, options);
-  return found instanceof Promise
+  return isPromise(found)
     ? found.then((rows) => readMatches(searcher, rows, options))
     : (openedMatches(searcher, found, options) ?? readMatches(searcher, found, options));
 }

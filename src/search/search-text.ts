@@ -24,6 +24,7 @@ import { findTerms, type FoundTerms } from "./query-terms.js";
 import { mergePrefix } from "./merge-prefix.js";
 import type { OpenSegment, RowRef, Snapshot } from "./snapshot.js";
 import { acceptedRows } from "./text-conditions.js";
+import { isPromise } from "../value-kinds.js";
 
 export interface TextSearch {
   readonly query: TextQuery;
@@ -65,14 +66,14 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
   signal?.throwIfAborted();
   const opened = texts.segments.map((_, number) => openSegment(texts, scored, number));
   // All that is missing at once: one wait for storage, whatever the number of segments.
-  const isWarm = !opened.some((segment) => segment instanceof Promise);
+  const isWarm = !opened.some(isPromise);
   const segments = isWarm ? opened : await Promise.all(opened.map(async (segment) => segment));
   const best = new BestRows(topK);
   const norm = lengthNorm(parameters, texts.corpus);
   const isLimited = query.required.length + query.excluded.length > 0;
   const limits = new Map<OpenSegment, Uint32Array | undefined>();
   for (const [number, open] of segments.entries()) {
-    if (open instanceof Promise || (open === undefined && !isLimited)) continue;
+    if (isPromise(open) || (open === undefined && !isLimited)) continue;
     signal?.throwIfAborted();
     const { segment } = texts.segments[number];
     const matching = matches?.rows.get(segment)?.bits;

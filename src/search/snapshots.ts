@@ -6,6 +6,7 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
+import { isPromise } from "../value-kinds.js";
 
 /** What may be asked of a snapshot that is the newest. */
 const confirmed = async () => undefined;
@@ -94,12 +95,12 @@ export class Snapshots {
         if ((await checking) !== snapshot) throw outdated;
       }),
     );
-    const ended = begun instanceof Promise ? begun.then(ignored, ignored) : undefined;
+    const ended = isPromise(begun) ? begun.then(ignored, ignored) : undefined;
     try {
       const newest = await checking;
       this.#wasOutdated = newest !== known;
       if (newest !== known) return await this.#readFrom(newest, again);
-      if (!(begun instanceof Promise)) return begun;
+      if (!isPromise(begun)) return begun;
       try {
         return await begun;
       } catch (error) {
@@ -158,7 +159,7 @@ export class Snapshots {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (!(result instanceof Promise)) return result;
+    if (!isPromise(result)) return result;
     snapshot.uses++;
     return result.finally(() => snapshot.uses--);
   }

@@ -4,6 +4,8 @@
  */
 
 import { SealdexError } from "../errors.js";
+import { isError } from "../value-kinds.js";
+import { timers } from "../real-timers.js";
 
 /** An operation timed out. Whether the server carried it out is not known. */
 export class TimeoutError extends Error {
@@ -14,12 +16,12 @@ export class TimeoutError extends Error {
 export async function within<T>(timeoutMs: number, operation: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimeoutError()), timeoutMs);
+    timer = timers.setTimeout(() => reject(new TimeoutError()), timeoutMs);
   });
   try {
     return await Promise.race([operation, timeout]);
   } finally {
-    clearTimeout(timer);
+    timers.clearTimeout(timer);
   }
 }
 
@@ -49,7 +51,7 @@ export function unavailable(
 /** Whether a retry of what `unavailable` reported may succeed. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof SealdexError) || error.code !== "storage_unavailable") return false;
-  return !(error.cause instanceof Error && "isRefusal" in error.cause && error.cause.isRefusal === true);
+  return !(isError(error.cause) && "isRefusal" in error.cause && error.cause.isRefusal === true);
 }
 
 /** Whether Node reports this code for a certificate that it does not trust. */
@@ -70,8 +72,8 @@ const networkMeanings: Readonly<Record<string, string>> = {
 
 /** The system's or the server's code, or `noCode`. */
 export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return noCode;
-  if ("code" in error && /^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
+  if (!isError(error)) return noCode;
+  if (/^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
   // Redis begins its messages with a code.
   const [word] = /^[A-Z]{2,30}(?= )/.exec(error.message) ?? [];
   return word ?? noCode;

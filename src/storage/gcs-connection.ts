@@ -12,6 +12,7 @@ import { readBody } from "./object-body.js";
 import { requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
+import { isError } from "../value-kinds.js";
 
 export interface Answer {
   readonly status: number;
@@ -93,7 +94,7 @@ export function createConnection({
         if (error instanceof ServiceError) throw error;
         // A system error's message may name hosts; its code is enough.
         const code =
-          error instanceof Error && "code" in error ? codeFrom(String(error.code)) : "an unexpected error";
+          isError(error) && error.code !== undefined ? codeFrom(String(error.code)) : "an unexpected error";
         throw new ServiceError({ reason: code });
       }
     },

@@ -1,6 +1,6 @@
 /** Puts parts of a blob together. */
 
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "../threads/yield-to-event-loop.js";
 
 /** As much as is copied in a few milliseconds, even into memory that is touched for the first time. */
 const pieceBytes = 2 ** 20;
@@ -12,7 +12,7 @@ export async function joinBytes(parts: readonly Uint8Array[]): Promise<Uint8Arra
   let end = 0;
   for (const part of parts) {
     for (let start = 0; start < part.length; start += pieceBytes) {
-      if (start > 0) await setImmediate();
+      if (start > 0) await nextTurn();
       const piece = part.subarray(start, start + pieceBytes);
       bytes.set(piece, end);
       end += piece.length;

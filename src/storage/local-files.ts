@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { SealdexError } from "../errors.js";
 import { sortYielding } from "../threads/sort-yielding.js";
 import type { ByteRange } from "./blob-store.js";
+import { isError } from "../value-kinds.js";
 
 const staleMs = 60 * 60 * 1000;
 /** A part of at most this length is read without asking how long the file is. */
@@ -154,5 +155,5 @@ export async function unlessAbsent<T>(root: string, operation: Promise<T>): Prom
 }
 
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+  return isError(error) && codes.includes(String(error.code));
 }

@@ -32,6 +32,7 @@ import {
   writeFile,
 } from "./local-files.js";
 import { SharedReads } from "./shared-reads.js";
+import { isError } from "../value-kinds.js";
 
 /** Operations in progress at once; each holds at most two open files. */
 const operationsMax = 64;
@@ -201,7 +202,7 @@ const hints: Readonly<Record<string, string>> = {
 function translate(operation: string, cause: unknown): SealdexError {
   if (cause instanceof SealdexError) return cause;
   // The messages of the file system hold paths of this machine; they stay in the cause.
-  const reason = cause instanceof Error && "code" in cause ? cause.code : String(cause);
+  const reason = isError(cause) && cause.code !== undefined ? cause.code : String(cause);
   const hint = hints[String(reason)] ?? "";
   return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}${hint}`, {
     cause,

@@ -13,6 +13,7 @@ import type { BlobStore, ByteRange } from "./blob-store.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix, isKey } from "./key.js";
 import { ServiceError } from "./service-error.js";
+import { timers } from "../real-timers.js";
 
 /** Ends a request when it aborts. */
 export type Signal = AbortSignal | undefined;
@@ -181,6 +182,6 @@ export function isTransient(error: unknown): boolean {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms);
+    timers.setTimeout(resolve, ms);
   });
 }

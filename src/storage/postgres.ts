@@ -14,6 +14,7 @@ import { codeOf, noCode, TimeoutError, unavailable, within } from "./failure.js"
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
+import { isError } from "../value-kinds.js";
 
 /** Operations in progress at once, and connections of a pool that the driver creates. */
 const operationsMax = 10;
@@ -181,7 +182,7 @@ function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
   // What pg finds out by itself has no code.
-  const said = code === noCode && error instanceof Error ? error.message : "";
+  const said = code === noCode && isError(error) ? error.message : "";
   const cause = /timeout/i.test(said)
     ? new TimeoutError()
     : said.startsWith("Connection terminated")

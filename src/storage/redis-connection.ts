@@ -11,6 +11,7 @@
 import { SealdexError } from "../errors.js";
 import { within } from "./failure.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
+import { isError } from "../value-kinds.js";
 
 /** What is used of a client of ioredis, `Redis` or `Cluster`. */
 export interface RedisClient {
@@ -194,7 +195,7 @@ function manage(client: OwnClient): RedisConnection {
 /** What commands say that a broken connection took along is less than what the connection said. */
 function reasonFor(error: unknown, lastError: unknown): unknown {
   const isClosed =
-    error instanceof Error &&
+    isError(error) &&
     // Not the name, which ioredis takes from its class: a minifier renames that.
     /^(Reached the max retries per request|Connection is closed|None of startup)/.test(error.message);
   if (isClosed) return innermost(lastError) ?? Object.assign(new Error(), { code: "ECONNRESET" });
@@ -217,7 +218,7 @@ async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
   try {
     return await client.info();
   } catch (error) {
-    if (error instanceof Error && /^NOPERM|unknown command/i.test(error.message)) return "";
+    if (isError(error) && /^NOPERM|unknown command/i.test(error.message)) return "";
     throw error;
   }
 }

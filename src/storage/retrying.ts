@@ -15,6 +15,7 @@ import { backoffMs, pause } from "../pause.js";
 import { whenAborted } from "../when-aborted.js";
 import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
+import { performance, timers } from "../real-timers.js";
 
 export interface RetryOptions {
   /**
@@ -139,7 +140,7 @@ function limited<T>(
       },
     };
     const settle = <V>(give: (value: V) => void, value: V) => {
-      clearTimeout(timer);
+      timers.clearTimeout(timer);
       stopListening();
       give(value);
     };
@@ -148,7 +149,7 @@ function limited<T>(
       settle(reject, reason);
       controller?.abort(reason);
     };
-    const timer = setTimeout(() => {
+    const timer = timers.setTimeout(() => {
       const error = new SealdexError(
         "storage_unavailable",
         `storage: ${what} had no answer in ${Math.round(timeoutMs)} ms`,

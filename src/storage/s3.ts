@@ -17,6 +17,7 @@ import { checkRange, readBody } from "./object-body.js";
 import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
+import { isError } from "../value-kinds.js";
 
 /** An `S3Client` of `@aws-sdk/client-s3`: the members that distinguish it from other values. */
 export interface S3ClientLike {
@@ -217,7 +218,7 @@ function newClient(sdk: typeof Sdk, { region, endpoint, credentials }: BucketLoc
 
 /** What the client threw, without what it holds. */
 function describe(error: unknown): ServiceError {
-  if (!(error instanceof Error)) return new ServiceError({ reason: "an unexpected error" });
+  if (!isError(error)) return new ServiceError({ reason: "an unexpected error" });
   const { name, message, code, Code, $metadata } = error as Error & {
     readonly code?: unknown;
     readonly Code?: unknown;

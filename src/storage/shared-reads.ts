@@ -1,6 +1,7 @@
 /** Files that reads which begin together open once: to open and close one takes longer than to read a part of it. */
 
 import { type FileHandle, open } from "node:fs/promises";
+import { timers } from "../real-timers.js";
 
 interface Shared {
   readonly file: Promise<FileHandle>;
@@ -26,7 +27,7 @@ export class SharedReads {
 
   #share(name: string): Shared {
     const file = new Promise<FileHandle>((resolve) => {
-      process.nextTick(() => {
+      timers.nextTick(() => {
         this.#waiting.delete(name);
         resolve(open(name, "r"));
       });

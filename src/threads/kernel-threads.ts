@@ -8,12 +8,13 @@
  */
 
 import { availableParallelism } from "node:os";
-import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { callKernel, type KernelCall, kernelModule } from "../engine/kernels/kernels.js";
 import { wasmMemory } from "../engine/kernels/memory.js";
 import { SealdexError } from "../errors.js";
 import { workerSource } from "./worker-source.js";
+import { nextTurn } from "./yield-to-event-loop.js";
+import { performance } from "../real-timers.js";
 
 /** More threads than memory can feed gain nothing. */
 const threadsMax = 8;
@@ -136,7 +137,7 @@ export class KernelThreads {
     for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
       // Also where many short runs follow one another.
       if (performance.now() - this.#turnedAt > holdMsMax) {
-        await setImmediate();
+        await nextTurn();
         this.#turnedAt = performance.now();
       }
       try {

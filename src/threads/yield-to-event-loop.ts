@@ -1,5 +1,7 @@
 /** Lets other work of the process run between pieces of long work. */
 
+import { performance, timers } from "../real-timers.js";
+
 /** Callers that wait. One continues per turn of the event loop: many at once hold it no longer than one does. */
 const waiting: (() => void)[] = [];
 
@@ -7,14 +9,14 @@ const waiting: (() => void)[] = [];
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(next);
+    if (waiting.length === 1) timers.setImmediate(next);
   });
 }
 
 function next(): void {
   yieldedAt = performance.now();
   waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(next);
+  if (waiting.length > 0) timers.setImmediate(next);
 }
 
 /** How long work may hold the event loop. */
@@ -54,13 +56,13 @@ let turnBeganAt: number | undefined;
 export function isTurnOver(): boolean {
   if (turnBeganAt !== undefined) return performance.now() - turnBeganAt >= turnMs;
   turnBeganAt = performance.now();
-  setImmediate(endTurn);
+  timers.setImmediate(endTurn);
   return false;
 }
 
 /** Resolves in the next turn, for any number of such calls at once: together they hold it for as long as one may. */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => timers.setImmediate(resolve));
 }
 
 function endTurn(): void {

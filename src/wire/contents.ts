@@ -3,6 +3,7 @@
 import { invalid, typeName } from "../check-input.js";
 import type { Image } from "../embedding/image.js";
 import { encodeBase64 } from "./base64.js";
+import { isBytes } from "../value-kinds.js";
 
 export type ContentsBody = string | { readonly base64: string };
 
@@ -13,7 +14,7 @@ export function encodeContents(
 ): ContentsBody | undefined {
   if (contents === undefined || contents === null || typeof contents === "string")
     return contents ?? undefined;
-  if (contents instanceof Uint8Array) return { base64: encodeBase64(contents) };
+  if (isBytes(contents)) return { base64: encodeBase64(contents) };
   if (typeof contents === "object" && "base64" in contents) return { base64: contents.base64 };
   throw invalid(
     `${where}: expected a text, or the bytes of an image's file to send to the service, got ${typeName(contents)}`,

@@ -21,6 +21,7 @@ import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeVector, encodeVector, integer, within } from "./values.js";
+import { isFloat32Array } from "../value-kinds.js";
 
 /** The longest body of what has vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
@@ -182,5 +183,5 @@ function decodeWords(body: QueryBody): Pick<WordQuery, "queryText" | "fusion"> |
 }
 
 function isVector(value: unknown): boolean {
-  return Array.isArray(value) || value instanceof Float32Array;
+  return Array.isArray(value) || isFloat32Array(value);
 }

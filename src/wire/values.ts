@@ -7,6 +7,7 @@
 
 import { checkFloat32, checkText, checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import type { IndexKey, Vector } from "../vector-index.js";
+import { isBytes, isDate, isFloat32Array } from "../value-kinds.js";
 
 /** Below half of the smallest float32 above zero, 2^-149. */
 const minusZero = -1e-60;
@@ -24,7 +25,7 @@ export function encodeVector(vector: Vector, where: string): number[] {
 
 /** Throws `invalid_request`, naming the first number that is not finite as float32. A decoded vector stays as it is. */
 export function decodeVector(numbers: unknown, where: string): Float32Array {
-  if (numbers instanceof Float32Array) return numbers;
+  if (isFloat32Array(numbers)) return numbers;
   if (!Array.isArray(numbers))
     throw invalid(`${where}: expected an array of numbers, got ${typeName(numbers)}`);
   const vector = new Float32Array(numbers.length);
@@ -35,7 +36,7 @@ export function decodeVector(numbers: unknown, where: string): Float32Array {
 /** 64 hexadecimal characters; a string is taken as it is. */
 export function encodeKey(indexKey: IndexKey): string {
   if (typeof indexKey === "string") return indexKey;
-  if (!(indexKey instanceof Uint8Array)) {
+  if (!isBytes(indexKey)) {
     throw invalid(`index key: expected 64 hexadecimal characters or 32 bytes, got ${typeName(indexKey)}`);
   }
   return Array.from(indexKey, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -70,7 +71,7 @@ export function within(
 /** ISO 8601. Throws `invalid_request` for what is no time. */
 export function encodeTime(time: Date | number | undefined, where: string): string | undefined {
   if (time === undefined || time === null) return undefined;
-  const isTime = time instanceof Date || typeof time === "number";
+  const isTime = isDate(time) || typeof time === "number";
   const date = new Date(isTime ? time : Number.NaN);
   if (!Number.isNaN(date.getTime())) return date.toISOString();
   throw invalid(`${where}: expected a Date or milliseconds since 1970`);

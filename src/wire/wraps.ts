@@ -5,6 +5,7 @@ import type { WrapDescription, WrapOptions } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { foreign } from "./results.js";
 import { decodeTime, encodeKey, encodeTime } from "./values.js";
+import { isDate } from "../value-kinds.js";
 
 export interface WrapBody {
   readonly name: string;
@@ -15,7 +16,7 @@ export interface WrapBody {
 }
 
 export function encodeWrap({ name, key, access, expiresAt }: WrapOptions): WrapBody {
-  if (expiresAt !== undefined && !(expiresAt instanceof Date)) {
+  if (expiresAt !== undefined && !isDate(expiresAt)) {
     throw invalid("expiresAt: expected a date in the future");
   }
   return { name, wrap_key: encodeKey(key), access, expires_at: encodeTime(expiresAt, "expiresAt") };

@@ -1,11 +1,12 @@
 /** How many kernel calls each query takes once what it reads is in memory: what makes it fast, and would not show otherwise. */
 
 import { createHook } from "node:async_hooks";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { kernelCalls } from "./count-kernels.js";
 import { type Client, createClient, generateKey, type IndexConfigInput } from "../../src/core.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { useFakeTime, useRealTime } from "../fake-time.js";
 
 const d = 32;
 const nLists = 60;
@@ -77,7 +78,7 @@ async function promisesOf(work: () => Promise<unknown>): Promise<{ begun: number
   // Queries awaited one after another share turns of the event loop, and wait for the next one if they take long: this one begins a turn,
   // in which no time passes, however busy the machine is.
   await new Promise((resolve) => setImmediate(resolve));
-  vi.useFakeTimers({ toFake: ["performance"] });
+  useFakeTime(["performance"]);
   hook.enable();
   try {
     const answer = work();
@@ -86,7 +87,7 @@ async function promisesOf(work: () => Promise<unknown>): Promise<{ begun: number
     return { begun, made };
   } finally {
     hook.disable();
-    vi.useRealTimers();
+    useRealTime();
   }
 }
 

@@ -3,16 +3,17 @@
  * `SEALDEX_SEEDS=100000 npm run test:simulate` runs more than CI does.
  */
 
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { repeats } from "../tier.js";
 import { simulate } from "./simulation.js";
+import { useFakeTime, useRealTime } from "../fake-time.js";
 
 const seeds = repeats("SEALDEX_SEEDS", { fast: 40, all: 2000 });
 const only = process.env.SEALDEX_SEED;
 
-// How long work holds the event loop decides where it yields: the platform's clock stands, so that a seed is one history.
-beforeAll(() => void vi.useFakeTimers({ toFake: ["performance"] }));
-afterAll(() => void vi.useRealTimers());
+// How long work holds the event loop decides where it yields: the library's clock stands, so that a seed is one history.
+beforeAll(() => useFakeTime(["performance"]));
+afterAll(() => useRealTime());
 
 test("many processes over a store that fails, stalls and forgets do nothing that one would not", async () => {
   const first = only === undefined ? 1 : Number(only);

@@ -9,12 +9,13 @@ import { postgres, startPostgres } from "../servers/postgres.js";
 import { freePorts, type RestartableServer } from "../servers/test-server.js";
 import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
+import { useFakeTime, useRealTime } from "../fake-time.js";
 
 const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
 const unlessInstalled = { skip: !canStart(postgres) };
 
-afterEach(() => void vi.useRealTimers());
+afterEach(() => void useRealTime());
 
 let made = 0;
 const newTable = () => `test_${process.pid}_${Date.now()}_${made++}`;
@@ -172,7 +173,7 @@ describe("a postgres location", unlessThere, () => {
       const holder = await pool.connect();
       await holder.query("BEGIN");
       await holder.query(`LOCK TABLE "${tableName}" IN ACCESS EXCLUSIVE MODE`);
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      useFakeTime(["setTimeout", "clearTimeout"]);
       const calls = Array.from({ length: 25 }, () => failure(store.read("a")));
       const blocked = "SELECT count(*)::int AS n FROM pg_locks WHERE relation = $1::regclass AND NOT granted";
       // Ten at once. The server does not notice that the clients of the earlier ones have gone.
@@ -180,7 +181,7 @@ describe("a postgres location", unlessThere, () => {
         while ((await holder.query<{ n: number }>(blocked, [tableName])).rows[0].n < waiting);
         await vi.advanceTimersByTimeAsync(30_000);
       }
-      vi.useRealTimers();
+      useRealTime();
       for (const error of await Promise.all(calls)) {
         expect(error).toMatchObject({ code: "storage_unavailable", cause: { code: "ETIMEDOUT" } });
       }

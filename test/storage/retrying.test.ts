@@ -12,6 +12,7 @@ import { openLocation } from "../../src/storage/location.js";
 import { createLocalStore } from "../../src/storage/local.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { withRetries } from "../../src/storage/retrying.js";
+import { useFakeTime, useRealTime } from "../fake-time.js";
 
 const lost = () => new SealdexError("storage_unavailable", "the connection was lost");
 const never = () => new Promise<never>(() => {});
@@ -19,7 +20,7 @@ const bytes = (text: string) => new Uint8Array(Buffer.from(text));
 
 /** Lets time pass, faster than it does, until the operation has settled. */
 async function whileTimePasses<T>(operation: () => Promise<T>): Promise<T> {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  useFakeTime(["setTimeout", "clearTimeout", "performance"]);
   let settled = false;
   const running = operation().finally(() => (settled = true));
   running.catch(() => undefined);
@@ -29,7 +30,7 @@ async function whileTimePasses<T>(operation: () => Promise<T>): Promise<T> {
   }
   return running;
 }
-afterEach(() => void vi.useRealTimers());
+afterEach(() => void useRealTime());
 
 type Method = "read" | "create" | "list" | "delete";
 
@@ -231,9 +232,9 @@ test("the local store's lasting failures are not repeated", async () => {
   // A file where a folder is expected.
   const store = openLocation({ location: "local", path: join(folder, "a") }, 60_000);
   // The clock stands: a pause would never end.
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  useFakeTime(["setTimeout", "clearTimeout", "performance"]);
   await expect(store.create("b", bytes("b"))).rejects.toMatchObject({ code: "storage_unavailable" });
-  vi.useRealTimers();
+  useRealTime();
   await store.close();
   await rm(folder, { recursive: true });
 });

@@ -4,6 +4,7 @@
  */
 
 import { type Allocator, notAllocated } from "./allocator.js";
+import { timers } from "../../real-timers.js";
 
 /** Cleared in one turn: takes about a millisecond. */
 const turnBytes = 2 ** 23;
@@ -45,7 +46,7 @@ export class FreedRanges {
       this.#allocator.free(offset);
       return;
     }
-    if (this.#waiting.size === 0) setImmediate(() => this.#clearSome());
+    if (this.#waiting.size === 0) timers.setImmediate(() => this.#clearSome());
     this.#waiting.set(offset, { bytes, left: bytes });
     this.#waitingBytes += bytes;
   }
@@ -67,7 +68,7 @@ export class FreedRanges {
       if (bytes === 0) break;
     }
     this.#clearedBytes = 0;
-    if (this.#waiting.size > 0) setImmediate(() => this.#clearSome());
+    if (this.#waiting.size > 0) timers.setImmediate(() => this.#clearSome());
   }
 
   /** Clears `bytesMax` of a range, or what is left of it, from its end, and then frees it. Returns how many. */

@@ -1,0 +1,53 @@
+/**
+ * What values are, whichever realm made them: in a vm context, such as Jest and Vitest give each test, a `Date` of the test, or an error
+ * of Node.js, is no instance of the class of that name here. Nothing of Node.js is used.
+ */
+
+/** Whether it is a Uint8Array, such as a Buffer. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && tagOf(value) === "Uint8Array";
+}
+
+export function isClampedBytes(value: unknown): value is Uint8ClampedArray {
+  return ArrayBuffer.isView(value) && tagOf(value) === "Uint8ClampedArray";
+}
+
+export function isFloat32Array(value: unknown): value is Float32Array {
+  return ArrayBuffer.isView(value) && tagOf(value) === "Float32Array";
+}
+
+export function isDate(value: unknown): value is Date {
+  try {
+    Date.prototype.getTime.call(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function isMapOrSet(value: unknown): boolean {
+  return ["Map", "Set"].includes(tagOf(value));
+}
+
+/** Whether it is an error, of which the code may be of any type. */
+export function isError(value: unknown): value is Error & { readonly code?: unknown } {
+  return isObject(value) && typeof value.message === "string" && typeof value.name === "string";
+}
+
+export function isAbortSignal(value: unknown): value is AbortSignal {
+  if (!isObject(value) || typeof value.aborted !== "boolean") return false;
+  return typeof value.addEventListener === "function" && typeof value.throwIfAborted === "function";
+}
+
+/** Tells a promise from a result that is there already. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return isObject(value) && typeof value.then === "function";
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+}
