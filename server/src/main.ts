@@ -46,7 +46,8 @@ try {
   await program.parseAsync();
 } catch (error) {
   // Failures caused by the operator get one line; anything else is a bug of the service and shows its stack.
-  const isExpected = error instanceof SealdexError || Object.hasOwn(Object(error), "syscall");
+  const isExpected =
+    error instanceof SealdexError || (typeof error === "object" && error !== null && "syscall" in error);
   if (!isExpected) throw error;
   program.error(`error: ${(error as Error).message}`);
 }

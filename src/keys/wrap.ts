@@ -1,6 +1,6 @@
 /** Wraps: how the key of a holder gives the keys that open the holder's keyset. */
 
-import { createHash, KeyObject, randomBytes } from "node:crypto";
+import { createHash, type KeyObject, randomBytes } from "node:crypto";
 import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { KeyProvider, KeySource } from "./key-provider.js";

@@ -28,6 +28,14 @@ export type { StorageLocation };
 
 const methods = ["read", "create", "list", "delete"] as const satisfies readonly (keyof BlobStore)[];
 
+/** Other clients of Redis have some of these. */
+const redisMethods = [
+  "getBuffer",
+  "zrangebylex",
+  "info",
+  "multi",
+] as const satisfies readonly (keyof RedisClient)[];
+
 /** Whether a caller gave a store of its own, which is then the caller's to close, and not a location. */
 export function isBlobStore(location: unknown): location is BlobStore {
   if (typeof location !== "object" || location === null) return false;
@@ -61,7 +69,7 @@ export function openLocation(
       });
     case "redis": {
       const { connectionString, path, allowEviction } = location;
-      const client = checkClient<RedisClient>(location, ["multi"], "a Redis or Cluster of ioredis");
+      const client = checkClient<RedisClient>(location, redisMethods, "a Redis or Cluster of ioredis");
       return retriedServer(createRedisStore({ connectionString, client, path, allowEviction }), timeoutMs);
     }
     case "postgres": {
@@ -93,7 +101,8 @@ function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {
 }
 
 function retriedService(driver: BlobStore, what: string, timeoutMs: number): BlobStore {
-  return withRetries(probedBeforeWriting(driver, what), { timeoutMs, isTransient: isTransientAtService });
+  const retries = { timeoutMs, isTransient: isTransientAtService };
+  return withRetries(probedBeforeWriting(driver, what, withRetries(driver, retries)), retries);
 }
 
 function openS3(location: S3Location): BlobStore {

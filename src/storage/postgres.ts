@@ -162,6 +162,7 @@ const isDurable =
   "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) = 'on' ELSE true END";
 
 const meanings: Readonly<Record<string, string>> = {
+  "25006": "the session is read-only: it is at a standby, or has default_transaction_read_only",
   "28000": "the server refused the user",
   "28P01": "the server refused the credentials",
   "3D000": "there is no such database",
@@ -175,8 +176,8 @@ const meanings: Readonly<Record<string, string>> = {
   "57P03": "the server is starting",
 };
 
-/** Credentials, databases, schemas, rights and tables that are not as they have to be; a full disk. */
-const refusals = /^(28|3D|3F|42)|^53100$/;
+/** Credentials, databases, schemas, rights, tables and values that are not as they have to be; a session that only reads; a full disk. */
+const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100)$/;
 
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);

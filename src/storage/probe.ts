@@ -7,21 +7,27 @@
 
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
+import { backoffMs, pause } from "../pause.js";
 import type { BlobStore } from "./blob-store.js";
+import { isTransient } from "./object-store.js";
 
+const deletesMax = 10;
+const firstPauseMs = 50;
+const pauseMsMax = 1000;
 /** Creates that race: on a service that looks first and writes then, some pair of so many meets. */
 const creates = 6;
 
 /**
  * The same store, whose first `create` probes the location. About 20 small requests in six round trips, once for each
  * store opened; the blobs are deleted again. A location that fails is refused with `not_supported`, always; a probe that
- * could not be finished is repeated by the next `create`. Reading needs no probe, nor the right to write.
+ * could not be finished is repeated by the next `create`. Reading needs no probe, nor the right to write. `retried`: the same store, whose
+ * operations are tried again each, so that a service that refuses half of them can be probed at all.
  */
-export function probedBeforeWriting(store: BlobStore, title: string): BlobStore {
+export function probedBeforeWriting(store: BlobStore, title: string, retried = store): BlobStore {
   let probed: Promise<void> | undefined;
 
   function probeOnce(): Promise<void> {
-    probed ??= probe(store, title).catch((error: unknown) => {
+    probed ??= probe(retried, title).catch((error: unknown) => {
       if (!(error instanceof SealdexError && error.code === "not_supported")) probed = undefined;
       throw error;
     });
@@ -87,6 +93,18 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
     await store.delete(keys).catch(() => undefined);
     throw error;
   }
-  await store.delete(keys);
+  for (const own of keys) await deleteOwn(store, own);
   if ((await store.read(key)) !== null) throw refuse("what was deleted could still be read");
+}
+
+/** Deletes a blob of the probe, again if that failed: nobody else creates one of its key. */
+async function deleteOwn(store: BlobStore, key: string): Promise<void> {
+  for (let failed = 0; ; failed++) {
+    try {
+      return await store.delete([key]);
+    } catch (error) {
+      if (failed === deletesMax || !isTransient(error)) throw error;
+      await pause(backoffMs(failed, firstPauseMs, pauseMsMax), undefined);
+    }
+  }
 }

@@ -25,6 +25,7 @@ export interface RedisClient {
     count: number,
   ): Promise<string[]>;
   info(): Promise<string>;
+  select(db: number): Promise<unknown>;
   multi(commands: unknown[][]): {
     exec(): Promise<[error: Error | null, result: unknown][] | null>;
   };
@@ -224,13 +225,13 @@ async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
 }
 
 /**
- * Throws `not_supported` if a server evicts keys without an expiry, which all of ours are, or if a
- * cluster client reads from replicas, which lag.
+ * Throws `not_supported` if a server evicts keys without an expiry, which all of ours are, or if what is read comes from
+ * replicas, which lag; `invalid_request` if there is no database of the number, of which ioredis says nothing and takes 0.
  */
 export async function checkServers(client: RedisClient, allowEviction: boolean): Promise<void> {
   const { nodes, options } = client as {
     nodes?: (role: "master") => Pick<RedisClient, "info">[];
-    options?: { scaleReads?: unknown };
+    options?: { scaleReads?: unknown; db?: number };
   };
   if ((options?.scaleReads ?? "master") !== "master") {
     throw new SealdexError(
@@ -240,6 +241,13 @@ export async function checkServers(client: RedisClient, allowEviction: boolean):
   }
   // The first answer comes when a cluster's nodes are known.
   const first = await infoOf(client);
+  if (nodes === undefined && /^role:slave\b/m.test(first)) {
+    throw new SealdexError(
+      "not_supported",
+      "storage location redis: expected a master, got a replica, which takes no writes and may not have yet what was just written",
+    );
+  }
+  if (options?.db) await checkDatabase(client, options.db);
   if (allowEviction) return;
   const others = nodes === undefined ? [] : await Promise.all(nodes.call(client, "master").map(infoOf));
   for (const info of [first, ...others]) {
@@ -250,5 +258,14 @@ export async function checkServers(client: RedisClient, allowEviction: boolean):
       `storage location redis: expected a server that never evicts, got maxmemory-policy ${policy}, which deletes ` +
         "parts of an index when memory runs short; set noeviction, or give allowEviction: true if losing the index is acceptable",
     );
+  }
+}
+
+async function checkDatabase(client: RedisClient, db: number): Promise<void> {
+  try {
+    await client.select(db);
+  } catch (error) {
+    if (!isError(error) || !/out of range/i.test(error.message)) throw error;
+    throw new SealdexError("invalid_request", `storage location redis: the server has no database ${db}`);
   }
 }

@@ -12,6 +12,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { checkBucketLocation } from "../../src/storage/bucket-location.js";
 import { createGcsStore } from "../../src/storage/gcs.js";
 import type { GcsLocation, S3ServiceLocation } from "../../src/storage/storage-location.js";
+import { openLocation } from "../../src/storage/location.js";
 import { isTransient } from "../../src/storage/object-store.js";
 import { probedBeforeWriting } from "../../src/storage/probe.js";
 import { withRetries } from "../../src/storage/retrying.js";
@@ -208,6 +209,24 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       expect(await location.read("a")).toEqual(one);
       proxy.behaviour = atFirst(2, "GET", async () => "cut");
       expect(await location.list("")).toEqual(["a", "first"]);
+    });
+
+    test("a bucket that refuses half of all requests can be probed, written and read", async () => {
+      const location = { ...server.location, endpoint: proxy.endpoint, path: `p${made++}` };
+      const throttled = openLocation(location);
+      let requests = 0;
+      proxy.behaviour = async (request) =>
+        requests++ % 2 === 0 ? failing(503, "SlowDown") : request.forward();
+      expect(await throttled.create("a", one)).toBe(true);
+      expect(await throttled.create("a", Uint8Array.of(2))).toBe(false);
+      expect(await throttled.read("a")).toEqual(one);
+      expect(await throttled.list("")).toEqual(["a"]);
+      // However the refusals fall: here at random, from the first request of another store on.
+      const again = openLocation({ ...location, path: `p${made++}` });
+      proxy.behaviour = async (request) =>
+        randomBytes(1)[0] < 128 ? failing(503, "SlowDown") : request.forward();
+      expect(await again.create("a", one)).toBe(true);
+      await Promise.all([throttled.close(), again.close()]);
     });
 
     test("half a body is never taken for a whole one", async () => {

@@ -15,7 +15,7 @@ const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
 const unlessInstalled = { skip: !canStart(postgres) };
 
-afterEach(() => void useRealTime());
+afterEach(useRealTime);
 
 let made = 0;
 const newTable = () => `test_${process.pid}_${Date.now()}_${made++}`;
@@ -190,6 +190,29 @@ describe("a postgres location", unlessThere, () => {
     });
     expect(await store.read("a")).toEqual(Uint8Array.of(1));
     await store.close();
+    await drop(tableName);
+  });
+
+  test("a session that only reads is read from, and refused at once when it is to write", async () => {
+    const tableName = newTable();
+    const writable = openLocation({ location: "postgres", connectionString, tableName });
+    const readOnly = new URL(connectionString);
+    readOnly.searchParams.set("options", "-c default_transaction_read_only=on");
+    const store = openLocation({ location: "postgres", connectionString: readOnly.href, tableName });
+    const startedAt = performance.now();
+    const refused = {
+      code: "storage_unavailable",
+      message: expect.stringContaining("the session is read-only"),
+    };
+    expect(await failure(store.create("a", Uint8Array.of(1)))).toMatchObject(refused);
+    expect(await writable.create("a", Uint8Array.of(1))).toBe(true);
+    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    for (const call of [store.create("b", Uint8Array.of(1)), store.delete(["a"])]) {
+      expect(await failure(call)).toMatchObject(refused);
+    }
+    // Retries would have taken a minute each.
+    expect(performance.now() - startedAt).toBeLessThan(50_000);
+    await Promise.all([store.close(), writable.close()]);
     await drop(tableName);
   });
 

@@ -88,6 +88,40 @@ describe("redis through an outage", unlessInstalled, () => {
     }
   });
 
+  test("a database that the server does not have is refused at once, and nothing is stored in another", async () => {
+    const database = (db: number) => server.address.replace(/(\/\d*)?$/, `/${db}`);
+    const client = new Redis(database(99));
+    const admin = new Redis(server.address);
+    const before = await admin.dbsize();
+    for (const location of [{ connectionString: database(99) }, { client }]) {
+      const store = openLocation({ location: "redis", ...location });
+      for (const call of [store.create("a", Uint8Array.of(1)), store.read("a"), store.list("")]) {
+        expect(await failure(call)).toMatchObject({
+          code: "invalid_request",
+          message: "storage location redis: the server has no database 99",
+        });
+      }
+      await store.close();
+    }
+    expect(await admin.dbsize()).toBe(before);
+    const last = openLocation({ location: "redis", connectionString: database(15) });
+    expect(await last.create("a", Uint8Array.of(1))).toBe(true);
+    expect(await admin.dbsize()).toBe(before);
+    await last.close();
+    client.disconnect();
+    admin.disconnect();
+  });
+
+  test("a replica is refused at once", async () => {
+    const replica = await startRedis(["--replicaof", "127.0.0.1", `${server.port}`]);
+    const store = openLocation({ location: "redis", connectionString: replica.address });
+    const { code, message } = await failure(store.read("a"));
+    expect(code).toBe("not_supported");
+    expect(message).toContain("expected a master, got a replica");
+    await store.close();
+    await replica.stop();
+  });
+
   test("a client of the caller's is used and never closed", async () => {
     const client = new Redis(server.address);
     const store = openLocation({ location: "redis", client });
@@ -287,9 +321,11 @@ test("paths that would break the hash tag and clients of another kind are refuse
     const location = { location: "redis", connectionString: "redis://h", path } as StorageLocation;
     expect(() => openLocation(location)).toThrow(/expected path/);
   }
-  for (const client of [{}, { query() {} }, null, "redis://h"]) {
+  // Of node-redis: it has multi and info, too.
+  const nodeRedis = { multi() {}, info() {}, get() {}, zRangeByLex() {}, sendCommand() {} };
+  for (const client of [{}, { query() {} }, nodeRedis, null, "redis://h"]) {
     expect(() => openLocation({ location: "redis", client } as unknown as StorageLocation)).toThrow(
-      /expected client/,
+      /expected client to be a Redis or Cluster of ioredis/,
     );
   }
 });

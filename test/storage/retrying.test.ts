@@ -30,7 +30,7 @@ async function whileTimePasses<T>(operation: () => Promise<T>): Promise<T> {
   }
   return running;
 }
-afterEach(() => void useRealTime());
+afterEach(useRealTime);
 
 type Method = "read" | "create" | "list" | "delete";
 
