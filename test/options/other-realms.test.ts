@@ -9,10 +9,11 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createContext, compileFunction, runInContext, runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type * as core from "../../src/core.js";
 import { copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
 import { isAbortSignal, isError, isMapOrSet } from "../../src/value-kinds.js";
 
-type Library = typeof import("../../src/core.js");
+type Library = typeof core;
 
 const require = createRequire(import.meta.url);
 const built = join(import.meta.dirname, "../../dist/cjs/core.js");
