@@ -1,8 +1,10 @@
 /** A process whose global timers and clocks are fake ones for a while, as in tests of those who use the library. */
 
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 
@@ -70,4 +72,13 @@ test("items expire by the date that a test sets", async () => {
   expect(await index.count()).toBe(1);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 2000 });
   expect(await index.count()).toBe(0);
+});
+
+test("without Node.js the timers are those of the browser", () => {
+  const file = join(import.meta.dirname, "../../dist/cjs/real-timers.js");
+  const exports: Record<string, unknown> = {};
+  const browser = { setTimeout: () => 1, clearTimeout: () => undefined, performance: { now: () => 7 } };
+  runInNewContext(readFileSync(file, "utf8"), { ...browser, exports });
+  expect(exports.timers).toMatchObject({ setTimeout: browser.setTimeout, setImmediate: undefined });
+  expect((exports.performance as Performance).now()).toBe(7);
 });
