@@ -173,11 +173,13 @@ export function matchesEverything(node: FilterNode): boolean {
   return node.kind === "and" ? node.children.every(matchesEverything) : node.children.some(matchesEverything);
 }
 
+/** Whether an item with this metadata meets one condition. */
+export function meets({ path, test, negated }: FieldCondition, metadata: JsonObject): boolean {
+  return someValue(metadata, path, 0, test) !== negated;
+}
+
 function predicateOf(node: FilterNode): Predicate {
-  if (node.kind === "field") {
-    const { path, test, negated } = node;
-    return (metadata) => someValue(metadata, path, 0, test) !== negated;
-  }
+  if (node.kind === "field") return (metadata) => meets(node, metadata);
   const children = node.children.map(predicateOf);
   if (children.length === 1) return children[0];
   return node.kind === "and"

@@ -7,4 +7,4 @@ export * from "./wire.js";
 export { invalid } from "./check-input.js";
 export { forLoader } from "./encrypted-index/for-loader.js";
 export { unknownName } from "./option-names.js";
-export { yieldIfDue } from "./threads/yield-to-event-loop.js";
+export { onBehalfOf, yieldIfDue } from "./threads/yield-to-event-loop.js";

@@ -45,13 +45,13 @@ const serverTable: Record<string, string> = {
   "root-key.ts": "node:crypto",
   "keys/": "processes/siblings.ts root-key.ts sealdex/core sealdex/wire node:crypto",
   "shared-for.ts": "",
-  "dashboard.ts": "http-server.ts @fastify/static node:url",
+  "dashboard.ts": "error-reply.ts http-server.ts fastify @fastify/static node:url",
   "location-health.ts": "shared-for.ts sealdex/core",
   "last-writes.ts": "http-server.ts fastify sealdex/wire",
   "live-figures.ts": "metrics.ts",
-  "audit/": "root-key.ts sealdex/core node:crypto node:fs node:fs/promises node:path node:readline",
-  "request-address.ts": "fastify sealdex/wire",
-  "audit-requests.ts": "audit/ http-server.ts request-address.ts request-end.ts fastify sealdex/core",
+  "audit/":
+    "ascii-json.ts root-key.ts http-server.ts request-address.ts request-end.ts fastify sealdex/core sealdex/wire node:crypto node:fs/promises node:path",
+  "request-address.ts": "fastify sealdex/wire node:net",
   "rate-limit.ts": "processes/siblings.ts fastify rate-limiter-flexible sealdex/core",
   "request-end.ts": "fastify sealdex/core node:http",
   "shape-error.ts": "fastify sealdex/core sealdex/wire",
@@ -60,9 +60,11 @@ const serverTable: Record<string, string> = {
   "limit-settings.ts": "limits.ts sealdex/wire",
   "settings-help.ts": "limit-settings.ts limits.ts",
   "semaphore.ts": "sealdex/core",
-  "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:stream",
-  "results.ts": "request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
-  "admission.ts": "http-server.ts limits.ts semaphore.ts body/ request-end.ts fastify sealdex/core",
+  "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:http node:stream node:zlib",
+  "results.ts":
+    "request-address.ts request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
+  "admission.ts":
+    "http-server.ts limits.ts semaphore.ts body/ request-address.ts request-end.ts fastify sealdex/core",
   "schemas.ts": "schemas/ typebox sealdex/core sealdex/wire",
   "order-by.ts": "results.ts sealdex/core sealdex/wire",
   "schemas/":
@@ -71,9 +73,10 @@ const serverTable: Record<string, string> = {
   "renew-certificates.ts": "certificates.ts http-server.ts node:tls",
   "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
     node:http`,
-  "log-output.ts": "pino",
-  "silent-connections.ts": "http-server.ts node:net",
-  "documentation.ts": "http-server.ts @fastify/swagger @fastify/swagger-ui",
+  "ascii-json.ts": "",
+  "log-output.ts": "ascii-json.ts pino",
+  "connections.ts": "http-server.ts request-address.ts node:http node:net",
+  "documentation.ts": "error-reply.ts http-server.ts fastify @fastify/swagger @fastify/swagger-ui",
   "open-indexes.ts": "limits.ts sealdex/core sealdex/wire node:crypto",
   "trainings.ts": "node:diagnostics_channel",
   "metrics.ts": "fastify prom-client sealdex/core",
@@ -82,11 +85,11 @@ const serverTable: Record<string, string> = {
   "tracing.ts": "http-server.ts request-end.ts @opentelemetry/api sealdex/core",
   "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
   "authentication.ts":
-    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts request-address.ts fastify sealdex/core",
+    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts request-address.ts fastify sealdex/core sealdex/wire",
   "routes/":
-    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts order-by.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto node:http",
-  "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts silent-connections.ts documentation.ts open-indexes.ts authentication.ts
-    audit/ audit-requests.ts keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
+    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts order-by.ts request-address.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto node:http",
+  "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts connections.ts documentation.ts open-indexes.ts authentication.ts
+    audit/ keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
   "secret-file.ts": "sealdex/core node:fs/promises",
   "google-token.ts": "secret-file.ts sealdex/core node:crypto",
@@ -97,7 +100,7 @@ const serverTable: Record<string, string> = {
   "config-file.ts": "sealdex/wire yaml",
   "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
   "commands/":
-    "log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
+    "ascii-json.ts log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 

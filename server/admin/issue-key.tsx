@@ -17,7 +17,7 @@ type NewKey = ApiKey & { readonly apiKey: string };
 
 const scopes: readonly { readonly scope: Scope; readonly meaning: string }[] = [
   { scope: "read", meaning: "query, get, list and count items" },
-  { scope: "write", meaning: "create indexes; upsert, update, delete, train" },
+  { scope: "write", meaning: "create indexes; upsert, delete, train; with read: update" },
   { scope: "admin", meaning: "everything, this dashboard included" },
 ];
 const dayMs = 24 * 60 * 60 * 1000;

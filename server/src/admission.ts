@@ -2,10 +2,11 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { checkDeclaredLength } from "./body/read-body.js";
+import { checkDeclaredBody, isGzip } from "./body/read-body.js";
 import { Semaphore } from "./semaphore.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";
+import { ownerOf } from "./request-address.js";
 import { untilDisconnected, untilLate, whenEnded } from "./request-end.js";
 
 declare module "fastify" {
@@ -25,7 +26,7 @@ export function limitRequests(scope: Server, limits: Limits): void {
   const short = new Semaphore(requestsMax, waitingMax);
   const long = new Semaphore(longRequestsMax, waitingMax);
   scope.addHook("preParsing", async (request, reply, payload) => {
-    checkDeclaredLength(request);
+    checkDeclaredBody(request);
     const length = longestBody(request);
     // Clients give up on what takes minutes, and send it again: refused in time, they know when.
     const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
@@ -47,7 +48,8 @@ async function enter(
   reply: FastifyReply,
   until: () => AbortSignal,
 ): Promise<void> {
-  const leave = semaphore.tryAcquire(weight) ?? (await semaphore.acquire(weight, until()));
+  const owner = ownerOf(reply.request);
+  const leave = semaphore.tryAcquire(owner, weight) ?? (await semaphore.acquire(owner, weight, until()));
   whenEnded(reply, leave);
 }
 
@@ -61,6 +63,6 @@ function tooBusy(ms: number): SealdexError {
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
-  if (headers["transfer-encoding"] !== undefined) return bodyLimit;
+  if (headers["transfer-encoding"] !== undefined || isGzip(headers)) return bodyLimit;
   return Number(headers["content-length"] ?? 0);
 }

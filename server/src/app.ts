@@ -8,11 +8,12 @@ import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core"
 import type { Certificates } from "./certificates.js";
 import { measure } from "./measure.js";
 import { limitRequests } from "./admission.js";
-import { auditRequests } from "./audit-requests.js";
+import { auditRequests } from "./audit/audit-requests.js";
 import type { AuditLog } from "./audit/audit-log.js";
-import { limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
+import { limitAddresses, limitWrongIndexKeys, requireApiKeys } from "./authentication.js";
 import { BodySchemas } from "./body/body-schema.js";
 import { readBody } from "./body/read-body.js";
+import { limitConnections } from "./connections.js";
 import { addDashboard } from "./dashboard.js";
 import { addDocumentation } from "./documentation.js";
 import { replyWithError, replyWithNoRoute } from "./error-reply.js";
@@ -40,7 +41,6 @@ import { addVectorRoutes } from "./routes/vectors.js";
 import { addWrapRoutes } from "./routes/wraps.js";
 import { renewCertificates } from "./renew-certificates.js";
 import { useServiceKey } from "./service-key.js";
-import { closeSilentConnections } from "./silent-connections.js";
 import { traceRequests } from "./tracing.js";
 import { Trainings } from "./trainings.js";
 
@@ -102,9 +102,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
   app.setErrorHandler<SealdexError>(replyWithError);
   app.setNotFoundHandler(replyWithNoRoute);
-  closeSilentConnections(app);
+  limitConnections(app, limits.connectionsMax);
   if (certificates !== undefined) renewCertificates(app, certificates);
 
+  limitAddresses(app, limits, siblings);
   await addDocumentation(app, version);
   addHealthRoutes(app, version, options.checkStorage);
 

@@ -2,6 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
+import { onBehalfOf } from "sealdex/wire";
 import type { Server } from "./http-server.js";
 import { type Caller, checkIndex, checkScope, type Scope } from "./keys/caller.js";
 import type { FixedKeys } from "./keys/fixed-keys.js";
@@ -11,7 +12,7 @@ import type { Limits } from "./limits.js";
 import type { OpenIndexes } from "./open-indexes.js";
 import type { Siblings } from "./processes/siblings.js";
 import { RateLimit } from "./rate-limit.js";
-import { addressOf } from "./request-address.js";
+import { addressOf, networkOf, ownerOf } from "./request-address.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -33,6 +34,14 @@ export interface Authentication {
   readonly issued: IssuedKeys | undefined;
 }
 
+/** Counts every request of an address, whatever its path. */
+export function limitAddresses(app: Server, limits: Limits, siblings: Siblings): void {
+  const ofAddress = new RateLimit("address", limits.addressRequestsPerMinuteMax, siblings);
+  app.addHook("onRequest", async ({ ip }, reply) => {
+    await ofAddress.take(networkOf(ip), reply, "requests of this address");
+  });
+}
+
 /** Checks the requests of `scope` before their bodies are read, and the index that a request names before it is used. */
 export function requireApiKeys(
   scope: Server,
@@ -41,7 +50,6 @@ export function requireApiKeys(
   siblings: Siblings,
 ): void {
   const ofKey = new RateLimit("API key", limits.keyRequestsPerMinuteMax, siblings);
-  const ofAddress = new RateLimit("address", limits.addressRequestsPerMinuteMax, siblings);
   const failures = new RateLimit("invalid API keys", limits.failedKeysPerMinuteMax, siblings);
   const identify = callerCheck(keys, failures);
   scope.addHook("onRoute", (route) => {
@@ -49,7 +57,6 @@ export function requireApiKeys(
     route.config = { ...route.config, access: routeAccess(method, route.url) };
   });
   scope.addHook("onRequest", async (request, reply) => {
-    await ofAddress.take(request.ip, reply, "requests of this address");
     const { access = ["admin"], isKeyOptional } = request.routeOptions.config;
     if (isKeyOptional === true && request.headers["x-api-key"] === undefined) return;
     const caller = await identify(request, reply);
@@ -57,6 +64,8 @@ export function requireApiKeys(
     await ofKey.take(caller.id, reply, "requests with this API key");
     checkScope(caller, access);
   });
+  // Not async: what follows has to be called in here.
+  scope.addHook("onRequest", (request, _reply, done) => onBehalfOf(ownerOf(request), done));
   scope.addHook("preHandler", async (request) => {
     const { caller } = request;
     const { indexName } = addressOf(request);
@@ -71,14 +80,15 @@ export function requireApiKeys(
 function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
     const apiKey = apiKeyOf(request);
-    const checkMayRead = () => failures.check(request.ip, reply, "invalid API keys from this address");
+    const checkMayRead = () =>
+      failures.check(networkOf(request.ip), reply, "invalid API keys from this address");
     if (typeof apiKey === "string") {
       const caller = fixed.callerOf(apiKey) ?? (await issued?.callerOf(apiKey, checkMayRead));
       if (caller !== undefined) return caller;
     }
     // A client that sends no key tries none.
     if (apiKey !== undefined) {
-      if (await failures.count(request.ip)) {
+      if (await failures.count(networkOf(request.ip))) {
         request.log.warn({ address: request.ip }, "alarm: many invalid API keys from one address");
       }
       await checkMayRead();
@@ -103,7 +113,8 @@ export function limitWrongIndexKeys(
   siblings: Siblings,
 ): void {
   const attempts = new RateLimit("wrong index keys", limits.wrongIndexKeysPerMinuteMax, siblings);
-  const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) => `${caller?.id} ${ip} ${indexName}`;
+  const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) =>
+    `${caller?.id} ${networkOf(ip)} ${indexName}`;
   scope.addHook("preHandler", async (request, reply) => {
     const { indexName, indexKey } = addressOf(request);
     if (indexName === undefined || indexKey === undefined) return;

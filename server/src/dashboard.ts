@@ -2,6 +2,8 @@
 
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
+import type { FastifyError } from "fastify";
+import { replyWithNoFile } from "./error-reply.js";
 import type { Server } from "./http-server.js";
 
 /** The same folder for the sources and for what is built from them. */
@@ -11,6 +13,7 @@ export async function addDashboard(app: Server): Promise<void> {
   // Relative, so that a proxy may serve it under a path of its own.
   app.get("/admin", { schema: { hide: true } }, async (_request, reply) => reply.redirect("admin/"));
   await app.register(async (pages) => {
+    pages.setErrorHandler<FastifyError>(replyWithNoFile);
     pages.addHook("onSend", async (_request, reply) => void reply.headers(headers));
     // Asked for again each time, by its ETag: the service may have been updated.
     await pages.register(fastifyStatic, { root, prefix: "/admin/", schemaHide: true, cacheControl: false });

@@ -2,6 +2,8 @@
 
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
+import type { FastifyError } from "fastify";
+import { replyWithNoFile } from "./error-reply.js";
 import type { Server } from "./http-server.js";
 
 export async function addDocumentation(app: Server, version: string): Promise<void> {
@@ -19,10 +21,13 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
       security: [{ apiKey: [] }],
     },
   });
-  await app.register(swaggerUi, {
-    routePrefix: "/docs",
-    staticCSP: contentSecurityPolicy,
-    theme: { title: "Sealdex" },
+  await app.register(async (pages) => {
+    pages.setErrorHandler<FastifyError>(replyWithNoFile);
+    await pages.register(swaggerUi, {
+      routePrefix: "/docs",
+      staticCSP: contentSecurityPolicy,
+      theme: { title: "Sealdex" },
+    });
   });
   // Relative, so that a proxy may serve it under a path of its own.
   app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));

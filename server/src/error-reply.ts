@@ -61,6 +61,12 @@ export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
   return replyWithError(error, request, reply);
 }
 
+/** Below paths of files, whatever is wrong with a path: there is no such file. */
+export function replyWithNoFile(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  const isOfClient = thrown.statusCode !== undefined && thrown.statusCode < 500;
+  return isOfClient ? replyWithNoRoute(request, reply) : replyWithError(thrown, request, reply);
+}
+
 /** For URLs that cannot be decoded: no hook runs for them. */
 export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   reply.header("X-Request-Id", request.id);
@@ -107,7 +113,10 @@ function translate(thrown: Thrown): [SealdexError, number] {
   if (typeof code !== "string" || !code.startsWith("FST_") || statusCode >= 500) {
     return [fault("internal"), 500];
   }
-  if (statusCode === 415) return [invalid("Content-Type: expected application/json"), 415];
+  if (statusCode === 415) {
+    const detail = "Content-Type, Content-Encoding: expected application/json, as it is or as gzip";
+    return [invalid(detail), 415];
+  }
   return [invalid(message), statusCode];
 }
 

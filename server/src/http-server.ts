@@ -1,7 +1,7 @@
 /** The HTTP server that the service's routes are added to: time-outs, parser errors, log, request ids. */
 
 import { randomUUID } from "node:crypto";
-import type { Server as NodeServer } from "node:http";
+import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import {
   fastify,
@@ -43,7 +43,7 @@ export interface ServerOptions {
 }
 
 export function newServer({ limits, log, trustProxy = [], certificates }: ServerOptions) {
-  const { headersMsMax, requestMsMax, stalledMsMax, connectionsMax } = limits;
+  const { headersMsMax, requestMsMax, stalledMsMax } = limits;
   const timeouts = {
     headersTimeout: headersMsMax,
     connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
@@ -67,7 +67,10 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     ...(log !== undefined && { logger: { level: "info", stream: log } }),
   };
   const server = fastify(options).withTypeProvider<TypeBoxTypeProvider>();
-  server.server.maxConnections = connectionsMax;
+  // Node would answer those that it does not know by itself.
+  server.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    server.server.emit("request", request, response);
+  });
   server.addHook("onRequest", async (request, reply) => {
     reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
   });

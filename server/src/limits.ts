@@ -45,7 +45,7 @@ export interface Limits {
   readonly openIndexesMax: number;
   /** How long an index stays open that no request is for. */
   readonly idleIndexMsMax: number;
-  /** Connections open at a time; further ones are closed at once. */
+  /** Connections open at a time; a further one closes one of the address that has most. */
   readonly connectionsMax: number;
 }
 

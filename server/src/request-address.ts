@@ -1,8 +1,32 @@
-/** The index that a request is about, and the key that it sends for it: in its body, or in its path and a header. */
+/** Who makes a request, and what it is about. */
 
+import { isIPv6 } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { addressIn } from "sealdex/wire";
 
+/** On whose behalf a request is worked on: what there is, is shared among these. */
+export function ownerOf({ caller, ip }: FastifyRequest): string {
+  return caller?.id ?? networkOf(ip);
+}
+
+/**
+ * What limits per address count: an IPv4 address, or the 64 bits of an IPv6 address that are given to one customer, who has all
+ * addresses that begin with them.
+ */
+export function networkOf(address: string): string {
+  const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
+  if (ipv4 !== undefined || !isIPv6(address)) return ipv4 ?? address;
+  const [head, tail] = address.split("::");
+  const groups = (text = "") => (text === "" ? [] : text.split(":"));
+  const zeros = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
+  const all = [...groups(head), ...Array<string>(Math.max(0, zeros)).fill("0"), ...groups(tail)];
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}
+
+/** The index that a request is about, and the key that it sends for it: in its body, or in its path and a header. */
 export function addressOf({ body, params, headers }: FastifyRequest): ReturnType<typeof addressIn> {
   const { indexName, indexKey } = addressIn(body);
   const { name } = (params ?? {}) as { readonly name?: string };

@@ -6,6 +6,7 @@ import { SealdexError } from "sealdex/core";
 import { yieldIfDue } from "sealdex/wire";
 import type { Limits } from "./limits.js";
 import { Semaphore } from "./semaphore.js";
+import { ownerOf } from "./request-address.js";
 import { untilDisconnected, untilTooLong, whenEnded } from "./request-end.js";
 
 /** Results up to this size do not wait for others to be sent. */
@@ -47,7 +48,7 @@ function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: numbe
     }
     if (isLarge || total <= smallBytes) return;
     isLarge = true;
-    whenEnded(reply, await semaphore.acquire(bytesMax, untilDisconnected(reply)));
+    whenEnded(reply, await semaphore.acquire(ownerOf(reply.request), bytesMax, untilDisconnected(reply)));
   };
 }
 

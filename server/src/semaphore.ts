@@ -1,16 +1,24 @@
-/** A limit on what is in progress at once, in any unit: callers that do not fit wait, first come, first served. */
+/**
+ * A limit on what is in progress at once, in any unit. Whoever has some of it already may take no more than is left, as in
+ * Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998): half of it alone, a third next to
+ * another, and so on. So there is some left for whoever comes next. Of those who wait, who has least goes first.
+ */
 
 import { SealdexError } from "sealdex/core";
 
 interface Waiting {
+  readonly owner: string;
   readonly weight: number;
   readonly admit: () => void;
+  readonly refuse: () => void;
 }
 
 export class Semaphore {
   readonly #capacity: number;
   readonly #waitingMax: number;
   #taken = 0;
+  /** By owner, of those who have some. */
+  readonly #takenBy = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
 
   constructor(capacity: number, waitingMax: number) {
@@ -18,66 +26,94 @@ export class Semaphore {
     this.#waitingMax = waitingMax;
   }
 
-  /** Takes `weight` if it fits now and nobody waits; returns a function that gives it back. More than the capacity counts as all of it. */
-  tryAcquire(weight: number): (() => void) | undefined {
+  /** Takes `weight` if `owner` may have it now and nobody waits; returns a function that gives it back. More than the capacity counts as all of it. */
+  tryAcquire(owner: string, weight: number): (() => void) | undefined {
     const share = this.#shareOf(weight);
-    if (this.#waiting.length > 0 || this.#taken + share > this.#capacity) return undefined;
-    this.#taken += share;
-    return this.#releaseOf(share);
+    return this.#waiting.length === 0 && this.#mayTake(owner, share) ? this.#take(owner, share) : undefined;
   }
 
   /**
-   * As `tryAcquire`, once it fits. Rejects with the signal's reason if that aborts first, and with `overloaded` if too many wait
-   * already.
+   * As `tryAcquire`, once that is so. Rejects with the signal's reason if that aborts first, and with `overloaded` if too many
+   * wait and no other owner has more that do.
    */
-  async acquire(weight: number, signal: AbortSignal): Promise<() => void> {
+  async acquire(owner: string, weight: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    const acquired = this.tryAcquire(weight);
-    if (acquired !== undefined) return acquired;
-    const share = this.#shareOf(weight);
-    await this.#wait(share, signal);
-    return this.#releaseOf(share);
+    return this.tryAcquire(owner, weight) ?? this.#wait(owner, this.#shareOf(weight), signal);
   }
 
   #shareOf(weight: number): number {
     return Math.min(weight, this.#capacity);
   }
 
-  #releaseOf(share: number): () => void {
+  #mayTake(owner: string, weight: number): boolean {
+    return weight + (this.#takenBy.get(owner) ?? 0) <= this.#capacity - this.#taken;
+  }
+
+  #take(owner: string, weight: number): () => void {
+    const add = (change: number) => {
+      this.#taken += change;
+      const own = (this.#takenBy.get(owner) ?? 0) + change;
+      if (own === 0) this.#takenBy.delete(owner);
+      else this.#takenBy.set(owner, own);
+    };
+    add(weight);
     let isInside = true;
     return () => {
-      if (isInside) this.#taken -= share;
+      if (isInside) add(-weight);
       isInside = false;
       this.#admit();
     };
   }
 
-  #wait(weight: number, signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length >= this.#waitingMax) {
-      return Promise.reject(new SealdexError("overloaded", "the service has too many requests to work on"));
-    }
+  #wait(owner: string, weight: number, signal: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      const waiting = {
-        weight,
-        admit: () => {
-          signal.removeEventListener("abort", leave);
-          resolve();
-        },
+      const end = () => {
+        signal.removeEventListener("abort", leave);
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
       };
       const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        end();
         reject(signal.reason);
         this.#admit();
       };
-      this.#waiting.push(waiting);
+      const waiting: Waiting = {
+        owner,
+        weight,
+        admit: () => {
+          end();
+          resolve(this.#take(owner, weight));
+        },
+        refuse: () => {
+          end();
+          reject(new SealdexError("overloaded", "the service has too many requests to work on"));
+        },
+      };
       signal.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(waiting);
+      this.#admit();
+      if (this.#waiting.length > this.#waitingMax) this.#newestOfMost().refuse();
     });
   }
 
+  /** The newest of the owner of whom most wait. */
+  #newestOfMost(): Waiting {
+    const counts = new Map<string, number>();
+    for (const { owner } of this.#waiting) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    return this.#waiting.filter(({ owner }) => counts.get(owner) === most).at(-1) as Waiting;
+  }
+
   #admit(): void {
-    while (this.#waiting.length > 0 && this.#taken + this.#waiting[0].weight <= this.#capacity) {
-      const [next] = this.#waiting.splice(0, 1);
-      this.#taken += next.weight;
+    for (;;) {
+      // The owners who have least first, each with what has waited longest. What is too large for what is left is waited for.
+      const firsts = new Map<string, Waiting>();
+      for (const waiting of this.#waiting) if (!firsts.has(waiting.owner)) firsts.set(waiting.owner, waiting);
+      const own = ({ owner }: Waiting) => this.#takenBy.get(owner) ?? 0;
+      const inOrder = [...firsts.values()].sort((a, b) => own(a) - own(b));
+      const next = inOrder.find((each) => {
+        return this.#mayTake(each.owner, each.weight) || each.weight > this.#capacity - this.#taken;
+      });
+      if (next === undefined || !this.#mayTake(next.owner, next.weight)) return;
       next.admit();
     }
   }

@@ -51,7 +51,7 @@ export class MatchingItems {
   }
 
   async #read({ reader }: OpenSegment): Promise<Uint32Array> {
-    const { bits, count } = await pinMatching(reader, this.#filter);
+    const { bits, count } = await pinMatching(reader, this.#filter, this.#signal);
     // The bits lie in the heap: they stay valid.
     unpinMatching(reader, this.#filter);
     const words = new Uint32Array(4 * count);

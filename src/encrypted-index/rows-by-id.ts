@@ -32,7 +32,7 @@ export async function matchingSegments(
   const found = new Map<OpenSegment, Pick<MatchingRows, "bits" | "count">>();
   for (const segment of snapshot.segments) {
     signal?.throwIfAborted();
-    found.set(segment, await pinMatching(segment.reader, filter));
+    found.set(segment, await pinMatching(segment.reader, filter, signal));
     unpinMatching(segment.reader, filter);
   }
   return found;

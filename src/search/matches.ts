@@ -70,16 +70,24 @@ export function knownMatches(snapshot: Snapshot, filter: CompiledFilter): Matche
 }
 
 /** The matches of a filter, which do not change while the snapshot is in use. */
-export async function findMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<Matches> {
-  const find = async () => [await pinMatches(snapshot, filter)];
-  const [matches] = await snapshot.cache.load([matchesKey(filter)], find);
+export async function findMatches(
+  snapshot: Snapshot,
+  filter: CompiledFilter,
+  signal?: AbortSignal,
+): Promise<Matches> {
+  const find = async () => [await pinMatches(snapshot, filter, signal)];
+  const [matches] = await snapshot.cache.load([matchesKey(filter)], find, signal);
   return matches;
 }
 
 /** The matching rows of all segments, which stay pinned until the matches are evicted. */
-async function pinMatches(snapshot: Snapshot, filter: CompiledFilter): Promise<CachedMatches> {
+async function pinMatches(
+  snapshot: Snapshot,
+  filter: CompiledFilter,
+  signal: AbortSignal | undefined,
+): Promise<CachedMatches> {
   const { segments, listBlocks } = snapshot;
-  const results = await Promise.allSettled(segments.map(({ reader }) => pinMatching(reader, filter)));
+  const results = await Promise.allSettled(segments.map(({ reader }) => pinMatching(reader, filter, signal)));
   const free = () => {
     results.forEach(({ status }, i) => {
       if (status === "fulfilled") unpinMatching(segments[i].reader, filter);

@@ -115,12 +115,12 @@ export function query(
 async function searchMatches<T>(
   searcher: Searcher,
   snapshot: Snapshot,
-  { filter, topK }: CheckedQuery,
+  { filter, topK, signal }: CheckedQuery,
   search: (scope: SearchScope) => Promise<T> | T,
   nothing: () => T,
 ): Promise<T> {
   if (topK === 0 || snapshot.segments.length === 0) return nothing();
-  const matches = filter && (await findMatches(snapshot, filter));
+  const matches = filter && (await findMatches(snapshot, filter, signal));
   if (matches?.count === 0) return nothing();
   const { model } = snapshot;
   if (model === undefined) return search({ searcher, snapshot, trained: undefined, matches });

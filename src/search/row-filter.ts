@@ -3,7 +3,8 @@
  * leave open. Segments never change, so the rows are cached, and the same filter costs nothing the next time.
  */
 
-import type { CompiledFilter, FilterNode } from "../filter.js";
+import { type CompiledFilter, type FilterNode, meets } from "../filter.js";
+import type { Metadata } from "../vector-index.js";
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { rowsPerColumnGroup } from "../segment/column.js";
 import { type ColumnsOfGroup, readColumns } from "../segment/column-reader.js";
@@ -29,15 +30,21 @@ export interface MatchingRows extends CachedValue {
 const blockCountBytes = 48;
 /** Records that are held at a time. */
 const recordsTogether = 1024;
+/** Of records with which a filter may take longer than a slice. */
+const longBytes = 4096;
 
 function matchingKey(filter: CompiledFilter): CacheKey<MatchingRows> {
   return namedKey(`rows that match ${filterDigest(filter)}`);
 }
 
 /** The rows that match, pinned: call `unpinMatching` when done. */
-export async function pinMatching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
-  const find = async () => [await findMatching(reader, filter)];
-  const [matching] = await reader.cache.pin([matchingKey(filter)], find);
+export async function pinMatching(
+  reader: SegmentReader,
+  filter: CompiledFilter,
+  signal?: AbortSignal,
+): Promise<MatchingRows> {
+  const find = async () => [await findMatching(reader, filter, signal)];
+  const [matching] = await reader.cache.pin([matchingKey(filter)], find, signal);
   return matching;
 }
 
@@ -45,10 +52,14 @@ export function unpinMatching(reader: SegmentReader, filter: CompiledFilter): vo
   reader.cache.unpin([matchingKey(filter)]);
 }
 
-async function findMatching(reader: SegmentReader, filter: CompiledFilter): Promise<MatchingRows> {
+async function findMatching(
+  reader: SegmentReader,
+  filter: CompiledFilter,
+  signal: AbortSignal | undefined,
+): Promise<MatchingRows> {
   const { root, matches } = filter;
   const { rows, codes } = reader.footer;
-  const { certain: bits, possible: open } = await evaluate(reader, root);
+  const { certain: bits, possible: open } = await evaluate(reader, root, signal);
   removeRows(open, bits);
   const undecided = rowsIn(open, 0, rows);
   for (let start = 0; start < undecided.length; start += recordsTogether) {
@@ -56,7 +67,10 @@ async function findMatching(reader: SegmentReader, filter: CompiledFilter): Prom
     const records = await reader.records(piece);
     for (const [i, row] of piece.entries()) {
       await yieldIfDue();
-      if (matches(recordMetadata(records[i]))) addRow(bits, row);
+      signal?.throwIfAborted();
+      const metadata = recordMetadata(records[i]);
+      const isLong = records[i].length > longBytes;
+      if (isLong ? await matchesInSteps(root, metadata) : matches(metadata)) addRow(bits, row);
     }
   }
   const blocks = new Map<CodeBlock, number>();
@@ -73,8 +87,19 @@ async function findMatching(reader: SegmentReader, filter: CompiledFilter): Prom
   };
 }
 
+/** As `matches` of a filter, with pauses: each condition looks at all of an item's metadata if need be. */
+async function matchesInSteps(node: FilterNode, metadata: Metadata): Promise<boolean> {
+  if (node.kind === "field") {
+    await yieldIfDue();
+    return meets(node, metadata);
+  }
+  const isAnd = node.kind === "and";
+  for (const child of node.children) if ((await matchesInSteps(child, metadata)) !== isAnd) return !isAnd;
+  return isAnd;
+}
+
 /** The outcome for all rows of a segment, group by group. */
-async function evaluate(reader: SegmentReader, root: FilterNode) {
+async function evaluate(reader: SegmentReader, root: FilterNode, signal: AbortSignal | undefined) {
   const { rows } = reader.footer;
   const groups = await readColumns(reader, pathsOf(root));
   const certain = noRows(rows);
@@ -84,7 +109,10 @@ async function evaluate(reader: SegmentReader, root: FilterNode) {
     const columns: ColumnsOfGroup = groups.get(firstRow) ?? new Map();
     const work = evaluateColumns(root, columns, size);
     let step = work.next();
-    for (; !step.done; step = work.next()) await yieldIfDue();
+    for (; !step.done; step = work.next()) {
+      await yieldIfDue();
+      signal?.throwIfAborted();
+    }
     certain.set(step.value.certain, firstRow / 32);
     possible.set(step.value.possible, firstRow / 32);
   }

@@ -59,7 +59,7 @@ interface Scored {
 export async function searchText(snapshot: Snapshot, search: TextSearch): Promise<FoundByText> {
   const { query, topK, filter, parameters, signal } = search;
   if (topK === 0 || snapshot.segments.length === 0) return { rows: [], scores: [], allows: () => false };
-  const matches = filter && (await findMatches(snapshot, filter));
+  const matches = filter && (await findMatches(snapshot, filter, signal));
   const texts = openedTexts(snapshot) ?? (await loadTexts(snapshot));
   const terms = await findTerms(snapshot, texts, query);
   const scored = [...scoredTerms(texts, terms, query), ...(await scoredPrefixes(texts, terms, query))];

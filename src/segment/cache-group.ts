@@ -50,6 +50,21 @@ interface Entry<T extends CachedValue> {
   usedAt: number;
 }
 
+/** A read in progress, and what stops it. */
+interface Loading {
+  readonly reading: Promise<unknown>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Resolves when a read has ended or was stopped. */
+async function settled(loading: Loading | undefined): Promise<void> {
+  try {
+    await loading?.reading;
+  } catch (error) {
+    if (loading?.signal?.aborted !== true) throw error;
+  }
+}
+
 /** What may be evicted. */
 export interface IdleValue {
   readonly usedAt: number;
@@ -63,7 +78,7 @@ export const entryBytes = 512;
 export class CacheGroup {
   readonly #account: CacheAccount;
   readonly #entries = new Map<unknown, Entry<CachedValue>>();
-  readonly #loading = new Map<unknown, Promise<unknown>>();
+  readonly #loading = new Map<unknown, Loading>();
   #heldBytes = 0;
   #closed = false;
 
@@ -73,20 +88,23 @@ export class CacheGroup {
 
   /**
    * The values of these keys, in their order, each pinned once more per key: call `unpin` with the same keys when
-   * done. `read` is called once for all keys that are missing; concurrent calls share one read.
+   * done. `read` is called once for all keys that are missing; concurrent calls share one read. `signal`: which stops it, for this
+   * call alone.
    */
   async pin<T extends CachedValue, K extends CacheKey<T>>(
     keys: readonly K[],
     read: (missing: readonly K[]) => Promise<readonly T[]>,
+    signal?: AbortSignal,
   ): Promise<T[]> {
     this.#account.tick();
     const opened = this.#pinAll<T>(keys);
-    return opened ?? this.#read<T, K>(keys, read);
+    return opened ?? this.#read<T, K>(keys, read, signal);
   }
 
   async #read<T extends CachedValue, K extends CacheKey<T>>(
     keys: readonly K[],
     read: (missing: readonly K[]) => Promise<readonly T[]>,
+    signal: AbortSignal | undefined,
   ): Promise<T[]> {
     const pinned: K[] = [];
     try {
@@ -95,11 +113,11 @@ export class CacheGroup {
         const unread = missing.filter((key) => !this.#loading.has(key));
         // Pinned until all are read: otherwise reading some could evict others.
         if (unread.length > 0) {
-          await this.#load<T, K>(unread, read);
+          await this.#load<T, K>(unread, read, signal);
           pinned.push(...unread);
         } else {
-          // Another call reads them; what it caches may have been evicted by then, hence the loop.
-          await Promise.all(missing.map(async (key) => this.#loading.get(key)));
+          // Another call reads them; it may be stopped, or what it caches may have been evicted by then, hence the loop.
+          await Promise.all(missing.map((key) => settled(this.#loading.get(key))));
         }
         const opened = this.#pinAll<T>(keys);
         if (opened !== undefined) return opened;
@@ -113,8 +131,9 @@ export class CacheGroup {
   async load<T extends CachedValue, K extends CacheKey<T>>(
     keys: readonly K[],
     read: (missing: readonly K[]) => Promise<readonly T[]>,
+    signal?: AbortSignal,
   ): Promise<T[]> {
-    const values = await this.pin<T, K>(keys, read);
+    const values = await this.pin<T, K>(keys, read, signal);
     this.unpin(keys);
     return values;
   }
@@ -195,10 +214,11 @@ export class CacheGroup {
   async #load<T extends CachedValue, K extends CacheKey<T>>(
     missing: readonly K[],
     read: (missing: readonly K[]) => Promise<readonly T[]>,
+    signal: AbortSignal | undefined,
   ): Promise<void> {
     this.#account.noteMiss();
     const reading = read(missing);
-    for (const key of missing) this.#loading.set(key, reading);
+    for (const key of missing) this.#loading.set(key, { reading, signal });
     try {
       const values = await reading;
       missing.forEach((key, i) => this.#add(key, values[i], 1));

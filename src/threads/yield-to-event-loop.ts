@@ -1,22 +1,39 @@
 /** Lets other work of the process run between pieces of long work. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { performance, timers } from "../real-timers.js";
 
-/** Callers that wait. One continues per turn of the event loop: many at once hold it no longer than one does. */
-const waiting: (() => void)[] = [];
+/** On whose behalf work is done; undefined: of nobody in particular. */
+const owners = new AsyncLocalStorage<string>();
+/** Callers that wait, by owner. One continues per turn of the event loop: many at once hold it no longer than one does. */
+const waiting = new Map<string | undefined, (() => void)[]>();
+
+/** Runs `work`, and all that it starts, on behalf of `owner`: owners take turns, however much each of them has to do. */
+export function onBehalfOf<T>(owner: string, work: () => T): T {
+  return owners.run(owner, work);
+}
 
 /** Lets other work of the process run. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) timers.setImmediate(next);
+    const owner = owners.getStore();
+    const own = waiting.get(owner);
+    if (own !== undefined) own.push(resolve);
+    else if (waiting.set(owner, [resolve]).size === 1) timers.setImmediate(next);
   });
 }
 
 function next(): void {
   yieldedAt = performance.now();
-  waiting.shift()?.();
-  if (waiting.length > 0) timers.setImmediate(next);
+  // The owner whose turn was the longest ago is the first of the map.
+  for (const [owner, own] of waiting) {
+    const resume = own.shift();
+    waiting.delete(owner);
+    if (own.length > 0) waiting.set(owner, own);
+    resume?.();
+    break;
+  }
+  if (waiting.size > 0) timers.setImmediate(next);
 }
 
 /** How long work may hold the event loop. */

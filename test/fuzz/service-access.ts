@@ -24,6 +24,9 @@ const administering = new Set(
   ),
 );
 
+/** What a request here may ask for depends on what is stored: only keys that also read are answered then. */
+const depending = new Set(["upsert", "update", "delete"].map((verb) => `/v1/vectors/${verb}`));
+
 /** Whether a key with these scopes may make a request. */
 function permits(scopes: readonly string[], path: string): boolean {
   if (scopes.includes("admin")) return true;
@@ -65,7 +68,10 @@ export class ServiceAccess {
   /** The keys that may make this request: the operator's, and those that were issued. */
   keysFor(service: RunningService, path: string, { index_name }: Address): readonly string[] {
     const fitting = this.#keys.filter(
-      ({ scopes, index }) => permits(scopes, path) && (index ?? index_name) === index_name,
+      ({ scopes, index }) =>
+        permits(scopes, path) &&
+        (scopes.includes("read") || !depending.has(path)) &&
+        (index ?? index_name) === index_name,
     );
     return [service.apiKey, ...fitting.map(({ apiKey }) => apiKey)];
   }

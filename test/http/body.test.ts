@@ -244,12 +244,12 @@ describe("a semaphore", () => {
   test("admits what fits, first come, first served, and passes over those that left", async () => {
     const semaphore = new Semaphore(10, Infinity);
     const order: string[] = [];
-    const first = await semaphore.acquire(6, never);
+    const first = await semaphore.acquire("a", 6, never);
     const leaving = new AbortController();
-    const left = semaphore.acquire(8, leaving.signal);
-    const second = semaphore.acquire(5, never).then((leave) => (order.push("second"), leave));
-    const third = semaphore.acquire(1000, never).then((leave) => (order.push("third"), leave));
-    expect(semaphore.tryAcquire(1)).toBeUndefined();
+    const left = semaphore.acquire("a", 8, leaving.signal);
+    const second = semaphore.acquire("a", 5, never).then((leave) => (order.push("second"), leave));
+    const third = semaphore.acquire("a", 1000, never).then((leave) => (order.push("third"), leave));
+    expect(semaphore.tryAcquire("a", 1)).toBeUndefined();
     leaving.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
     first();
@@ -257,6 +257,6 @@ describe("a semaphore", () => {
     (await second)();
     (await third)();
     expect(order).toEqual(["second", "third"]);
-    (await semaphore.acquire(10, never))();
+    (await semaphore.acquire("a", 10, never))();
   });
 });

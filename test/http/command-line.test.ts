@@ -234,7 +234,7 @@ test("the audit log of a service and of key commands verifies, and no longer onc
   await writeFile(path, lines.toSpliced(1, 1).join("\n"));
   await expect(command("audit", "verify")).rejects.toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/: after line 1: a line was removed/),
+    stdout: expect.stringMatching(/: line 2 was written as line 3, after another line\n/),
   });
 });
 

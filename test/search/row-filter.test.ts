@@ -86,3 +86,28 @@ test.each([
     unpinMatching(reader, compiled);
   }
 });
+
+test("a call that is aborted stops, and others that wait for the same rows find them", async () => {
+  const open = await newIndex(0);
+  const text = "a".repeat(5000);
+  await open.index.upsert(
+    Array.from({ length: 60 }, (_, i) => ({
+      id: `${i}`,
+      vector: [i, 1],
+      metadata: { text: `${text}${i}b`, i },
+    })),
+  );
+  const reader = await readerOf(open);
+  const parts = Array.from({ length: 20 }, (_, i) => ({ text: { $contains: `a${3 * i}b` } }));
+  const compiled = compileFilter({ $or: [...parts, { $not: { text: { $contains: "a" } } }] });
+  const controller = new AbortController();
+  const stopped = pinMatching(reader, compiled, controller.signal);
+  const other = pinMatching(reader, compiled);
+  controller.abort(new Error("given up"));
+  await expect(stopped).rejects.toThrow("given up");
+  const { bits, count } = await other;
+  expect(count).toBe(20);
+  for (let i = 0; i < 60; i++) expect(hasRow(bits, i)).toBe(i % 3 === 0);
+  unpinMatching(reader, compiled);
+  await open.close();
+});

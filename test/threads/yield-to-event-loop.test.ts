@@ -1,7 +1,12 @@
 /** Yielding: who continues in which turn of the event loop, by a clock that only these tests move. */
 
 import { expect, test } from "vitest";
-import { forEachYielding, yieldIfDue, yieldToEventLoop } from "../../src/threads/yield-to-event-loop.js";
+import {
+  forEachYielding,
+  onBehalfOf,
+  yieldIfDue,
+  yieldToEventLoop,
+} from "../../src/threads/yield-to-event-loop.js";
 import { pass, turnsDuring } from "./turns.js";
 
 test("of many at once, one continues in each turn of the event loop", async () => {
@@ -49,4 +54,20 @@ test("nothing yields before it is due", async () => {
     await yieldIfDue();
   });
   expect(turns).toBe(2);
+});
+
+test("owners take turns, however many of one wait", async () => {
+  const woken: string[] = [];
+  const wait = (owner: string, i: number) =>
+    onBehalfOf(owner, async () => {
+      for (let turn = 0; turn < 2; turn++) {
+        await yieldToEventLoop();
+        woken.push(`${owner}${i}`);
+      }
+    });
+  await turnsDuring(() =>
+    Promise.all([...Array.from({ length: 6 }, (_, i) => wait("a", i)), wait("b", 0), wait("c", 0)]),
+  );
+  expect(woken.slice(0, 6)).toEqual(["a0", "b0", "c0", "a1", "b0", "c0"]);
+  expect(woken.slice(6)).toEqual(["a2", "a3", "a4", "a5", "a0", "a1", "a2", "a3", "a4", "a5"]);
 });

@@ -1,15 +1,14 @@
 /**
- * Writes an audit log: a file per process, and where it ends, from time to time, to the configuration location. So a file, or
- * the end of one, that is removed shows too.
+ * Writes an audit log: a file per process, and another when that is full. How many lines a file has is written to the configuration
+ * location from time to time, which shows that it was removed or shortened.
  */
 
 import { randomBytes } from "node:crypto";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, SealdexError } from "sealdex/core";
-import { type AuditEvent, type ChainEnd, ChainKey } from "./chain.js";
-import { fileName } from "./file-name.js";
-import { AuditReader } from "./read-log.js";
+import { type AuditEvent, ChainKey, digestOf } from "./chain.js";
+import { AuditReader, fileBytesMax, fileName } from "./read-log.js";
 
 export interface AuditOptions {
   readonly folder: string;
@@ -18,61 +17,48 @@ export interface AuditOptions {
   readonly store: BlobStore;
 }
 
-const idBytes = 8;
-/** How often the end of the log is written to the configuration location, if there is something new. */
-const endMs = 60_000;
-/** Only the service reads and writes its log. */
-const fileMode = 0o600;
-
-export const endsPrefix = "audit/";
-
-/** Counts down, so that the newest end is the first of a list. */
-export function endKey(id: string, { count }: ChainEnd): string {
-  return `${endsPrefix}${id}/${String(Number.MAX_SAFE_INTEGER - count).padStart(16, "0")}`;
+interface LogFile {
+  readonly id: string;
+  readonly handle: FileHandle;
+  /** Of what was written whole. */
+  bytes: number;
+  count: number;
+  lastLine: Buffer;
+  /** How many lines the configuration location knows of; -1: it does not know the file yet. */
+  known: number;
 }
 
+const endMs = 60_000;
+export const endsPrefix = "audit/";
+const lineFeed = Buffer.from("\n");
+
 export class AuditLog {
-  /** Reads what all processes have written to the folder. */
   readonly reader: AuditReader;
-  readonly #id: string;
-  readonly #file: FileHandle;
   readonly #key: ChainKey;
-  readonly #store: BlobStore;
-  #end: ChainEnd;
-  #written: ChainEnd | undefined;
-  #lines: string[] = [];
+  readonly #options: AuditOptions;
+  readonly #timer = setInterval(() => void this.writeEnd().catch(() => undefined), endMs).unref();
+  #file: LogFile;
+  #events: AuditEvent[] = [];
   #writing: Promise<void> | undefined;
   #failure: unknown;
-  /** Of the file, as far as it is complete. */
-  #bytes = 0;
-  readonly #timer: NodeJS.Timeout;
 
-  private constructor(id: string, file: FileHandle, { folder, rootKey, store }: AuditOptions) {
-    this.#id = id;
+  private constructor(options: AuditOptions, file: LogFile) {
+    this.#options = options;
     this.#file = file;
-    this.#key = new ChainKey(rootKey);
-    this.#store = store;
-    this.reader = new AuditReader(folder, this.#key);
-    this.#end = this.#key.begin(id);
-    this.#timer = setInterval(() => {
-      this.writeEnd().catch(() => undefined);
-    }, endMs).unref();
+    this.#key = new ChainKey(options.rootKey);
+    this.reader = new AuditReader(options.folder, this.#key);
   }
 
-  /** Creates a file of its own. Its end is written before anything else, so that the file is missed if it is removed. */
   static async open(options: AuditOptions): Promise<AuditLog> {
-    const id = Date.now().toString(16).padStart(12, "0") + randomBytes(idBytes).toString("hex");
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
-    const file = await open(join(options.folder, fileName(id)), "ax", fileMode);
-    const log = new AuditLog(id, file, options);
+    const log = new AuditLog(options, await newFile(options.folder));
     await log.writeEnd();
     return log;
   }
 
   /** Throws `storage_unavailable` if the log cannot be written: what is not recorded is not done. */
   async check(): Promise<void> {
-    if (this.#failure === undefined) return;
-    await this.#flush();
+    if (this.#failure !== undefined) await this.#flush();
     if (this.#failure === undefined) return;
     const options = { cause: this.#failure };
     throw new SealdexError("storage_unavailable", "the audit log cannot be written", options);
@@ -80,52 +66,81 @@ export class AuditLog {
 
   /** Adds a line, which is written soon. */
   add(event: AuditEvent): void {
-    const { line, end } = this.#key.append(this.#end, event);
-    this.#end = end;
-    this.#lines.push(line);
+    this.#events.push(event);
     void this.#flush();
   }
 
-  /** Writes where the log ends to the configuration location. */
+  /** Writes how many lines the file has to the configuration location. */
   async writeEnd(): Promise<void> {
     await this.#flush();
-    const [end, before] = [this.#end, this.#written];
-    if (this.#failure !== undefined || end.count === before?.count) return;
-    await this.#store.create(endKey(this.#id, end), Buffer.from(this.#key.sealEnd(this.#id, end)));
-    this.#written = end;
-    if (before !== undefined) await this.#store.delete([endKey(this.#id, before)]);
+    await this.#writeEnd(this.#file);
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.writeEnd();
-    await this.#file.close();
+    await this.#file.handle.close();
   }
 
-  /** Resolves once every line is in the file, or could not be written; never rejects. */
+  /** Resolves once every line is in a file, or could not be written; never rejects. */
   #flush(): Promise<void> {
-    this.#writing ??= this.#writeLines().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
     return this.#writing;
   }
 
-  async #writeLines(): Promise<void> {
-    while (this.#lines.length > 0) {
-      const lines = this.#lines;
-      this.#lines = [];
-      try {
-        const bytes = Buffer.from(lines.join(""));
-        // What an attempt that failed has left of them would break the chain.
-        if (this.#failure !== undefined) await this.#file.truncate(this.#bytes);
-        await this.#file.appendFile(bytes);
-        this.#bytes += bytes.length;
-        this.#failure = undefined;
-      } catch (error) {
-        this.#lines = [...lines, ...this.#lines];
-        this.#failure = error;
-        return;
+  async #write(): Promise<void> {
+    try {
+      while (this.#events.length > 0) {
+        if (this.#file.bytes >= fileBytesMax) await this.#changeFile();
+        // So that it is missed if it is removed, it is known before it has a line.
+        if (this.#file.known < 0) await this.#writeEnd(this.#file);
+        await this.#append(this.#file, [...this.#events]);
       }
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error;
     }
   }
+
+  async #append(file: LogFile, events: readonly AuditEvent[]): Promise<void> {
+    let { lastLine } = file;
+    const lines = events.flatMap((event, i) => {
+      const place = { n: file.count + i + 1, previous: digestOf(lastLine) };
+      lastLine = this.#key.seal(file.id, { ...place, ...event });
+      return [lastLine, lineFeed];
+    });
+    const bytes = Buffer.concat(lines);
+    // At its position: an attempt that failed has left the beginning of the same bytes there.
+    for (let done = 0; done < bytes.length;) {
+      done += (await file.handle.write(bytes, done, undefined, file.bytes + done)).bytesWritten;
+    }
+    this.#events.splice(0, events.length);
+    Object.assign(file, { bytes: file.bytes + bytes.length, count: file.count + events.length, lastLine });
+  }
+
+  async #changeFile(): Promise<void> {
+    const full = this.#file;
+    await this.#writeEnd(full);
+    this.#file = await newFile(this.#options.folder);
+    await full.handle.close();
+  }
+
+  async #writeEnd(file: LogFile): Promise<void> {
+    const { id, count, known } = file;
+    if (count === known) return;
+    await this.#options.store.create(endName(id, count), this.#key.sealCount(id, count));
+    if (known >= 0) await this.#options.store.delete([endName(id, known)]);
+    file.known = count;
+  }
+}
+
+/** Counts down, so that the newest is the first of a list. */
+function endName(id: string, count: number): string {
+  return `${endsPrefix}${id}/${String(Number.MAX_SAFE_INTEGER - count).padStart(16, "0")}`;
+}
+
+async function newFile(folder: string): Promise<LogFile> {
+  const id = Date.now().toString(16).padStart(12, "0") + randomBytes(8).toString("hex");
+  const handle = await open(join(folder, fileName(id)), "wx", 0o600);
+  return { id, handle, bytes: 0, count: 0, lastLine: Buffer.alloc(0), known: -1 };
 }

@@ -1,16 +1,16 @@
 /**
- * The lines of an audit log: JSON, each with its number and a MAC over itself and the MAC of the line before. So a line that
- * is removed, changed, moved or added shows. The key is derived from the root key: an attacker who can write to the log cannot
- * compute a MAC. FORMAT.md §9.
+ * The lines of an audit log: JSON in ASCII, each with its number, the digest of the line before it and a MAC of itself under a
+ * key that is derived from the root key. A line feed is the only line separator in ASCII, and JSON escapes it. FORMAT.md §9.
  */
 
-import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+import { asciiJson } from "../ascii-json.js";
 import { deriveKey } from "../root-key.js";
 
 export interface AuditEvent {
   /** ISO 8601. */
   readonly at: string;
-  /** The id of an API key, `root`, `operator-1`, `command line`, or `service`. Undefined: no valid API key. */
+  /** The id of an API key, `root`, `operator-1`, or `command line`. Undefined: no valid API key. */
   readonly caller?: string;
   readonly address?: string;
   /** Method and route of a request, or what a command did. */
@@ -27,59 +27,51 @@ export interface AuditEvent {
   readonly request?: string;
 }
 
-/** Where a chain ends: how many lines it has, and the MAC of the last. */
-export interface ChainEnd {
-  readonly count: number;
-  readonly mac: string;
+export type AuditLine = AuditEvent & { readonly n: number; readonly previous: string };
+
+export function digestOf(line: Buffer): string {
+  return createHash("sha256").update(line).digest("hex");
 }
 
-const label = "sealdex-server/1/audit";
+const endingBytes = `,"mac":"${"0".repeat(64)}"}`.length;
 
 export class ChainKey {
   readonly #key: KeyObject;
 
   constructor(rootKey: string) {
-    this.#key = deriveKey(rootKey, label);
+    this.#key = deriveKey(rootKey, "sealdex-server/1/audit");
   }
 
-  /** The end of an empty chain. `id`: of the chain, so that no line passes for one of another. */
-  begin(id: string): ChainEnd {
-    return { count: 0, mac: this.#mac(`chain ${id}`) };
+  /** The bytes of a line of log `id`, without its line feed. */
+  seal(id: string, { n, previous, ...event }: AuditLine): Buffer {
+    const json = asciiJson(JSON.stringify({ n, previous, ...event })).slice(0, -1);
+    return Buffer.from(json + this.#ending(id, Buffer.from(json)));
   }
 
-  /** The next line, with its line feed, and where the chain ends then. */
-  append({ count, mac }: ChainEnd, event: AuditEvent): { readonly line: string; readonly end: ChainEnd } {
-    const json = JSON.stringify({ n: count + 1, ...event });
-    const next = this.#mac(`line ${mac} ${json}`);
-    return { line: `${json.slice(0, -1)},"mac":"${next}"}\n`, end: { count: count + 1, mac: next } };
+  /** Undefined unless `line` was sealed for log `id`. */
+  open(id: string, line: Buffer): AuditLine | undefined {
+    if (line.length < endingBytes) return undefined;
+    const ending = Buffer.from(this.#ending(id, line.subarray(0, -endingBytes)));
+    if (!timingSafeEqual(line.subarray(-endingBytes), ending)) return undefined;
+    return JSON.parse(line.toString("latin1")) as AuditLine;
   }
 
-  /** Where the chain ends after `line`; undefined if that is not its next line. */
-  accept({ mac }: ChainEnd, line: string): ChainEnd | undefined {
-    const [, begin, found] = /^(\{"n":\d+,.*),"mac":"([0-9a-f]{64})"\}$/.exec(line) ?? [];
-    if (begin === undefined) return undefined;
-    const expected = this.#mac(`line ${mac} ${begin}}`);
-    if (!timingSafeEqual(Buffer.from(expected), Buffer.from(found))) return undefined;
-    const { n } = JSON.parse(line) as { n: number };
-    return { count: n, mac: found };
+  /** What storage keeps of log `id`: it cannot invent a number of lines. */
+  sealCount(id: string, count: number): Buffer {
+    return Buffer.from(`${count} ${this.#mac(`end ${id} ${count}`)}`);
   }
 
-  /** What storage keeps: it can neither read nor invent the end of a chain. */
-  sealEnd(id: string, { count, mac }: ChainEnd): string {
-    return `${count} ${mac} ${this.#mac(`end ${id} ${count} ${mac}`)}`;
+  /** Undefined unless `sealed` is of log `id`. */
+  openCount(id: string, sealed: Uint8Array): number | undefined {
+    const count = Number.parseInt(Buffer.from(sealed).toString("latin1"), 10);
+    return this.sealCount(id, count).equals(sealed) ? count : undefined;
   }
 
-  /** Undefined unless `text` was sealed for this chain. */
-  openEnd(id: string, text: string): ChainEnd | undefined {
-    const [, digits, mac, seal] = /^(\d{1,15}) ([0-9a-f]{64}) ([0-9a-f]{64})$/.exec(text) ?? [];
-    if (digits === undefined) return undefined;
-    const expected = this.#mac(`end ${id} ${digits} ${mac}`);
-    return timingSafeEqual(Buffer.from(expected), Buffer.from(seal))
-      ? { count: Number(digits), mac }
-      : undefined;
+  #ending(id: string, json: Buffer): string {
+    return `,"mac":"${this.#mac(`line ${id} `, json)}"}`;
   }
 
-  #mac(text: string): string {
-    return createHmac("sha256", this.#key).update(text).digest("hex");
+  #mac(text: string, bytes: Uint8Array = Buffer.alloc(0)): string {
+    return createHmac("sha256", this.#key).update(text).update(bytes).digest("hex");
   }
 }

@@ -1,70 +1,59 @@
-/** Checks audit logs: every file of a folder, and that none is missing or shorter than it was. */
+/** Checks an audit log: every file of a folder, and that none is missing or shorter than it was. */
 
-import { createReadStream } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { BlobStore } from "sealdex/core";
 import { type AuditOptions, endsPrefix } from "./audit-log.js";
-import { type ChainEnd, ChainKey } from "./chain.js";
-import { fileName, logIdOf } from "./file-name.js";
+import { ChainKey } from "./chain.js";
+import { fileName, logIds, readFile } from "./read-log.js";
 
 export interface Finding {
   readonly file: string;
-  /** Lines that are as they were written. */
+  /** How many lines are as they were written. */
   readonly lines: number;
-  /** What is wrong; undefined if nothing is. */
-  readonly fault?: string;
+  /** What is wrong, from the beginning of the file to its end. */
+  readonly faults: readonly string[];
 }
 
 /** One finding per file, those that are missing included, oldest first. */
 export async function verifyLogs({ folder, rootKey, store }: AuditOptions): Promise<Finding[]> {
   const key = new ChainKey(rootKey);
-  const ends = await readEnds(store, key);
-  const present = (await readdir(folder)).flatMap((name) => logIdOf(name) ?? []);
-  const ids = [...new Set([...present, ...ends.keys()])].sort();
+  const counts = await readCounts(store, key);
+  const present = await logIds(folder);
   const findings: Finding[] = [];
-  for (const id of ids) {
-    const file = fileName(id);
-    if (!present.includes(id)) findings.push({ file, lines: 0, fault: "the file is missing" });
-    else findings.push({ file, ...(await verifyFile(join(folder, file), key, id, ends.get(id))) });
+  for (const id of [...new Set([...present, ...counts.keys()])].sort()) {
+    const found = present.includes(id)
+      ? await verifyFile(folder, id, key, counts.get(id))
+      : { lines: 0, faults: ["the file is missing"] };
+    findings.push({ file: fileName(id), ...found });
   }
   return findings;
 }
 
-async function verifyFile(
-  path: string,
-  key: ChainKey,
-  id: string,
-  known: ChainEnd | null | undefined,
-): Promise<Omit<Finding, "file">> {
-  let end = key.begin(id);
-  let isKnownEndSeen = known?.count === 0;
-  const lines = createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Infinity });
-  for await (const line of lines) {
-    const next = key.accept(end, line);
-    if (next === undefined) {
-      return { lines: end.count, fault: `after line ${end.count}: a line was removed, changed or added` };
-    }
-    end = next;
-    if (end.count === known?.count && end.mac === known.mac) isKnownEndSeen = true;
+async function verifyFile(folder: string, id: string, key: ChainKey, known: number | null | undefined) {
+  const { entries, rest } = await readFile(folder, id, key);
+  const faults: string[] = [];
+  // They are newest first.
+  for (const { number, line, isAuthentic } of entries.reverse()) {
+    if (line === undefined) faults.push(`line ${number} was changed or added`);
+    else if (!isAuthentic) faults.push(`line ${number} was written as line ${line.n}, after another line`);
   }
-  if (known === undefined)
-    return { lines: end.count, fault: "the configuration location does not know this file" };
-  if (known === null)
-    return { lines: end.count, fault: "the end that the configuration location has was modified" };
-  if (isKnownEndSeen) return { lines: end.count };
-  return { lines: end.count, fault: `lines were removed from the end: there were at least ${known.count}` };
+  if (rest > 0) faults.push(`after line ${entries.length} there are ${rest} bytes of no line`);
+  const written = entries.flatMap(({ line }) => line?.n ?? []);
+  if (known === undefined) faults.push("the configuration location does not know this file");
+  else if (known === null) faults.push("the end that the configuration location has was modified");
+  else if (known > (written.at(-1) ?? 0)) {
+    faults.push(`lines were removed from the end: there were at least ${known}`);
+  }
+  return { lines: written.length, faults };
 }
 
-/** The newest end of each log, by its id; null for one that was modified. */
-async function readEnds(store: BlobStore, key: ChainKey): Promise<Map<string, ChainEnd | null>> {
-  const ends = new Map<string, ChainEnd | null>();
+/** How many lines each log had at least, by its id; null: that was modified. */
+async function readCounts(store: BlobStore, key: ChainKey): Promise<Map<string, number | null>> {
+  const counts = new Map<string, number | null>();
   for (const name of await store.list(endsPrefix)) {
-    const [, id] = /^audit\/([0-9a-f]{28})\/\d{16}$/.exec(name) ?? [];
-    if (id === undefined || ends.has(id)) continue;
+    const [, id] = /^([0-9a-f]{28})\/\d{16}$/.exec(name.slice(endsPrefix.length)) ?? [];
+    if (id === undefined || counts.has(id)) continue;
     const bytes = await store.read(name);
-    ends.set(id, (bytes && key.openEnd(id, Buffer.from(bytes).toString("latin1"))) ?? null);
+    counts.set(id, (bytes && key.openCount(id, bytes)) ?? null);
   }
-  return ends;
+  return counts;
 }

@@ -3,10 +3,12 @@
  * requests served in between.
  */
 
+import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
-import type { FastifyRequest } from "fastify";
+import { createGunzip } from "node:zlib";
+import { errorCodes, type FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { decodeElement, yieldIfDue } from "sealdex/wire";
+import { decodeElement, invalid, yieldIfDue } from "sealdex/wire";
 import { shapeError } from "../shape-error.js";
 import type { ArrayRule, BodyStreams } from "./body-schema.js";
 import type { Base64Floats } from "./base64-floats.js";
@@ -29,7 +31,8 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
   let fault: unknown;
   let bytes = 0;
   // What is wrong is said once all has arrived: many clients do not listen before they have sent everything.
-  for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  const content = isGzip(request.headers) ? unzipped(payload) : payload.iterator({ destroyOnReturn: false });
+  for await (const chunk of content as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > bodyLimit) throw tooLarge(bodyLimit);
     if (fault !== undefined) continue;
@@ -52,9 +55,35 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
   return body;
 }
 
-/** Throws `too_large` for a request that says that its body is longer than the route allows. */
-export function checkDeclaredLength({ headers, routeOptions: { bodyLimit } }: FastifyRequest): void {
-  if (Number(headers["content-length"]) > bodyLimit) throw tooLarge(bodyLimit);
+/** Throws if a request says that its body is longer than the route allows, or encoded in another way than as gzip. */
+export function checkDeclaredBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): void {
+  const { "content-encoding": encoding = "identity", "content-length": length } = headers;
+  if (encoding.toLowerCase() !== "identity" && !isGzip(headers)) {
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(encoding);
+  }
+  if (Number(length) > bodyLimit) throw tooLarge(bodyLimit);
+}
+
+export function isGzip({ "content-encoding": encoding }: IncomingHttpHeaders): boolean {
+  return encoding?.toLowerCase() === "gzip";
+}
+
+/** As it arrives, however much that becomes. The payload stays open for an answer if nobody reads on. */
+async function* unzipped(payload: Readable): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  const stop = () => {
+    if (!payload.readableEnded) gunzip.destroy(new Error("the client closed the connection"));
+  };
+  payload.once("close", stop).pipe(gunzip);
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code?.startsWith("Z_") === true) throw invalid("body: expected gzip, as Content-Encoding says");
+    throw error;
+  } finally {
+    payload.off("close", stop).unpipe(gunzip);
+  }
 }
 
 /** The arrays of a body, as far as they have arrived. */

@@ -17,7 +17,7 @@ export function addAuditCommand(program: Command, read: ReadSettings): void {
     .action((folder: string | undefined) => verify(folder, read));
 }
 
-/** Prints one line per file. The exit code is 1 if any was changed, shortened or removed. */
+/** Prints a line per file, or one per fault. The exit code is 1 if any was changed, shortened or removed. */
 async function verify(given: string | undefined, read: ReadSettings): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = read();
   const folder = given ?? auditFolder;
@@ -25,9 +25,10 @@ async function verify(given: string | undefined, read: ReadSettings): Promise<vo
   if (rootKey === undefined) throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service");
   const store = openLocation(configLocation ?? indexLocation);
   try {
-    for (const { file, lines, fault } of await verifyLogs({ folder, rootKey, store })) {
-      process.stdout.write(`${file}: ${fault ?? `${lines} lines, complete`}\n`);
-      if (fault !== undefined) process.exitCode = 1;
+    for (const { file, lines, faults } of await verifyLogs({ folder, rootKey, store })) {
+      const found = faults.length > 0 ? faults : [`${lines} lines, complete`];
+      process.stdout.write(found.map((what) => `${file}: ${what}\n`).join(""));
+      if (faults.length > 0) process.exitCode = 1;
     }
   } finally {
     await store.close();

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { openLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
+import { asciiJson } from "../ascii-json.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { isScope, type Scope, scopes } from "../keys/caller.js";
 import { checkDetails } from "../keys/key-details.js";
@@ -102,7 +103,7 @@ async function list(store: KeyStore): Promise<undefined> {
   for await (const { records, unknown } of store.pages()) {
     const lastUses = await store.lastUses.list(records.map(({ id }) => id));
     for (const record of records) {
-      process.stdout.write(`${JSON.stringify(shown(record, lastUses.get(record.id)))}\n`);
+      process.stdout.write(`${asciiJson(JSON.stringify(shown(record, lastUses.get(record.id))))}\n`);
     }
     for (const id of unknown) {
       process.stderr.write(

@@ -25,6 +25,12 @@ export function checkScope(caller: Caller, accepted: readonly Scope[]): void {
   throw new SealdexError("forbidden", `X-API-Key: expected a key with the scope ${accepted.join(" or ")}`);
 }
 
+/** Throws `forbidden` unless the caller may read: what depends on stored items tells something of them. */
+export function checkMayRead(caller: Caller | undefined, what: string): void {
+  if (caller?.scopes.some((scope) => scope === "admin" || scope === "read") === true) return;
+  throw new SealdexError("forbidden", `X-API-Key: expected a key with the scopes read and write for ${what}`);
+}
+
 export function mayUseIndex({ indexes }: Caller, indexName: string): boolean {
   return indexes === undefined || indexes.includes(indexName);
 }

@@ -16,8 +16,10 @@ import {
   nameTexts,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
+import { checkMayRead } from "../keys/caller.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
+import { ownerOf } from "../request-address.js";
 import { type ReadLimits, sendJson } from "../results.js";
 import { Semaphore } from "../semaphore.js";
 import * as schemas from "../schemas.js";
@@ -99,9 +101,12 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     }),
   );
 
-  app.post("/v1/indexes/erase", { schema: erase }, async ({ body }) =>
-    encodeErasureReceipt(await indexes.use(decodeAddress(body), (index) => index.erase(body.namespace))),
-  );
+  app.post("/v1/indexes/erase", { schema: erase }, async ({ body, caller }) => {
+    checkMayRead(caller, "erase");
+    return encodeErasureReceipt(
+      await indexes.use(decodeAddress(body), (index) => index.erase(body.namespace)),
+    );
+  });
 
   app.post("/v1/indexes/read_receipt", { schema: readReceipt }, async ({ body }) =>
     encodeErasure(
@@ -123,10 +128,11 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     return { status: "success", message: `Index '${address.indexName}' deleted successfully` };
   });
 
-  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async ({ caller, query }, reply) => {
+  app.get("/v1/indexes/list", { schema: schemas.listIndexes }, async (request, reply) => {
+    const { caller, query } = request;
     const { signal, reserveBytes } = reading(reply);
     const own = caller === undefined ? new Set<string>() : caller.indexes && new Set(caller.indexes);
-    const leave = await listing.acquire(1, signal);
+    const leave = await listing.acquire(ownerOf(request), 1, signal);
     try {
       const limit = query.limit === undefined ? undefined : Number(query.limit);
       // Of a key with indexes of its own, the names may lie anywhere among all.

@@ -25,6 +25,7 @@ import {
   yieldIfDue,
 } from "sealdex/wire";
 import type { Server } from "../http-server.js";
+import { checkMayRead } from "../keys/caller.js";
 import type { Limits } from "../limits.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import { untilDisconnected, untilTooLong } from "../request-end.js";
@@ -78,29 +79,41 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   app.post(
     "/v1/vectors/upsert",
     { schema: schemas.upsert, bodyLimit: limits.bodyBytesMax },
-    ({ body }, reply) => store(body, decodeItems(body), reply),
+    ({ body }, reply) => store(decodeItems(body), body, reply),
   );
 
   app.post(
     "/v1/vectors/upsert_binary",
     { schema: upsertBinary, bodyLimit: limits.bodyBytesMax },
-    async ({ body }, reply) => store(body, await decodeBinaryItems(body.batch, yieldIfDue), reply),
+    async ({ body }, reply) => store(await decodeBinaryItems(body.batch, yieldIfDue), body, reply),
   );
 
-  async function store(body: UpsertBody, items: readonly Item[], reply: FastifyReply) {
+  async function store(items: readonly Item[], body: UpsertBody, reply: FastifyReply) {
     const options = { ...decodeUpsertOptions(body), signal: untilDisconnected(reply) };
+    const { caller } = reply.request;
+    if (options.deleteFilter !== undefined) checkMayRead(caller, "delete_filter");
+    if (options.skipUnchanged === true) checkMayRead(caller, "skip_unchanged");
     const result = await indexes.use(decodeAddress(body), (index) => index.upsert(items, options));
     const message = `${count(items.length, "item")} upserted successfully`;
     return { status: "success", message, ...result };
   }
 
-  app.post("/v1/vectors/update", { schema: schemas.updateItems, bodyLimit }, async ({ body }, reply) => {
-    const { selection, change } = decodeUpdate(body);
-    const result = await indexes.use(decodeAddress(body), (index) =>
-      index.update(selection, change, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
-    );
-    return { status: "success", message: `${count(result.updated, "item")} updated successfully`, ...result };
-  });
+  app.post(
+    "/v1/vectors/update",
+    { schema: schemas.updateItems, bodyLimit },
+    async ({ body, caller }, reply) => {
+      checkMayRead(caller, "update");
+      const { selection, change } = decodeUpdate(body);
+      const result = await indexes.use(decodeAddress(body), (index) =>
+        index.update(selection, change, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
+      );
+      return {
+        status: "success",
+        message: `${count(result.updated, "item")} updated successfully`,
+        ...result,
+      };
+    },
+  );
 
   app.post("/v1/vectors/get", { schema: listing.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
@@ -111,14 +124,19 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     }),
   );
 
-  app.post("/v1/vectors/delete", { schema: schemas.deleteItems, bodyLimit }, async ({ body }, reply) => {
-    const selection = decodeSelection(body);
-    await indexes.use(decodeAddress(body), (index) =>
-      index.delete(selection, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
-    );
-    const what = selection.ids !== undefined ? count(selection.ids.length, "item") : "Matching items";
-    return { status: "success", message: `${what} deleted successfully` };
-  });
+  app.post(
+    "/v1/vectors/delete",
+    { schema: schemas.deleteItems, bodyLimit },
+    async ({ body, caller }, reply) => {
+      const selection = decodeSelection(body);
+      if (selection.filter !== undefined) checkMayRead(caller, "filters");
+      await indexes.use(decodeAddress(body), (index) =>
+        index.delete(selection, { ...decodeNamespace(body), signal: untilDisconnected(reply) }),
+      );
+      const what = selection.ids !== undefined ? count(selection.ids.length, "item") : "Matching items";
+      return { status: "success", message: `${what} deleted successfully` };
+    },
+  );
 
   app.post("/v1/vectors/list_ids", { schema: listing.listIds, bodyLimit }, ({ body }, reply) => {
     const options = decodeListIds(body);

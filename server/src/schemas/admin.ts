@@ -130,8 +130,9 @@ export function decodeAuditQuery({ limit, before }: Static<typeof audit.querystr
 export function encodeAudit(entries: readonly AuditEntry[], limit: number) {
   const oldest = entries.at(-1);
   return {
-    entries: entries.map(({ event, at, isAuthentic, logId }) => ({
-      ...(event ?? { at: new Date(at).toISOString(), action: "unreadable line" }),
+    entries: entries.map(({ line, at, isAuthentic, logId }) => ({
+      ...(line ?? { at: new Date(at).toISOString(), action: "changed or added line" }),
+      previous: undefined,
       mac: undefined,
       log: logId,
       authentic: isAuthentic,
@@ -140,14 +141,14 @@ export function encodeAudit(entries: readonly AuditEntry[], limit: number) {
   };
 }
 
-function encodeCursor({ at, logId, start }: AuditPosition): string {
-  return `${at}.${start}.${logId}`;
+function encodeCursor({ at, logId, number }: AuditPosition): string {
+  return `${at}.${number}.${logId}`;
 }
 
 /** Undefined for a text that is no cursor. */
 function decodeCursor(text: string): AuditPosition | undefined {
-  const [, at, start, logId] = /^(\d{1,16})\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
-  return at === undefined ? undefined : { at: Number(at), start: Number(start), logId };
+  const [, at, number, logId] = /^(\d{1,16})\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
+  return at === undefined ? undefined : { at: Number(at), number: Number(number), logId };
 }
 
 /** All that is known of an index on one level. */

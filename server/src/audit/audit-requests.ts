@@ -1,10 +1,10 @@
 /** Records every request that needs an API key in the audit log: the caller, the endpoint, the index, the result. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { AuditLog } from "./audit/audit-log.js";
-import type { Server } from "./http-server.js";
-import { addressOf } from "./request-address.js";
-import { whenEnded } from "./request-end.js";
+import type { AuditLog } from "./audit-log.js";
+import type { Server } from "../http-server.js";
+import { addressOf } from "../request-address.js";
+import { whenEnded } from "../request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -19,7 +19,7 @@ declare module "fastify" {
   }
 }
 
-/** Of the names of indexes and wraps, and of what clients send instead. */
+/** Of the names of indexes and wraps, and of what clients send in their places. */
 const nameLengthMax = 128;
 
 /** Refuses requests of `scope` with `storage_unavailable` while the log cannot be written. */
@@ -47,7 +47,7 @@ function eventOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     at: new Date().toISOString(),
     ...(caller && { caller: caller.id }),
-    address: ip,
+    address: ip.slice(0, nameLengthMax),
     action: `${method} ${routeOptions.url}`,
     ...(index !== undefined && { index }),
     ...((subjectKey ?? key) !== undefined && { key: subjectKey ?? key }),
