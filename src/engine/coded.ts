@@ -141,12 +141,15 @@ function checkCodewords({ codes, n }: CodePiece, { quantizer, dimension }: Coded
   const layout = productLayout(config);
   // All numbers of so many bits are codewords.
   if (k === 2 ** layout.bits) return;
-  const rowBytes = rowCodeBytes(layout);
-  const rows = unpackBlock(layout, codes, n);
   const offsets = Uint32Array.from({ length: layout.subspaces }, (_, i) => bitOffsetOf(layout, i));
-  for (let at = 4 * codeWords; at < rows.length; at += rowBytes) {
+  // Where bits of a row stay together, they are read where they are.
+  const [bytes, first, rowBytes] =
+    layout.nibbles === 0
+      ? [codes, 4 * codeWords * n, layout.bitBytes]
+      : [unpackBlock(layout, codes, n), 4 * codeWords, rowCodeBytes(layout)];
+  for (let at = first; at < bytes.length; at += rowBytes) {
     for (const offset of offsets) {
-      const codeword = codewordAt(rows, 8 * at + offset, layout.bits);
+      const codeword = codewordAt(bytes, 8 * at + offset, layout.bits);
       if (codeword >= k) throw misfit(`a codeword below ${k}, got ${codeword}`);
     }
   }

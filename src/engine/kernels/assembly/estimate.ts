@@ -96,7 +96,7 @@ export function estimateProducts(
   for (let i: u32 = 0; i < n; i++) {
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
-    const sum = areBytes ? sumBytes(row, subspaces, tables) : sumBits(row, subspaces, bits, tables, stride);
+    const sum = areBytes ? sumBytes(row, subspaces, tables, stride) : sumBits(row, subspaces, bits, tables, stride);
     const from = references ? baseAt(bases, nBases, load<u32>(references + at)) : base;
     store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
@@ -104,8 +104,8 @@ export function estimateProducts(
 
 /** Of tables of 256. Four independent sums, so that no addition waits for the previous one. */
 @inline
-function sumBytes(row: usize, subspaces: u32, tables: usize): f32 {
-  const tableBytes: usize = 256 << 2;
+function sumBytes(row: usize, subspaces: u32, tables: usize, stride: u32): f32 {
+  const tableBytes = <usize>stride << 2;
   let a: f32 = 0;
   let b: f32 = 0;
   let c: f32 = 0;
