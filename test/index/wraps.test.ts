@@ -185,10 +185,11 @@ describe("revoking a wrap", () => {
     const { segments } = (await newestManifest(store, writes)).manifest;
     const added = segments.filter(({ name }) => !before.has(name));
     expect(added).toHaveLength(2);
-    for (const { header } of added) expect(generationOf(Buffer.from(header, "base64"))).toBe(2);
+    for (const { header } of added)
+      expect(generationOf(Buffer.from(header, "base64"))).toBeGreaterThan(earlier.keyGeneration);
   });
 
-  test("takes two creates, however many rows there are", async () => {
+  test("takes three creates, however many rows there are", async () => {
     const store = createMemoryStore();
     const { index } = await newIndex(store);
     await index.upsert(Array.from({ length: 3000 }, (_, i) => ({ id: `${i}`, vector: [i, 1] })));
@@ -200,7 +201,7 @@ describe("revoking a wrap", () => {
       return create(key, bytes);
     };
     await index.wraps.revoke("gone");
-    expect(sizes).toHaveLength(2);
+    expect(sizes).toHaveLength(3);
     expect(Math.max(...sizes)).toBeLessThan(4096);
   });
 
