@@ -155,29 +155,28 @@ export class ManifestReader {
       const sealed = await this.read(numberOf(name));
       // Deleted since it was listed: then there is a newer one.
       if (sealed === null) continue;
-      if (before === undefined) this.#checkKeys(sealed);
-      else if (!this.#follows(sealed, before.sealed, isGone)) throw this.#replaced();
+      const isNext =
+        before === undefined ? this.#hasKeys(sealed) : this.#follows(sealed, before.sealed, isGone);
+      if (!isNext) throw this.#replaced();
       return { sealed, at };
     }
     throw new SealdexError("missing_object", `index "${this.#index.indexName}": its manifests are gone`);
   }
 
-  /** The newest of those that were listed; undefined if there are none, or it was deleted since then. */
+  /** The newest of those that were listed; undefined if there are none, or it was deleted, or keys changed, since then. */
   async #newestListed(listed: ListedObjects | undefined): Promise<SeenManifest | undefined> {
     const prefix = manifestPrefix(this.#index.indexId);
     const name = listed?.names.find((one) => isNumbered(one, prefix));
     if (listed === undefined || name === undefined) return undefined;
     const sealed = await this.read(numberOf(name));
-    if (sealed === null) return undefined;
-    this.#checkKeys(sealed);
-    return { sealed, at: listed.at };
+    return sealed === null || !this.#hasKeys(sealed) ? undefined : { sealed, at: listed.at };
   }
 
   /** The record that was opened is in force, so the newest manifest has its keys, or later ones. Whose access was revoked signs none. */
-  #checkKeys({ manifest: { version, keyGeneration } }: SealedManifest): void {
+  #hasKeys({ manifest: { version, keyGeneration } }: SealedManifest): boolean {
     const { keys } = this.#index;
     const isOld = keyGeneration < keys.generation || version < (keys.since ?? 0);
-    if (isOld || !keys.counts(keyGeneration, version)) throw this.#replaced();
+    return !isOld && keys.counts(keyGeneration, version);
   }
 
   async #newestName(): Promise<string | undefined> {

@@ -171,7 +171,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       const listing = listIndex(this.stores, options.indexName, this.#clock);
       const [index, listed] = await Promise.all([this.open(options), listing]);
       const manifest = await openListed(index, listed);
-      if (index.access.isUnsettled(manifest)) this.#background.start(() => index.access.settle());
+      if (index.access.isUnsettled(manifest)) this.#background.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
   }

@@ -77,7 +77,7 @@ async function collectOld(
   // Of erasures that were interrupted.
   if (latest.erasures !== undefined)
     await index.namespaces.destroy(await index.namespaces.deadObjectNames(latest));
-  if (index.access.isUnsettled(latest)) await index.access.settle();
+  if (index.access.isUnsettled(latest)) await index.access.completeChange();
   return { objects: left + objects, manifests };
 }
 

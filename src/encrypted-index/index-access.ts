@@ -114,7 +114,7 @@ export class IndexAccess {
    * Notes from which version on the keys in force count, unless that is noted, and lets go of older keys that nothing needs any more, and
    * of records before. `renewed`: the generation under which everything is sealed after a renewal.
    */
-  async settle(renewed?: number): Promise<void> {
+  async settle(renewed?: number): Promise<RecordOutcome> {
     const manifest = await this.#log.newest();
     const { keyGeneration, version } = manifest;
     const inUse = await this.#oldestGeneration(manifest);
@@ -131,8 +131,15 @@ export class IndexAccess {
         ...(reencrypting !== undefined && !isRenewed && { reencrypting }),
       };
     };
-    await this.#store(keyGeneration, change, { isLast: false });
+    const outcome = await this.#store(keyGeneration, change, { isLast: true });
     await this.#record.deleteOlder(keyGeneration);
+    return outcome;
+  }
+
+  /** Does what is left of a change of keys that was interrupted after its commit. */
+  async completeChange(): Promise<void> {
+    // If others proposed keys and do not complete that, newer keys end it.
+    if ((await this.settle()) === "overtaken") await this.#drawKeys((owner) => owner);
   }
 
   /**

@@ -30,6 +30,7 @@ import {
   keysetFor,
   newSharedKeys,
   type OwnerKeyset,
+  type SharedKeys,
 } from "../keys/keyset.js";
 import {
   entryOf,
@@ -69,6 +70,8 @@ export interface ListedRecord extends StoredRecord {
   readonly indexId: Uint8Array;
   /** The generation of keys that it brings along. Not authenticated before the record is opened. */
   readonly generation: number;
+  /** Whether it says from which version on these count: then it is in force. Not authenticated before, either. */
+  readonly isSettled: boolean;
 }
 
 export type IndexKeyset = Keyset<IndexDefinition>;
@@ -82,7 +85,8 @@ const checksumBytes = 32;
 const lengthBytes = 4;
 const saltAt = magic.length + idBytes;
 const generationAt = saltAt + saltBytes;
-const countAt = generationAt + lengthBytes;
+const settledAt = generationAt + lengthBytes;
+const countAt = settledAt + lengthBytes;
 const entriesAt = countAt + lengthBytes;
 
 /** A new index's record, to be stored under `name`, and the index itself, open. Throws what a key provider throws. */
@@ -141,7 +145,9 @@ export function useKeyset<T>(
   const plaintext = openObject(onlyKey(wrapKeys.keyEncryption), context, entry.sealed);
   try {
     const keyset = decodeKeyset<IndexDefinition>(plaintext);
-    if (currentGeneration(keyset) !== listed(record).generation) throw damaged(record.indexName);
+    const { generation, isSettled } = listed(record);
+    if (currentGeneration(keyset) !== generation || isSettledIn(keyset) !== isSettled)
+      throw damaged(record.indexName);
     return work(keyset, scope);
   } finally {
     plaintext.fill(0);
@@ -165,8 +171,12 @@ export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
 /** What is known of a record without a key. Throws `corrupt`. */
 export function listed(record: StoredRecord): ListedRecord {
   const body = checkedBody(record.indexName, record.bytes);
-  const generation = readUint32(body.subarray(generationAt));
-  return { ...record, indexId: body.slice(magic.length, saltAt), generation };
+  return {
+    ...record,
+    indexId: body.slice(magic.length, saltAt),
+    generation: readUint32(body.subarray(generationAt)),
+    isSettled: readUint32(body.subarray(settledAt)) === 1,
+  };
 }
 
 /** The id of the index whose record this is; not authenticated. Undefined if the record is damaged. */
@@ -187,7 +197,7 @@ export function sealRecord(owner: OwnerKeyset<IndexDefinition>, scope: WrapScope
     const wrapped = provider?.wrapped ?? new Uint8Array(0);
     return [keyCheck, tag, uint32(wrapped.length), wrapped, uint32(sealed.length), sealed];
   });
-  const numbers = [currentGeneration(owner), owner.members.length].map(uint32);
+  const numbers = [currentGeneration(owner), Number(isSettledIn(owner)), owner.members.length].map(uint32);
   const body = Buffer.concat([magic, indexId, salt, ...numbers, ...entries]);
   return Buffer.concat([body, checksum(body)]);
 }
@@ -235,6 +245,11 @@ function damaged(indexName: string): SealdexError {
 
 function wrongKey({ indexName }: StoredRecord): SealdexError {
   return new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
+}
+
+/** Whether it is known from which version on the generation in force counts. */
+function isSettledIn({ generations }: SharedKeys): boolean {
+  return generations[generations.length - 1].since !== undefined;
 }
 
 function keysetContext(indexId: Uint8Array, name: string): ObjectContext {

@@ -64,11 +64,13 @@ export async function findRecord(
 }
 
 /**
- * The record in force: the newest with the keys of the newest manifest. Records of other keys are of changes that were overtaken,
- * or interrupted before the commit that counts.
+ * The record in force: the newest that says from when on its keys count, or one after it with the keys of the newest manifest. Others after it
+ * are of changes that were overtaken, or interrupted before the commit that counts; those before it, of whatever keys, are replaced.
  */
 export function recordInForce(records: readonly ListedRecord[], generation: number): ListedRecord {
-  return records.find((record) => record.generation === generation) ?? records[records.length - 1];
+  const settled = records.findIndex(({ isSettled }) => isSettled);
+  const candidates = settled < 0 ? records : records.slice(0, settled + 1);
+  return candidates.find((record) => record.generation === generation) ?? candidates[candidates.length - 1];
 }
 
 /**

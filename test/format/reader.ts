@@ -222,9 +222,9 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const keyCheck = derive(holderKey, salt, "sealdex/1/key-check", indexId, 32);
   const keyEncryption = derive(holderKey, salt, "sealdex/1/key-encryption", indexId, 32);
   let sealed: Uint8Array | undefined;
-  let at = 64;
+  let at = 68;
   const take = (length: number) => body.subarray(at, (at += length));
-  const [generation, wrapCount] = times(2, words(body.subarray(56)));
+  const [generation, isSettled, wrapCount] = times(3, words(body.subarray(56)));
   for (let wraps = wrapCount; wraps > 0; wraps--) {
     const isOurs = hex(take(32)) === hex(keyCheck);
     take(32); // provider tag
@@ -255,7 +255,8 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
     verify.set(one.number, secret());
     if (one.since !== undefined) since.set(one.number, one.since);
   }
-  if (text.generations.at(-1)?.number !== generation) throw new Error("record: its generation is another");
+  if (text.generations.at(-1)?.number !== generation || since.has(generation) !== (isSettled === 1))
+    throw new Error("record: its generation is another");
   const keys = { indexId, idKey, namespaceKey, namespaceNameKey, data, verify, since };
   return { keys, definition: text.definition };
 }

@@ -72,7 +72,7 @@ async function forgeFrom(copy: Stored, key: string, commits: number, shown: Stor
 
 describe("commits of keys that were replaced", () => {
   test.each([1, 2, 3, 9])("by a revoked writer are no state for anybody: %i of them", async (commits) => {
-    const blobs: Stored = new Map();
+    const blobs = new Hoard();
     const { index, indexKey } = await newIndex(blobs);
     const [writer, reader] = [generateKey(), generateKey()];
     await index.wraps.add({ name: "writer", key: writer, access: "read-write" });
@@ -83,6 +83,10 @@ describe("commits of keys that were replaced", () => {
     await forgeFrom(copy, writer, commits, blobs);
     for (const key of [indexKey, reader]) {
       expect(await outcomeOf(load(blobs, key))).toBe("rollback_detected");
+      // Older records that are put back next to the newest make no difference.
+      const shown = new Map(blobs);
+      for (const [name, bytes] of blobs.all) if (isRecord(name)) shown.set(name, bytes);
+      expect(await outcomeOf(load(shown, key))).toBe("rollback_detected");
     }
     // Which of the two histories is longer decides what a process sees that remembers its own.
     expect(["rollback_detected", "a b"]).toContain(
@@ -232,11 +236,9 @@ describe("secrets of namespaces", () => {
     const namespace = "carl";
     await (await load(blobs, indexKey)).upsert([{ id: "1", vector: [1, 0] }], { namespace });
     await plant("carl", 0, await secretOf("bob", 0));
-    for (const use of [
-      (index: VectorIndex) => index.count({ namespace }),
-      (index: VectorIndex) => index.upsert([{ id: "2", vector: [1, 0] }], { namespace }),
-    ])
-      expect(await outcomeOf(load(blobs, indexKey).then(use))).toBe("corrupt");
+    const others = await load(blobs, indexKey);
+    expect(await outcomeOf(others.count({ namespace }))).toBe("corrupt");
+    expect(await outcomeOf(others.upsert([{ id: "2", vector: [1, 0] }], { namespace }))).toBe("corrupt");
     await plant("carl", 0, planted);
     const index = await load(blobs, indexKey);
     expect(await index.listIds({ namespace })).toEqual(["1"]);
