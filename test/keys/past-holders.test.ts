@@ -66,7 +66,7 @@ async function newIndex(blobs: Stored, anchors?: Stored) {
 async function forgeFrom(copy: Stored, key: string, commits: number, shown: Stored): Promise<void> {
   const thief = await load(copy, key);
   for (let i = 0; i < commits; i++) await thief.upsert([{ id: `forged ${i}`, vector: [2, i] }]);
-  for (const name of [...shown.keys()]) if (isManifest(name)) shown.delete(name);
+  for (const name of shown.keys()) if (isManifest(name)) shown.delete(name);
   for (const [name, bytes] of copy) if (!isRecord(name)) shown.set(name, bytes);
 }
 
@@ -224,7 +224,7 @@ describe("secrets of namespaces", () => {
 
   test("that are gone are an error, never a shorter answer", async () => {
     const { blobs, indexKey } = await world();
-    for (const key of [...blobs.keys()]) if (isSecret(key)) blobs.delete(key);
+    for (const key of blobs.keys()) if (isSecret(key)) blobs.delete(key);
     for (const [name, use] of Object.entries(uses))
       expect(await outcomeOf(load(blobs, indexKey).then(use)), name).toBe("missing_object");
   });
