@@ -2,6 +2,7 @@
 
 import { createConfirmed } from "../commit/create-confirmed.js";
 import { openFolder } from "../commit/index-folder.js";
+import type { Manifest } from "../commit/manifest.js";
 import { isNumbered, numberOf, recordName, recordPrefix } from "../commit/object-names.js";
 import { storedGenerations } from "../commit/stored-generations.js";
 import { equalInConstantTime, type WrapKeys } from "../crypto/keys.js";
@@ -164,15 +165,22 @@ export class RecordAccess {
     }
   }
 
-  /** The record in force, or for an index of another name one to create. That takes the owner's key: throws `forbidden`. */
-  async forName(indexName: string, generation: number): Promise<StoredRecord> {
-    const record = await this.#inForce(generation);
-    if (indexName === this.indexName) return record;
-    const name = recordName(indexName, 1);
-    const bytes = useKeyset(this.#wrapKeys, record, (keyset, scope) =>
-      sealRecord(checkOwners(keyset, this.indexName), scope, name),
-    );
-    return { indexName, name, bytes };
+  /**
+   * The record in force, or for an index of another name one to create. That takes the owner's key: throws `forbidden`. Null if keys have
+   * changed so that the manifest can be the newest of no index that is opened by the record.
+   */
+  async forName(
+    indexName: string,
+    { keyGeneration, version }: Pick<Manifest, "keyGeneration" | "version">,
+  ): Promise<StoredRecord | null> {
+    const record = await this.#inForce(keyGeneration);
+    return useKeyset(this.#wrapKeys, record, (keyset, scope) => {
+      const { number, since = 0 } = keyset.generations[keyset.generations.length - 1];
+      if (number !== keyGeneration || version < since) return null;
+      if (indexName === this.indexName) return record;
+      const name = recordName(indexName, 1);
+      return { indexName, name, bytes: sealRecord(checkOwners(keyset, this.indexName), scope, name) };
+    });
   }
 
   /** Deletes the records that the one in force replaced. Those of later generations may yet come into force. */

@@ -322,6 +322,27 @@ test("a copy has the same wraps; under another name only the owner's key makes o
   expect(await (await load(third, indexKey)).wraps.list()).toHaveLength(2);
 });
 
+test("a copy during which keys are renewed has the keys and the state of afterwards", async () => {
+  const { store: from, index, indexKey, key } = await sharedIndex("read-only");
+  const to = createMemoryStore();
+  let isRenewed = false;
+  const interrupted: BlobStore = {
+    ...to,
+    async create(name, bytes, options) {
+      const created = await to.create(name, bytes, options);
+      if (!isRenewed && name.includes("/manifest/")) {
+        isRenewed = true;
+        await index.wraps.revoke("reader");
+      }
+      return created;
+    },
+  };
+  await copyIndex({ from: { indexLocation: from }, to: { indexLocation: interrupted }, indexName, indexKey });
+  expect(isRenewed).toBe(true);
+  expect(await (await load(to, indexKey)).listIds()).toEqual(["a"]);
+  expect(await codeOf(load(to, key))).toBe("wrong_index_key");
+});
+
 test("of wraps that two processes add at the same time none is lost", async () => {
   const store = createMemoryStore();
   const { index, indexKey } = await newIndex(store);
