@@ -7,7 +7,8 @@
  * deletion ends its own by an empty mark.
  */
 
-import { openObject, sealObject } from "../crypto/sealed-object.js";
+import { generationOf, openObject, sealObject } from "../crypto/sealed-object.js";
+import { signatureBytes } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { Anchor } from "./anchor.js";
@@ -20,6 +21,7 @@ const keptVersions = 64;
 /** Old anchors are deleted together, once per this many versions. */
 const pruneEvery = 64;
 const locateAttemptsMax = 3;
+const signatureLabel = "sealdex/1/anchor";
 
 export class AnchorStore {
   readonly #store: BlobStore;
@@ -55,14 +57,19 @@ export class AnchorStore {
     );
   }
 
-  /** Anchors a manifest that was committed. Throws `rollback_detected` if another history has this version. */
-  async advance({ version, digest }: Omit<Anchor, "indexId">): Promise<void> {
+  /** Anchors a manifest that was committed under this generation of keys. Throws `rollback_detected` if another history has this version. */
+  async advance({ version, digest }: Omit<Anchor, "indexId">, keyGeneration: number): Promise<void> {
     const { indexId, indexName, keys } = this.#identity;
     if (this.#generation === undefined) await this.newest();
     const generation = (this.#generation ??= (await this.#latestGeneration()) + 1);
     const name = anchorName(indexName, { generation, indexId, version });
-    const plaintext = Buffer.from(digest, "hex");
-    const bytes = sealObject(keys.anchor, { kind: "anchor", indexId, name }, plaintext);
+    const signed = signedMessage(name, Buffer.from(digest, "hex"));
+    const plaintext = Buffer.concat([
+      keys.sign(signatureLabel, signed, keyGeneration),
+      Buffer.from(digest, "hex"),
+    ]);
+    const parents = { generation: keyGeneration, key: keys.data.key };
+    const bytes = sealObject(parents, { kind: "anchor", indexId, name }, plaintext);
     if (!(await createConfirmed(this.#store, name, bytes))) {
       const anchored = await this.#read(name);
       if (anchored !== undefined && anchored !== digest) {
@@ -111,11 +118,18 @@ export class AnchorStore {
     await this.#store.delete(older.filter((name) => this.#isOurs(parseAnchorName(name).indexId)).reverse());
   }
 
+  /** Throws `corrupt` unless a writer made it whose keys were in force then. */
   async #read(name: string): Promise<string | undefined> {
-    const { indexId, keys } = this.#identity;
+    const { indexId, indexName, keys, renewKeys } = this.#identity;
     const bytes = await this.#store.read(name);
     if (bytes === null) return undefined;
-    return Buffer.from(openObject(keys.anchor, { kind: "anchor", indexId, name }, bytes)).toString("hex");
+    const generation = generationOf(bytes);
+    if (!keys.has(generation)) await renewKeys(generation);
+    const plaintext = Buffer.from(openObject(keys.data, { kind: "anchor", indexId, name }, bytes));
+    const [signature, digest] = [plaintext.subarray(0, signatureBytes), plaintext.subarray(signatureBytes)];
+    const isSigned = keys.isSigned(generation, signatureLabel, signedMessage(name, digest), signature);
+    if (isSigned && keys.counts(generation, parseAnchorName(name).version)) return digest.toString("hex");
+    throw new SealdexError("corrupt", `index "${indexName}": its anchor was not made by a writer of it`);
   }
 
   #keep(anchor: Anchor): Anchor {
@@ -126,4 +140,9 @@ export class AnchorStore {
   #isOurs(indexId: Uint8Array): boolean {
     return Buffer.compare(indexId, this.#identity.indexId) === 0;
   }
+}
+
+/** The name has the index and the version: an anchor passes for no other. */
+function signedMessage(name: string, digest: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(name, "utf8"), digest]);
 }

@@ -77,8 +77,8 @@ export class AnchoredHistory {
   }
 
   /** Anchors a manifest that this process committed. */
-  async committed(sealed: SealedManifest): Promise<void> {
-    await this.#store?.advance({ version: sealed.manifest.version, digest: sealed.digest });
+  async committed({ manifest: { version, keyGeneration }, digest }: SealedManifest): Promise<void> {
+    await this.#store?.advance({ version, digest }, keyGeneration);
   }
 
   /** Marks the index as deleted. */

@@ -6,8 +6,8 @@ export interface IndexIdentity {
   readonly indexId: Uint8Array;
   readonly keys: KeyRing;
   /**
-   * Takes over newer keys, which the owner of the index has drawn. Throws `wrong_index_key` if this process was given none,
-   * `not_found` if the index was deleted.
+   * Takes over the keys of a generation that the owner of the index has drawn, if there is a record of it. Throws `wrong_index_key` if
+   * this process was given none, `not_found` if the index was deleted.
    */
-  renewKeys(): Promise<void>;
+  renewKeys(generation: number): Promise<void>;
 }

@@ -209,9 +209,7 @@ export class ManifestLog {
       for (const { reject } of this.#waiting.splice(0)) reject(error);
       return true;
     }
-    // Objects that were sealed under older keys are not committable any more.
-    const keyGeneration = this.#index.keys.generation;
-    const { draft, members, deferred } = applyChanges({ ...latest, keyGeneration }, this.#waiting.splice(0));
+    const { draft, members, deferred } = applyChanges(latest, this.#waiting.splice(0));
     this.#waiting.unshift(...deferred);
     if (members.length === 0) return true;
     let next: SealedManifest;

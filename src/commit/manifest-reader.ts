@@ -14,7 +14,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { openManifest, type SealedManifest } from "./manifest.js";
+import { type Manifest, openManifest, type SealedManifest } from "./manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
 import { historyMs } from "./retention.js";
 
@@ -104,11 +104,13 @@ export class ManifestReader {
       const from = sealed.manifest.version + 1;
       // Most reads ask for one, and a list of one would make four promises more.
       for (const next of ahead === 1 ? [await this.read(from)] : await this.#readFrom(from, ahead)) {
-        if (next !== null && isSuccessor(next, sealed)) {
+        if (next !== null && this.#isSuccessor(next, sealed)) {
           sealed = next;
           continue;
         }
-        if (!this.isFresh(base) && !(await this.stands(base.sealed))) return this.locate(base);
+        // What was read first names its successor for ever, however long ago that was. Later ones may have been left by a suspended writer.
+        if (next !== null && sealed === base.sealed) throw this.#replaced();
+        if (!this.isFresh(base) && !(await this.stands(base.sealed))) return this.locate(base, true);
         if (next !== null) throw this.#replaced();
         return { sealed, at };
       }
@@ -120,7 +122,8 @@ export class ManifestReader {
     const { indexId, keys } = this.#index;
     const bytes = await this.#store.read(manifestName(indexId, version));
     if (bytes === null) return null;
-    if (!keys.has(generationOf(bytes))) await this.#index.renewKeys();
+    const generation = generationOf(bytes);
+    if (!keys.has(generation)) await this.#index.renewKeys(generation);
     return openManifest(keys, indexId, version, bytes);
   }
 
@@ -128,6 +131,7 @@ export class ManifestReader {
   remember(seen: SeenManifest): SeenManifest {
     const known = this.#known;
     if (known !== undefined && seen.sealed.manifest.version < known.sealed.manifest.version) return known;
+    this.#index.keys.advance(seen.sealed.manifest.keyGeneration);
     this.#known = seen;
     return seen;
   }
@@ -142,8 +146,8 @@ export class ManifestReader {
     return (await this.read(manifest.version))?.digest === digest;
   }
 
-  /** The first of the list, which is the newest. It cannot be older than what was the newest before. */
-  async locate(before?: SeenManifest): Promise<SeenManifest> {
+  /** The first of the list, which is the newest. It cannot be older than what was the newest before. `isGone`: that is not stored any more. */
+  async locate(before?: SeenManifest, isGone = false): Promise<SeenManifest> {
     for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
       const at = instant(this.#clock);
       const name = await this.#newestName();
@@ -151,36 +155,28 @@ export class ManifestReader {
       const sealed = await this.read(numberOf(name));
       // Deleted since it was listed: then there is a newer one.
       if (sealed === null) continue;
-      if (before !== undefined && !follows(sealed, before.sealed)) throw this.#replaced();
-      await this.#checkGeneration(sealed);
+      const isNext =
+        before === undefined ? this.#hasKeys(sealed) : this.#follows(sealed, before.sealed, isGone);
+      if (!isNext) throw this.#replaced();
       return { sealed, at };
     }
     throw new SealdexError("missing_object", `index "${this.#index.indexName}": its manifests are gone`);
   }
 
-  /** The newest of those that were listed; undefined if there are none, or it was deleted since then. */
+  /** The newest of those that were listed; undefined if there are none, or it was deleted, or keys changed, since then. */
   async #newestListed(listed: ListedObjects | undefined): Promise<SeenManifest | undefined> {
     const prefix = manifestPrefix(this.#index.indexId);
     const name = listed?.names.find((one) => isNumbered(one, prefix));
     if (listed === undefined || name === undefined) return undefined;
     const sealed = await this.read(numberOf(name));
-    if (sealed === null) return undefined;
-    await this.#checkGeneration(sealed);
-    return { sealed, at: listed.at };
+    return sealed === null || !this.#hasKeys(sealed) ? undefined : { sealed, at: listed.at };
   }
 
-  /**
-   * The newest manifest has the newest keys, unless these were drawn a moment ago. Otherwise a writer whose access was revoked
-   * may have signed it: then one before it has newer keys.
-   */
-  async #checkGeneration({ manifest: { version, keyGeneration, history } }: SealedManifest): Promise<void> {
-    if (keyGeneration >= this.#index.keys.generation) return;
-    for (let end = version; end > history.floor; end -= aheadMax) {
-      const from = Math.max(history.floor, end - aheadMax);
-      const before = await this.#readFrom(from, end - from);
-      if (before.some((one) => one !== null && one.manifest.keyGeneration > keyGeneration))
-        throw this.#replaced();
-    }
+  /** The record that was opened is in force, so the newest manifest has its keys, or later ones. Whose access was revoked signs none. */
+  #hasKeys({ manifest: { version, keyGeneration } }: SealedManifest): boolean {
+    const { keys } = this.#index;
+    const isOld = keyGeneration < keys.generation || version < (keys.since ?? 0);
+    return !isOld && keys.counts(keyGeneration, version);
   }
 
   async #newestName(): Promise<string | undefined> {
@@ -201,18 +197,21 @@ export class ManifestReader {
       `index "${this.#index.indexName}": its history was replaced`,
     );
   }
-}
 
-/** Whether a manifest is the one after another. Keys that were replaced commit nothing more. */
-function isSuccessor({ manifest }: SealedManifest, before: SealedManifest): boolean {
-  return manifest.previous === before.digest && manifest.keyGeneration >= before.manifest.keyGeneration;
-}
+  /** Whether a manifest is the one after another. Keys that were replaced commit nothing more. */
+  #isSuccessor({ manifest }: SealedManifest, before: SealedManifest): boolean {
+    return manifest.previous === before.digest && this.#hasKeysAfter(manifest, before.manifest);
+  }
 
-/** Whether the newest manifest can be a successor of an earlier newest one. */
-function follows(newest: SealedManifest, before: SealedManifest): boolean {
-  if (newest.manifest.version === before.manifest.version) return newest.digest === before.digest;
-  return (
-    newest.manifest.version > before.manifest.version &&
-    newest.manifest.keyGeneration >= before.manifest.keyGeneration
-  );
+  /** Whether the newest manifest can be a successor of an earlier newest one, which may be gone once it is below the floor. */
+  #follows({ manifest, digest }: SealedManifest, before: SealedManifest, isGone: boolean): boolean {
+    const { version } = before.manifest;
+    if (manifest.version === version) return digest === before.digest;
+    if (isGone && manifest.history.floor <= version) return false;
+    return manifest.version > version && this.#hasKeysAfter(manifest, before.manifest);
+  }
+
+  #hasKeysAfter({ version, keyGeneration }: Manifest, before: Manifest): boolean {
+    return keyGeneration >= before.keyGeneration && this.#index.keys.counts(keyGeneration, version);
+  }
 }

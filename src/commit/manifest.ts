@@ -32,7 +32,7 @@ export interface SegmentRef extends ObjectRef {
   readonly deleted: number;
   readonly blocks: number;
   readonly footerLength: number;
-  /** The id of the namespace that its items belong to; absent: none. */
+  /** The id of the namespace that its items belong to, see namespaces.ts; absent: none. */
   readonly namespace?: string;
   /** Name of the model by whose lists the rows are grouped; absent: one list. */
   readonly model?: string;
@@ -48,7 +48,7 @@ export interface Manifest {
   readonly version: number;
   /** SHA-256 of the sealed manifest before this one, hexadecimal; empty for version 1. */
   readonly previous: string;
-  /** The generation of the keys that sealed and signed it. It never decreases. */
+  /** The generation of the keys that seal and sign it. It never decreases: the commit that increases it brings new keys into force. */
   readonly keyGeneration: number;
   /** The index was deleted: none of its objects exist any more. */
   readonly dropped: boolean;
@@ -166,17 +166,14 @@ export interface SealedManifest {
   readonly digest: string;
 }
 
-/** Seals and signs it with the keys in force. Throws `forbidden` if they are a reader's. */
-export function sealManifest(
-  keys: KeyRing,
-  indexId: Uint8Array,
-  draft: Omit<Manifest, "keyGeneration">,
-): SealedManifest {
-  const manifest = { ...draft, keyGeneration: keys.generation };
+/** Seals and signs it with the keys of its generation. Throws `forbidden` if they are a reader's. */
+export function sealManifest(keys: KeyRing, indexId: Uint8Array, manifest: Manifest): SealedManifest {
+  const generation = manifest.keyGeneration;
   const text = Buffer.from(JSON.stringify(manifest), "utf8");
-  const signature = keys.sign(signatureLabel, signedMessage(indexId, text));
+  const signature = keys.sign(signatureLabel, signedMessage(indexId, text), generation);
   const context = manifestContext(indexId, manifest.version);
-  const bytes = sealObject(keys.data, context, Buffer.concat([signature, text]));
+  const parents = { generation, key: keys.data.key };
+  const bytes = sealObject(parents, context, Buffer.concat([signature, text]));
   return { manifest, bytes, digest: digestOf(bytes) };
 }
 

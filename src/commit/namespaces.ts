@@ -2,24 +2,27 @@
  * The namespaces of an index. Each has a random secret in a small object of its own, without which its segments cannot be
  * read: deleting that object erases the namespace. docs/decisions/commit.md has the argument why it does not come back.
  *
+ * Manifests, which writers sign, say which secret a namespace has: its id is made of the handle and the number in the name of that object,
+ * and of a check of the secret. Whoever could open the index once can store other secrets, and they are refused.
+ *
  * A secret serves from the moment it is drawn until its namespace is erased or has no segments any more. A manifest decides: it
- * either names segments of the namespace, or as many namespaces were erased as when the secret was drawn. A secret that a manifest
+ * either names the namespace, or as many namespaces were erased as when the secret was drawn. A secret that a manifest
  * does not let write is dead for ever.
  */
 
 import { randomBytes } from "node:crypto";
-import { fingerprint, fingerprintBytes, keyBytes, secretKey } from "../crypto/keys.js";
+import { fingerprint, keyBytes, namespaceCheck, secretKey } from "../crypto/keys.js";
 import { openObject, type ParentKeys, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { type Manifest, namesNamespace } from "./manifest.js";
+import type { Manifest } from "./manifest.js";
 import { isNumbered, namespaceName, namespacePrefix, namespacesPrefix, numberOf } from "./object-names.js";
 
 /** A namespace under one of its secrets. */
 export interface Namespace {
-  /** 16 random bytes, hexadecimal. What is written after the namespace was erased has another id. */
+  /** As manifests name it: handle, erasures and check, see `idOf`. What is written after the namespace was erased has another id. */
   readonly id: string;
   readonly name: string;
   /** Under which its secret is stored. */
@@ -33,21 +36,32 @@ export interface Namespace {
 /** Secrets that are read at a time. */
 const secretsTogether = 64;
 
-/** Whether segments of the namespace may be committed after this manifest. */
-export function canBeWritten(manifest: Manifest, { id, erasures }: Namespace): boolean {
-  return namesNamespace(manifest, id) || erasures === (manifest.erasures ?? 0);
+/** The keyed fingerprint of the name of the namespace with this id, hexadecimal. */
+export function handleOf(id: string): string {
+  return id.split("-", 1)[0];
 }
 
-/** Whether no manifest after this one will let it be written: a secret that was drawn before the last erasure and is not named. */
-function isDead(manifest: Manifest, namespace: Namespace): boolean {
-  return namespace.erasures < (manifest.erasures ?? 0) && !canBeWritten(manifest, namespace);
+/** Whether segments of the namespace may be committed after this manifest. */
+export function canBeWritten(manifest: Manifest, { id, erasures }: Namespace): boolean {
+  const named = namedAs(manifest, handleOf(id));
+  return named === undefined ? erasures === (manifest.erasures ?? 0) : named === id;
+}
+
+/** The id of the namespace with this handle that has segments. */
+function namedAs({ segments }: Manifest, handle: string): string | undefined {
+  return segments.find(({ namespace }) => namespace?.startsWith(handle))?.namespace;
+}
+
+/** The ids of the namespaces that have segments. */
+function namedIds({ segments }: Manifest): string[] {
+  return [...new Set(segments.flatMap(({ namespace }) => namespace ?? []))];
 }
 
 export class Namespaces {
   readonly #store: BlobStore;
   readonly #index: IndexIdentity;
   readonly #known = new Map<string, Namespace>();
-  #reading: Promise<void> | undefined;
+  readonly #reading = new Map<string, Promise<Namespace>>();
 
   /** `store`: where the manifests are. */
   constructor(store: BlobStore, index: IndexIdentity) {
@@ -55,72 +69,76 @@ export class Namespaces {
     this.#index = index;
   }
 
-  /** The namespace of this name that `manifest` has segments of. */
-  async find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
-    const known = this.known(name, manifest);
-    if (known !== undefined) return known;
-    return (await this.stored(name)).find(({ id }) => namesNamespace(manifest, id));
-  }
-
-  /** As `find`, among those whose secrets were read. */
-  known(name: string, manifest: Manifest): Namespace | undefined {
-    const isFound = (namespace: Namespace) =>
-      namespace.name === name && namesNamespace(manifest, namespace.id);
-    return [...this.#known.values()].find(isFound);
+  /** The id of the namespace of this name; undefined if it has no segments. */
+  idOf(name: string, manifest: Manifest): string | undefined {
+    return namedAs(manifest, this.#handle(name).toString("hex"));
   }
 
   /** The namespace of this name for segments that are to be committed after `manifest`, or after one that lets it be written. */
   async forWriting(name: string, manifest: Manifest): Promise<Namespace> {
+    const named = this.idOf(name, manifest);
+    if (named !== undefined) return this.byId(named);
     const { indexId, keys } = this.#index;
-    const isFound = (namespace: Namespace) => namespace.name === name && canBeWritten(manifest, namespace);
-    const known = [...this.#known.values()].find(isFound);
+    const objectName = namespaceName(indexId, this.#handle(name), manifest.erasures ?? 0);
+    const known = [...this.#known.values()].find((one) => one.objectName === objectName);
     if (known !== undefined) return known;
-    const stored = await this.stored(name);
-    const found = stored.find(isFound);
-    if (found !== undefined) return found;
-    // Left by an erasure that was interrupted.
-    await this.destroy(stored.filter((one) => isDead(manifest, one)).map((one) => one.objectName));
-    const handle = fingerprint(keys.namespaceName, name);
-    const objectName = namespaceName(indexId, handle, manifest.erasures ?? 0);
-    const plaintext = Buffer.concat([
-      randomBytes(fingerprintBytes),
-      randomBytes(keyBytes),
-      Buffer.from(name, "utf8"),
-    ]);
+    const stored = await this.#store.read(objectName);
+    if (stored !== null) return this.#open(objectName, stored);
+    const plaintext = Buffer.concat([randomBytes(keyBytes), Buffer.from(name, "utf8")]);
     const bytes = sealObject(keys.namespace, { kind: "namespace", indexId, name: objectName }, plaintext);
     plaintext.fill(0);
     if (await createConfirmed(this.#store, objectName, bytes)) return this.#open(objectName, bytes);
     // Another process drew it at the same time.
-    return (await this.#read(objectName)) ?? this.forWriting(name, manifest);
+    return this.forWriting(name, manifest);
   }
 
-  /** The namespace with this id. Throws `missing_object` if its secret was destroyed. */
+  /** The namespace with this id. Throws `missing_object` if its secret was destroyed, `corrupt` if another is in its place. */
   async byId(id: string): Promise<Namespace> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = undefined;
-    });
-    await this.#reading;
-    const found = this.#known.get(id);
-    if (found !== undefined) return found;
-    throw new SealdexError("missing_object", `namespace ${id}: its secret is gone`);
+    const reading = this.#reading.get(id) ?? this.#read(id).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, reading);
+    return reading;
   }
 
-  /** Every secret of this name that is stored, also those that no manifest lets write. */
-  async stored(name: string): Promise<Namespace[]> {
-    const { indexId, keys } = this.#index;
-    const prefix = namespacePrefix(indexId, fingerprint(keys.namespaceName, name));
-    const names = (await this.#store.list(prefix)).filter((key) => isNumbered(key, prefix));
-    const found = await Promise.all(names.map((objectName) => this.#read(objectName)));
-    return found.filter((namespace) => namespace !== null);
+  /** All that have segments. */
+  async all(manifest: Manifest): Promise<Namespace[]> {
+    const ids = namedIds(manifest);
+    const all: Namespace[] = [];
+    for (let start = 0; start < ids.length; start += secretsTogether) {
+      const some = ids.slice(start, start + secretsTogether);
+      all.push(...(await Promise.all(some.map((id) => this.byId(id)))));
+    }
+    return all;
   }
 
-  /** Names of all stored secrets. */
+  /** Names of the secrets that the namespaces of a manifest have. */
+  objectNamesOf(manifest: Manifest): string[] {
+    return namedIds(manifest).map((id) => this.objectNameOf(id));
+  }
+
+  /** The name of the secret that the namespace with this id has. */
+  objectNameOf(id: string): string {
+    const [handle, erasures] = id.split("-");
+    return namespaceName(this.#index.indexId, Buffer.from(handle, "hex"), Number(erasures));
+  }
+
+  /** Names of all secrets that the storage lists. */
   async objectNames(): Promise<string[]> {
     const prefix = namespacesPrefix(this.#index.indexId);
     const names = await this.#store.list(prefix);
     return names.filter((name) => /^[0-9a-f]{32}\/\d{16}$/.test(name.slice(prefix.length)));
+  }
+
+  /** Names of the secrets that are listed and that no process may use any more once `manifest` is committed. `name`: of that namespace alone. */
+  async deadObjectNames(manifest: Manifest, name?: string): Promise<string[]> {
+    const prefix = name === undefined ? "" : namespacePrefix(this.#index.indexId, this.#handle(name));
+    const names =
+      name === undefined
+        ? await this.objectNames()
+        : (await this.#store.list(prefix)).filter((key) => isNumbered(key, prefix));
+    const named = new Set(this.objectNamesOf(manifest));
+    return names.filter((key) => numberOf(key) < (manifest.erasures ?? 0) && !named.has(key));
   }
 
   /** Deletes secrets. Throws `storage_unavailable` if one is still there afterwards. */
@@ -137,55 +155,44 @@ export class Namespaces {
     );
   }
 
-  /** Deletes secrets that no process may use any more. */
-  async destroyDead(manifest: Manifest): Promise<number> {
-    const names = await this.objectNames();
-    const erasures = manifest.erasures ?? 0;
-    const older = names.filter((name) => numberOf(name) < erasures);
-    const dead: string[] = [];
-    for (let start = 0; start < older.length; start += secretsTogether) {
-      const some = older.slice(start, start + secretsTogether);
-      const read = await this.#knownOrRead(some);
-      dead.push(...read.flatMap((one) => (one !== null && isDead(manifest, one) ? [one.objectName] : [])));
-    }
-    await this.destroy(dead);
-    return dead.length;
-  }
-
   /** Forgets the secrets that `manifest`, the newest, does not let write. */
   forget(manifest: Manifest): void {
-    const written = new Set(manifest.segments.map(({ namespace }) => namespace));
+    const named = new Set(namedIds(manifest));
     for (const [id, { erasures }] of this.#known) {
-      if (!written.has(id) && erasures !== (manifest.erasures ?? 0)) this.#known.delete(id);
+      if (!named.has(id) && erasures !== (manifest.erasures ?? 0)) this.#known.delete(id);
     }
   }
 
-  async #readAll(): Promise<void> {
-    const names = await this.objectNames();
-    for (let start = 0; start < names.length; start += secretsTogether) {
-      await this.#knownOrRead(names.slice(start, start + secretsTogether));
-    }
+  #handle(name: string): Buffer {
+    return Buffer.from(fingerprint(this.#index.keys.namespaceName, name));
   }
 
-  /** Those that are under these names. Null if one was destroyed since it was listed. */
-  async #knownOrRead(objectNames: readonly string[]): Promise<(Namespace | null)[]> {
-    const known = new Map(Array.from(this.#known.values(), (one) => [one.objectName, one]));
-    return Promise.all(objectNames.map(async (name) => known.get(name) ?? this.#read(name)));
-  }
-
-  /** Null if it was destroyed since it was listed. */
-  async #read(objectName: string): Promise<Namespace | null> {
+  async #read(id: string): Promise<Namespace> {
+    const objectName = this.objectNameOf(id);
     const bytes = await this.#store.read(objectName);
-    return bytes === null ? null : this.#open(objectName, bytes);
+    if (bytes === null)
+      throw new SealdexError(
+        "missing_object",
+        `stored object ${objectName}: the secret of a namespace is gone`,
+      );
+    return this.#open(objectName, bytes, id);
   }
 
-  #open(objectName: string, bytes: Uint8Array): Namespace {
+  /** Throws `corrupt` unless it is the secret that a namespace of this name has, and of the id if one is given. */
+  #open(objectName: string, bytes: Uint8Array, expected?: string): Namespace {
     const { indexId, keys } = this.#index;
     const plaintext = openObject(keys.namespace, { kind: "namespace", indexId, name: objectName }, bytes);
-    const id = Buffer.from(plaintext.subarray(0, fingerprintBytes)).toString("hex");
-    const secret = secretKey(plaintext.subarray(fingerprintBytes, fingerprintBytes + keyBytes));
-    const name = Buffer.from(plaintext.subarray(fingerprintBytes + keyBytes)).toString("utf8");
-    const namespace = { id, name, objectName, erasures: numberOf(objectName), keys: keys.dataOf(secret) };
+    const secret = secretKey(plaintext.subarray(0, keyBytes));
+    const name = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
+    const erasures = numberOf(objectName);
+    const check = Buffer.from(namespaceCheck(secret, indexId)).toString("hex");
+    const id = `${this.#handle(name).toString("hex")}-${erasures}-${check}`;
+    if (this.objectNameOf(id) !== objectName || id !== (expected ?? id))
+      throw new SealdexError(
+        "corrupt",
+        `stored object ${objectName}: it is not the secret that its namespace has`,
+      );
+    const namespace = { id, name, objectName, erasures, keys: keys.dataOf(secret) };
     this.#known.set(id, namespace);
     return namespace;
   }

@@ -4,13 +4,13 @@
  *     wrap's key ──HKDF, salt──▶ key-encryption key   seals the holder's keyset in the index record
  *                          └───▶ key check            stored in clear, distinguishes a wrong key from damage
  *     index secret (random) ───▶ id key               makes fingerprints of item ids
- *                          ├───▶ anchor key           seals anchors
  *                          ├───▶ namespace key        seals what destroying makes a namespace unreadable
  *                          └───▶ namespace name key   makes its name in storage
  *     data secret (random, one per key generation)
  *                          └───▶ data key             from which each sealed object derives its own
  *     data key, secret of a namespace (random)
  *                          └───▶ its data key         the same for segments of the namespace
+ *     secret of a namespace ───▶ its check            in manifests, binds the name to the secret
  *
  * HKDF-SHA-256 is RFC 5869, HMAC-SHA-256 RFC 2104. Keys are held as `KeyObject`, outside the JavaScript heap
  * and opaque to `util.inspect` and `JSON.stringify`.
@@ -33,10 +33,10 @@ const labels = {
   keyCheck: "sealdex/1/key-check",
   data: "sealdex/1/data",
   id: "sealdex/1/id",
-  anchor: "sealdex/1/anchor",
   namespace: "sealdex/1/namespace",
   namespaceName: "sealdex/1/namespace-name",
   namespaceData: "sealdex/1/namespace-data",
+  namespaceCheck: "sealdex/1/namespace-check",
   object: "sealdex/1/object",
 } as const;
 
@@ -100,7 +100,6 @@ export function deriveDataKey(secret: Uint8Array, indexId: Uint8Array): KeyObjec
 /** Keys that stay the same for the life of an index. */
 export interface LastingKeys {
   readonly id: KeyObject;
-  readonly anchor: KeyObject;
   readonly namespace: KeyObject;
   readonly namespaceName: KeyObject;
 }
@@ -110,7 +109,6 @@ export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): Last
   const key = secretKey(secret);
   return {
     id: secretKey(hkdf(key, noSalt, labels.id, indexId, keyBytes)),
-    anchor: secretKey(hkdf(key, noSalt, labels.anchor, indexId, keyBytes)),
     namespace: secretKey(hkdf(key, noSalt, labels.namespace, indexId, keyBytes)),
     namespaceName: secretKey(hkdf(key, noSalt, labels.namespaceName, indexId, keyBytes)),
   };
@@ -119,6 +117,11 @@ export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): Last
 /** The data key of a namespace: takes both the data key of a generation and the secret of the namespace, 32 bytes. */
 export function deriveNamespaceKey(data: KeyObject, secret: KeyObject, indexId: Uint8Array): KeyObject {
   return secretKey(hkdf(data, new Uint8Array(secret.export()), labels.namespaceData, indexId, keyBytes));
+}
+
+/** 16 bytes that no other secret gives, and that tell nothing of this one, of 32 bytes. */
+export function namespaceCheck(secret: KeyObject, indexId: Uint8Array): Uint8Array {
+  return hkdf(secret, noSalt, labels.namespaceCheck, indexId, fingerprintBytes);
 }
 
 /** One object's own cipher key and the 32-byte commitment to it. */

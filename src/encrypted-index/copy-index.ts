@@ -17,7 +17,7 @@ import type {
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteMarks, deleteOrphan, OrphanMark } from "./orphans.js";
 import { atLocation } from "./at-location.js";
-import { claimedIndexId } from "./index-record.js";
+import { claimedIndexId, type StoredRecord } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import {
   checkIndexName,
@@ -68,11 +68,14 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
       signal?.throwIfAborted();
       const mark = new OrphanMark(stores, place, clock);
       await mark.renew();
-      const manifest = await copyObjects(index, target.folders, { onProgress, signal, only, mark });
-      await checkNewest(index, target, manifest.version);
-      signal?.throwIfAborted();
-      // Read last, it has the keys of the manifest that was copied.
-      const record = await index.record.forName(newName);
+      let record: StoredRecord | null;
+      do {
+        const manifest = await copyObjects(index, target.folders, { onProgress, signal, only, mark });
+        await checkNewest(index, target, manifest.version);
+        signal?.throwIfAborted();
+        // Read last, it has the keys of the manifest that was copied, unless they were changed meanwhile.
+        record = await index.record.forName(newName, manifest);
+      } while (record === null);
       // Another copy, or an attempt whose outcome was lost, may have been first.
       if (!(await stores.configStore.create(record.name, record.bytes))) await checkPlace(index, target);
       await deleteMarks(stores, place);
@@ -110,11 +113,11 @@ async function checkPlace(index: OpenIndex, { place, stores, folders }: Target):
   if (newest === undefined) return undefined;
   if (names.length > 0) return numberOf(newest);
   // The index was there before and was deleted: its last manifests, which say so, have had their time.
-  const renewKeys = () => index.record.renew();
+  const renewKeys = (generation: number) => index.record.renew(generation);
   const identity = { indexName: newName, indexId: index.indexId, keys: index.keys, renewKeys };
   const log = new ManifestLog(folders.configStore, identity, index.clock);
-  const { manifest } = await log.newestSealed();
-  if (manifest.dropped) await deleteOrphan(stores, place);
+  const manifest = await log.manifestAt(numberOf(newest));
+  if (manifest?.dropped) await deleteOrphan(stores, place);
   return undefined;
 }
 

@@ -79,13 +79,11 @@ export async function copyObjects(
 /** Copies the secrets of the manifest's namespaces. Erasing a namespace of one of the two then leaves it in the other. */
 async function copySecrets(
   index: OpenIndex,
-  { segments }: Manifest,
+  manifest: Manifest,
   to: IndexFolders,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const ids = new Set(segments.flatMap(({ namespace }) => namespace ?? []));
-  for (const id of ids) {
-    const { objectName } = await index.namespaces.byId(id);
+  for (const { objectName } of await index.namespaces.all(manifest)) {
     const bytes = await index.log.store.read(objectName, undefined, { signal });
     if (bytes === null) throw new SealdexError("missing_object", `stored object ${objectName}: it is gone`);
     await createSame(to.configStore, objectName, bytes, signal);

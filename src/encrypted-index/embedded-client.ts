@@ -48,7 +48,7 @@ import { Listings } from "./listings.js";
 import { listIndex, openListed } from "./open-listed.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
 import { OrphanSweeps } from "./orphan-sweeps.js";
-import { listRecords } from "./record-access.js";
+import { findRecord, listRecords } from "./record-access.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -171,8 +171,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       const listing = listIndex(this.stores, options.indexName, this.#clock);
       const [index, listed] = await Promise.all([this.open(options), listing]);
       const manifest = await openListed(index, listed);
-      if (index.access.isOlderThanKeys(manifest) && index.keys.access !== "read-only")
-        this.#background.start(() => index.access.finishRotation());
+      if (index.access.isUnsettled(manifest)) this.#background.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
   }
@@ -201,7 +200,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     const index = await this.open(options);
     index.keys.check("owner", options.indexName);
     options.signal?.throwIfAborted();
-    const secrets = await index.namespaces.objectNames();
+    // Those that the storage lists, and those that it may not list.
+    const named = index.namespaces.objectNamesOf(await index.log.newest());
+    const secrets = [...new Set([...named, ...(await index.namespaces.objectNames())])];
     const { indexId, indexName, store, log, record } = index;
     await new OrphanMark(this.stores, { indexName, indexId }, this.#clock).renew();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
@@ -270,16 +271,10 @@ export class EmbeddedClient implements EmbeddedClientType {
     checkIndexName(indexName);
     const source = parseKeySource(indexKey);
     const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
-    // The first version is nearly always the only one: it is read in parallel with the list.
-    const first = recordName(indexName, 1);
-    const [[name], firstBytes] = await Promise.all([
-      listRecords(this.#configStore, indexName),
-      this.#configStore.read(first),
-    ]);
-    const bytes =
-      name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
-    if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const opened = await openRecord(source, { indexName, name, bytes });
+    const record = await findRecord(this.#configStore, indexName);
+    if (record === undefined)
+      throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
+    const opened = await openRecord(source, record);
     opened.keys.checkUnexpired(indexName, this.#clock.wall());
     return this.#open(indexName, opened, expected);
   }

@@ -1,12 +1,14 @@
 /** Erases a namespace: a commit without its segments, and the deletion of the secret without which nobody reads them. */
 
 import { invalid } from "../check-input.js";
-import { canBeWritten } from "../commit/namespaces.js";
+import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import type { Erasure, ErasureReceipt } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 
 const label = "sealdex/1/erasure";
 const prefix = "sealdex-erasure-1-";
+/** Clocks of processes that share an index may differ by that. */
+const clockSkewMs = 10 * 60 * 1000;
 
 /** What a receipt says, as JSON. */
 interface ReceiptText {
@@ -21,8 +23,9 @@ interface ReceiptText {
 }
 
 /**
- * Two small writes, whatever the size of the index. After an interruption the same call does what is left. Throws
- * `storage_unavailable` if the storage still has the secret after deleting it.
+ * Two small writes, whatever the size of the index. After an interruption the same call does what is left. The newest manifest says what
+ * there is of the namespace, whatever the storage lists: nothing is signed while something remains. Throws `storage_unavailable` if the
+ * storage still has the secret after deleting it.
  */
 export async function erase(
   index: OpenIndex,
@@ -30,43 +33,53 @@ export async function erase(
   signal: AbortSignal | undefined,
 ): Promise<ErasureReceipt> {
   const { log, namespaces } = index;
-  // The newest manifest is asked for, since this one decides what another process may still write.
-  await log.newest();
-  const stored = await namespaces.stored(namespace);
-  const ids = new Set(stored.map(({ id }) => id));
-  const isErased = (ref: { readonly namespace?: string }) =>
-    ref.namespace !== undefined && ids.has(ref.namespace);
-  let rows = 0;
-  const committed = await log.commit((latest) => {
-    rows = 0;
-    if (signal?.aborted || !stored.some((one) => canBeWritten(latest, one))) return null;
-    const erased = latest.segments.filter(isErased);
-    rows = erased.reduce((sum, segment) => sum + segment.rows, 0);
-    return {
-      ...latest,
-      segments: latest.segments.filter((segment) => !isErased(segment)),
-      droppedObjects: [...latest.droppedObjects, ...erased.map(({ name }) => name)],
-      erasures: (latest.erasures ?? 0) + 1,
-    };
-  });
-  if (committed === null) signal?.throwIfAborted();
-  await namespaces.destroy(stored.map(({ objectName }) => objectName));
-  const newest = committed ?? (await log.newest());
+  const { erased, newest } = await commitErasure(index, namespace, signal);
+  const destroyed = new Set(erased.flatMap(({ namespace: id }) => id ?? []));
+  const left = await namespaces.deadObjectNames(newest, namespace);
+  await namespaces.destroy([
+    ...new Set([...[...destroyed].map((id) => namespaces.objectNameOf(id)), ...left]),
+  ]);
   index.scopes.refresh(newest);
+  const rows = erased.reduce((sum, segment) => sum + segment.rows, 0);
   const erasure = { namespace, erasedAt: log.now(), rows, version: newest.version };
   return { ...describe(erasure), receipt: sign(index, erasure) };
 }
 
-/** The names of the namespaces that have segments. */
-export async function namespaceNames({ log, namespaces }: OpenIndex): Promise<string[]> {
-  const { segments } = await log.newest();
-  const ids = new Set(segments.flatMap(({ namespace }) => namespace ?? []));
-  const found: string[] = [];
-  for (const id of ids) found.push((await namespaces.byId(id)).name);
-  return found.sort();
+/** The segments that this call removed, and a manifest without any of the namespace. */
+async function commitErasure(
+  { log, namespaces }: OpenIndex,
+  namespace: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly erased: readonly SegmentRef[]; readonly newest: Manifest }> {
+  for (;;) {
+    const newest = await log.newest();
+    if (namespaces.idOf(namespace, newest) === undefined) return { erased: [], newest };
+    let erased: readonly SegmentRef[] = [];
+    const committed = await log.commit((latest) => {
+      const id = namespaces.idOf(namespace, latest);
+      if (signal?.aborted || id === undefined) return null;
+      erased = latest.segments.filter((segment) => segment.namespace === id);
+      return {
+        ...latest,
+        segments: latest.segments.filter((segment) => segment.namespace !== id),
+        droppedObjects: [...latest.droppedObjects, ...erased.map(({ name }) => name)],
+        erasures: (latest.erasures ?? 0) + 1,
+      };
+    });
+    if (committed !== null) return { erased, newest: committed };
+    signal?.throwIfAborted();
+  }
 }
 
-/** What a receipt says. Throws `invalid_request` unless a writer of this index signed it. */
+/** The names of the namespaces that have segments. */
+export async function namespaceNames({ log, namespaces }: OpenIndex): Promise<string[]> {
+  return (await namespaces.all(await log.newest())).map(({ name }) => name).sort();
+}
+
+/**
+ * What a receipt says. Throws `invalid_request` unless a writer of this index signed it whose keys were in force at its version, which
+ * exists, and it is not of the future.
+ */
 export async function readReceipt(index: OpenIndex, receipt: unknown): Promise<Erasure> {
   const { indexId, indexName, keys, log } = index;
   const [, encoded, signature] =
@@ -74,15 +87,20 @@ export async function readReceipt(index: OpenIndex, receipt: unknown): Promise<E
   if (encoded === undefined) throw invalid("receipt: expected the receipt of an erasure");
   const bytes = Buffer.from(encoded, "base64url");
   const text = parse(bytes);
-  const isOurs = text?.indexId === Buffer.from(indexId).toString("hex");
-  const isSigned = (by: number) => keys.isSigned(by, label, bytes, Buffer.from(signature, "base64url"));
-  if (text !== undefined && isOurs) {
-    if (isSigned(text.keyGeneration)) return describe(text);
-    // Another process may have renewed the keys, which the newest manifest tells.
-    await log.newest();
-    if (isSigned(text.keyGeneration)) return describe(text);
+  // Another process may have renewed the keys, which the newest manifest tells.
+  const newest = await log.newest();
+  if (
+    text?.indexId === Buffer.from(indexId).toString("hex") &&
+    text.version <= newest.version &&
+    text.erasedAt <= log.now() + clockSkewMs &&
+    keys.counts(text.keyGeneration, text.version) &&
+    keys.isSigned(text.keyGeneration, label, bytes, Buffer.from(signature, "base64url"))
+  ) {
+    return describe(text);
   }
-  throw invalid(`receipt: it was not signed by a writer of index "${indexName}", under keys in use`);
+  throw invalid(
+    `receipt: it was not signed by a writer of index "${indexName}", under keys in use, of a version and a time that have been`,
+  );
 }
 
 /** Not trusted before its signature was checked. */

@@ -75,7 +75,9 @@ async function collectOld(
   const left = await deleteUnnamed(index, reference, signal);
   const { objects, manifests } = await deleteHistory(index, floor, signal);
   // Of erasures that were interrupted.
-  if (latest.erasures !== undefined) await index.namespaces.destroyDead(latest);
+  if (latest.erasures !== undefined)
+    await index.namespaces.destroy(await index.namespaces.deadObjectNames(latest));
+  if (index.access.isUnsettled(latest)) await index.access.completeChange();
   return { objects: left + objects, manifests };
 }
 

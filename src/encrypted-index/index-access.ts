@@ -2,21 +2,18 @@
 
 import type { ManifestLog } from "../commit/manifest-log.js";
 import { generationOfRef, type Manifest, objectRefs } from "../commit/manifest.js";
-import { isNumbered, manifestPrefix } from "../commit/object-names.js";
+import { storedGenerations } from "../commit/stored-generations.js";
 import { equalInConstantTime, secretKey, type WrapKeys } from "../crypto/keys.js";
-import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
-import { currentGeneration, type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
+import { type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
 import { newWrap } from "../keys/wrap.js";
 import { type IndexDefinition, ownerName } from "./index-record.js";
-import type { ChangeKeyset, RecordAccess } from "./record-access.js";
+import type { ChangeKeyset, RecordAccess, RecordOutcome } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
 
 const wrapsMax = 256;
-/** As much of an object as says under which key it was sealed. */
-const headerStart = { offset: 0, length: 12 };
 
 export class IndexAccess {
   readonly #record: RecordAccess;
@@ -28,11 +25,8 @@ export class IndexAccess {
   }
 
   /**
-   * Gives the owner another key, and everybody new data keys, in a record of its own, and commits a manifest under them, by
-   * which every process learns that its keys are too old. Two small writes, whatever the size of the index.
-   *
-   * Throws `wrong_index_key` if another process rotated the key first. After a failure the index opens with one of the two
-   * keys; the same call can be repeated.
+   * Gives the owner another key, and everybody new data keys. Throws `wrong_index_key` if another process rotated the key first. After a
+   * failure the index opens with one of the two keys; the same call can be repeated.
    */
   async rotate(newKey: KeySource): Promise<void> {
     const wrap = await newWrap(newKey, this.#record.scope);
@@ -41,27 +35,27 @@ export class IndexAccess {
       keyEncryption: secretKey(Uint8Array.from(wrap.keyEncryption)),
     };
     try {
-      const inUse = await this.#oldestGeneration();
-      await this.#replace((owner) => {
+      await this.#drawKeys((owner) => {
         const [own, ...others] = owner.members;
         checkOtherKey(others, wrap.keyCheck);
         const { name, access } = own;
-        return this.#renewed({ ...owner, members: [{ name, access, ...wrap }, ...others] }, inUse);
+        return { ...owner, members: [{ name, access, ...wrap }, ...others] };
       }, wrapKeys);
     } catch (error) {
       if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
-      // An earlier call may have stored the record and not have heard of it.
-      await this.#record.adopt(newKey).catch(() => {
+      // An earlier call may have made the change and not have heard of it.
+      await this.#record.adopt(newKey, this.#record.keys.generation).catch(() => {
         throw error;
       });
+      await this.settle();
     } finally {
       wrap.keyEncryption.fill(0);
     }
-    await this.finishRotation();
   }
 
   async wraps(): Promise<Pick<Member, "name" | "access" | "expiresAt" | "provider">[]> {
-    return this.#record.read(({ members }) =>
+    const { keyGeneration } = await this.#log.newest();
+    return this.#record.read(keyGeneration, ({ members }) =>
       members.map(({ name, access, expiresAt, provider }) => ({
         name,
         access,
@@ -76,50 +70,76 @@ export class IndexAccess {
     // Checked before a key provider is asked.
     this.#record.keys.check("owner", this.#record.indexName);
     const made = await newWrap(source, this.#record.scope);
+    const add = (owner: Owner) => {
+      const { members } = owner;
+      if (members.some(({ name }) => name === wrap.name)) {
+        throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
+      }
+      checkOtherKey(members, made.keyCheck);
+      if (members.length >= wrapsMax) {
+        throw new SealdexError("too_large", `wraps: expected at most ${wrapsMax}`);
+      }
+      return { ...owner, members: [...members, { ...wrap, ...made }] };
+    };
     try {
-      await this.#replace((owner) => {
-        const { members } = owner;
-        if (members.some(({ name }) => name === wrap.name)) {
-          throw new SealdexError("already_exists", `wrap "${wrap.name}": the name is taken`);
-        }
-        checkOtherKey(members, made.keyCheck);
-        if (members.length >= wrapsMax) {
-          throw new SealdexError("too_large", `wraps: expected at most ${wrapsMax}`);
-        }
-        return { ...owner, members: [...members, { ...wrap, ...made }] };
-      });
+      const { keyGeneration } = await this.#log.newest();
+      const outcome = await this.#store(keyGeneration, add, { isLast: true });
+      // What others proposed and do not complete is out of force once there are newer keys.
+      if (outcome === "overtaken") await this.#drawKeys(add);
+      else await this.#record.deleteOlder(keyGeneration);
     } finally {
       made.keyEncryption.fill(0);
     }
-    await this.#record.deleteOlder();
   }
 
-  /** New data keys for all but the holder of this wrap. Two small writes. Throws `not_found` if there is none of the name. */
+  /** New data keys for all but the holder of this wrap. Throws `not_found` if there is none of the name. */
   async revokeWrap(name: string): Promise<void> {
-    const inUse = await this.#oldestGeneration();
-    const isFound = await this.#replace((owner) => {
+    const isFound = await this.#drawKeys((owner) => {
       const members = owner.members.filter((member) => member.name !== name || name === ownerName);
-      return members.length === owner.members.length ? null : this.#renewed({ ...owner, members }, inUse);
+      return members.length === owner.members.length ? null : { ...owner, members };
     });
-    // An earlier call may have been interrupted between its writes.
-    if (isFound || (await this.isRotationUnfinished())) await this.finishRotation();
-    if (!isFound) throw new SealdexError("not_found", `wrap "${name}": there is none that can be revoked`);
+    if (isFound) return;
+    // An earlier call may have been interrupted after its commit.
+    await this.settle();
+    throw new SealdexError("not_found", `wrap "${name}": there is none that can be revoked`);
   }
 
-  /** Whether new keys were drawn and no manifest is committed under them yet. */
-  async isRotationUnfinished(): Promise<boolean> {
-    return this.isOlderThanKeys(await this.#log.newest());
+  /** Whether there may be something for `settle` to do, once `manifest` is the newest. */
+  isUnsettled(manifest: Manifest): boolean {
+    const { keys } = this.#record;
+    return keys.access === "owner" && (keys.since === undefined || oldestNamed(manifest) > keys.oldest);
   }
 
-  /** Whether a manifest was committed under other keys than those in force. */
-  isOlderThanKeys({ keyGeneration }: Manifest): boolean {
-    return keyGeneration < this.#record.keys.generation;
+  /**
+   * Notes from which version on the keys in force count, unless that is noted, and lets go of older keys that nothing needs any more, and
+   * of records before. `renewed`: the generation under which everything is sealed after a renewal.
+   */
+  async settle(renewed?: number): Promise<RecordOutcome> {
+    const manifest = await this.#log.newest();
+    const { keyGeneration, version } = manifest;
+    const inUse = await this.#oldestGeneration(manifest);
+    const change = ({ reencrypting, ...owner }: Owner) => {
+      const isRenewed = reencrypting !== undefined && reencrypting === renewed;
+      const generations = owner.generations
+        .filter(({ number }) => number >= inUse)
+        .map((one) => (one.number === keyGeneration ? { since: version, ...one } : one));
+      const isNoted = owner.generations[owner.generations.length - 1].since !== undefined;
+      if (isNoted && !isRenewed && generations.length === owner.generations.length) return null;
+      return {
+        ...owner,
+        generations,
+        ...(reencrypting !== undefined && !isRenewed && { reencrypting }),
+      };
+    };
+    const outcome = await this.#store(keyGeneration, change, { isLast: true });
+    await this.#record.deleteOlder(keyGeneration);
+    return outcome;
   }
 
-  /** Commits under the keys in force and deletes the records of older ones. */
-  async finishRotation(): Promise<void> {
-    await this.#log.commit((latest) => latest);
-    await this.#record.deleteOlder();
+  /** Does what is left of a change of keys that was interrupted after its commit. */
+  async completeChange(): Promise<void> {
+    // If others proposed keys and do not complete that, newer keys end it.
+    if ((await this.settle()) === "overtaken") await this.#drawKeys((owner) => owner);
   }
 
   /**
@@ -127,64 +147,83 @@ export class IndexAccess {
    * under.
    */
   async beginRenewal(): Promise<number> {
-    const inUse = await this.#oldestGeneration();
-    const began = await this.#replace((owner) => {
-      if (owner.reencrypting !== undefined) return null;
-      const next = this.#renewed(owner, inUse);
-      return { ...next, reencrypting: currentGeneration(next) };
-    });
-    if (began || (await this.isRotationUnfinished())) await this.finishRotation();
-    return this.#record.read(({ reencrypting, ...owner }) => reencrypting ?? currentGeneration(owner));
-  }
-
-  /** Notes that everything is sealed under keys of that generation or newer, and forgets keys that nothing needs. */
-  async endRenewal(generation: number): Promise<void> {
-    const inUse = await this.#oldestGeneration();
-    await this.#replace((owner) => {
-      if (owner.reencrypting !== generation) return null;
-      const { reencrypting: _, ...rest } = owner;
-      return { ...rest, generations: rest.generations.filter(({ number }) => number >= inUse) };
-    });
-    await this.#record.deleteOlder();
+    const began = await this.#drawKeys((owner, generation) =>
+      owner.reencrypting === undefined ? { ...owner, reencrypting: generation } : null,
+    );
+    if (!began) await this.settle();
+    const { keyGeneration } = await this.#log.newest();
+    return this.#record.read(keyGeneration, ({ reencrypting }) => reencrypting ?? keyGeneration);
   }
 
   /**
-   * Stores the next record. Another process may delete the index meanwhile: it lists the records once more after its last commit.
+   * Changes the owner's keyset and adds a generation of keys, in three small writes, whatever the size of the index: a record that proposes
+   * both, a manifest under the new keys, which brings the record into force and tells every process, and a record that says from which
+   * version on they count. Returns false if `change` declined.
+   */
+  async #drawKeys(change: ChangeKeyset, wrapKeys?: WrapKeys): Promise<boolean> {
+    for (;;) {
+      const { keyGeneration } = await this.#log.newest();
+      const draw: ChangeKeyset = (owner, unused) => {
+        const changed = change(owner, unused);
+        return changed && this.#withNewKeys(changed, unused);
+      };
+      const proposed = await this.#store(keyGeneration, draw, { isLast: false, wrapKeys });
+      if (typeof proposed === "string") return false;
+      const { generation } = proposed;
+      const committed = await this.#log.commit((latest) =>
+        latest.keyGeneration === keyGeneration ? { ...latest, keyGeneration: generation } : null,
+      );
+      // Else other keys came into force first, by a record that does not know of this change.
+      if (committed !== null) break;
+    }
+    if (wrapKeys !== undefined) this.#record.useWrap(wrapKeys);
+    await this.settle();
+    return true;
+  }
+
+  /**
+   * Stores a record. Another process may delete the index meanwhile: it lists the records once more after its last commit.
    * Either that list has this record, or the commit is seen here: then the record is deleted and the call throws `not_found`.
    */
-  async #replace(change: ChangeKeyset, wrapKeys?: WrapKeys): Promise<boolean> {
-    if (!(await this.#record.replace(change, wrapKeys))) return false;
+  async #store(
+    generation: number,
+    change: ChangeKeyset,
+    options: Parameters<RecordAccess["store"]>[2],
+  ): Promise<RecordOutcome> {
+    const outcome = await this.#record.store(generation, change, options);
+    if (typeof outcome === "string") return outcome;
     try {
       await this.#log.newest();
     } catch (error) {
       if (error instanceof SealdexError && error.code === "not_found") await this.#record.deleteAll();
       throw error;
     }
-    return true;
+    return outcome;
   }
 
-  /** New keys for the members whose access has not expired, without those that nothing needs. */
-  #renewed(owner: Owner, inUse: number): Owner {
+  /** New keys for the members whose access has not expired. */
+  #withNewKeys(owner: Owner, number: number): Owner {
     const now = this.#log.now();
-    const { generation, signingSeed } = newGeneration(currentGeneration(owner) + 1);
+    const { generation, signingSeed } = newGeneration(number);
     return {
       ...owner,
-      generations: [...owner.generations.filter(({ number }) => number >= inUse), generation],
+      generations: [...owner.generations, generation],
       signingSeed,
       members: owner.members.filter(({ expiresAt = Infinity }) => expiresAt > now),
     };
   }
 
   /** The oldest generation of keys that stored manifests, or objects of the newest one, are sealed under. */
-  async #oldestGeneration(): Promise<number> {
-    const manifest = await this.#log.newest();
-    const named = objectRefs(manifest).map(generationOfRef);
-    const prefix = manifestPrefix(this.#record.scope.indexId);
-    const names = (await this.#log.store.list(prefix)).filter((name) => isNumbered(name, prefix));
-    const oldest =
-      names.length === 0 ? null : await this.#log.store.read(names[names.length - 1], headerStart);
-    return Math.min(manifest.keyGeneration, ...named, oldest === null ? Infinity : generationOf(oldest));
+  async #oldestGeneration(manifest: Manifest): Promise<number> {
+    const { oldest = Infinity } = await storedGenerations(this.#log.store, this.#record.scope.indexId);
+    return Math.min(oldestNamed(manifest), oldest);
   }
+}
+
+/** The oldest generation that a manifest and what it names are sealed under. */
+function oldestNamed(manifest: Manifest): number {
+  const refs = objectRefs(manifest);
+  return refs.reduce((least, ref) => Math.min(least, generationOfRef(ref)), manifest.keyGeneration);
 }
 
 /** Throws `already_exists` if one of these wraps has the key already: then the key would open either. */

@@ -22,6 +22,7 @@ import type { KeySource } from "../keys/key-provider.js";
 import type { TextDefinition } from "../text/text-options.js";
 import { KeyRing } from "../keys/key-ring.js";
 import {
+  currentGeneration,
   decodeKeyset,
   encodeKeyset,
   isOwners,
@@ -29,6 +30,7 @@ import {
   keysetFor,
   newSharedKeys,
   type OwnerKeyset,
+  type SharedKeys,
 } from "../keys/keyset.js";
 import {
   entryOf,
@@ -63,6 +65,15 @@ export interface StoredRecord {
   readonly bytes: Uint8Array;
 }
 
+/** A record whose clear part was read. */
+export interface ListedRecord extends StoredRecord {
+  readonly indexId: Uint8Array;
+  /** The generation of keys that it brings along. Not authenticated before the record is opened. */
+  readonly generation: number;
+  /** Whether it says from which version on these count: then it is in force. Not authenticated before, either. */
+  readonly isSettled: boolean;
+}
+
 export type IndexKeyset = Keyset<IndexDefinition>;
 
 /** The name of the first wrap, which every index has. */
@@ -73,7 +84,9 @@ const idBytes = 16;
 const checksumBytes = 32;
 const lengthBytes = 4;
 const saltAt = magic.length + idBytes;
-const countAt = saltAt + saltBytes;
+const generationAt = saltAt + saltBytes;
+const settledAt = generationAt + lengthBytes;
+const countAt = settledAt + lengthBytes;
 const entriesAt = countAt + lengthBytes;
 
 /** A new index's record, to be stored under `name`, and the index itself, open. Throws what a key provider throws. */
@@ -131,7 +144,11 @@ export function useKeyset<T>(
   const context = keysetContext(scope.indexId, record.name);
   const plaintext = openObject(onlyKey(wrapKeys.keyEncryption), context, entry.sealed);
   try {
-    return work(decodeKeyset<IndexDefinition>(plaintext), scope);
+    const keyset = decodeKeyset<IndexDefinition>(plaintext);
+    const { generation, isSettled } = listed(record);
+    if (currentGeneration(keyset) !== generation || isSettledIn(keyset) !== isSettled)
+      throw damaged(record.indexName);
+    return work(keyset, scope);
   } finally {
     plaintext.fill(0);
   }
@@ -149,6 +166,17 @@ export function checkOwners(keyset: IndexKeyset, indexName: string): OwnerKeyset
 /** The id of the index that a record belongs to: no key is needed to know it. Throws `corrupt`. */
 export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
   return checkedBody(indexName, bytes).slice(magic.length, saltAt);
+}
+
+/** What is known of a record without a key. Throws `corrupt`. */
+export function listed(record: StoredRecord): ListedRecord {
+  const body = checkedBody(record.indexName, record.bytes);
+  return {
+    ...record,
+    indexId: body.slice(magic.length, saltAt),
+    generation: readUint32(body.subarray(generationAt)),
+    isSettled: readUint32(body.subarray(settledAt)) === 1,
+  };
 }
 
 /** The id of the index whose record this is; not authenticated. Undefined if the record is damaged. */
@@ -169,13 +197,14 @@ export function sealRecord(owner: OwnerKeyset<IndexDefinition>, scope: WrapScope
     const wrapped = provider?.wrapped ?? new Uint8Array(0);
     return [keyCheck, tag, uint32(wrapped.length), wrapped, uint32(sealed.length), sealed];
   });
-  const body = Buffer.concat([magic, indexId, salt, uint32(owner.members.length), ...entries]);
+  const numbers = [currentGeneration(owner), Number(isSettledIn(owner)), owner.members.length].map(uint32);
+  const body = Buffer.concat([magic, indexId, salt, ...numbers, ...entries]);
   return Buffer.concat([body, checksum(body)]);
 }
 
 function parseRecord({ indexName, bytes }: StoredRecord): { scope: WrapScope; entries: WrapEntry[] } {
   const body = checkedBody(indexName, bytes);
-  const scope = { indexId: body.slice(magic.length, saltAt), salt: body.slice(saltAt, countAt) };
+  const scope = { indexId: body.slice(magic.length, saltAt), salt: body.slice(saltAt, generationAt) };
   let at = entriesAt;
   const take = (length: number) => {
     if (length > body.length - at) throw damaged(indexName);
@@ -216,6 +245,11 @@ function damaged(indexName: string): SealdexError {
 
 function wrongKey({ indexName }: StoredRecord): SealdexError {
   return new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
+}
+
+/** Whether it is known from which version on the generation in force counts. */
+function isSettledIn({ generations }: SharedKeys): boolean {
+  return generations[generations.length - 1].since !== undefined;
 }
 
 function keysetContext(indexId: Uint8Array, name: string): ObjectContext {

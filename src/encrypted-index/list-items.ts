@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { Manifest } from "../commit/manifest.js";
 import { invalid, typeName } from "../check-input.js";
 import { SealdexError } from "../errors.js";
+import { handleOf } from "../commit/namespaces.js";
 import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { keyAt, type OrderField } from "../search/order-key.js";
 import { readItems, readSome } from "../search/read-items.js";
@@ -25,7 +26,7 @@ export interface Cursor {
   readonly version: number;
   readonly state: string;
   readonly after: string;
-  /** The id of the namespace of the last item, if it is in one. */
+  /** The handle of the namespace of the last item, if it is in one. */
   readonly namespace?: string | undefined;
 }
 
@@ -105,14 +106,15 @@ export function decodeCursor(text: unknown): Cursor | undefined {
   return { version: Number(version), state, after: id, namespace };
 }
 
-/** `afterIn`: the namespace of the item `after`. */
+/** `afterIn`: the handle of the namespace of the item `after`. */
 type PageListing = CheckedListing & { readonly afterIn?: string | undefined };
 
 async function readPage(index: OpenIndex, snapshot: Snapshot, listing: PageListing): Promise<ItemPage> {
   const { items, last } = await readItemsOfPage(index, snapshot, listing);
   if (last === undefined) return { items };
   const { manifest } = snapshot;
-  const { namespace } = last.segment.ref;
+  const { namespace: id } = last.segment.ref;
+  const namespace = id && handleOf(id);
   index.listings.noteCursor(index.indexId);
   const cursor = { version: manifest.version, state: stateOf(manifest), after: last.id, namespace };
   return { items, cursor: encodeCursor(cursor) };

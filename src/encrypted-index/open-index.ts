@@ -107,7 +107,12 @@ export function openIndex(
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
   const recordAccess = new RecordAccess(indexName, record, configStore);
-  const identity = { indexName, indexId, keys, renewKeys: () => recordAccess.renew() };
+  const identity = {
+    indexName,
+    indexId,
+    keys,
+    renewKeys: (generation: number) => recordAccess.renew(generation),
+  };
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
   const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);

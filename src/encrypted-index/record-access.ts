@@ -1,7 +1,10 @@
 /** The index record as one holder of a key sees it, and its next version as the owner makes it. */
 
 import { createConfirmed } from "../commit/create-confirmed.js";
+import { openFolder } from "../commit/index-folder.js";
+import type { Manifest } from "../commit/manifest.js";
 import { isNumbered, numberOf, recordName, recordPrefix } from "../commit/object-names.js";
+import { storedGenerations } from "../commit/stored-generations.js";
 import { equalInConstantTime, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
@@ -13,7 +16,8 @@ import {
   checkOwners,
   claimedIndexId,
   type IndexDefinition,
-  indexIdOf,
+  listed,
+  type ListedRecord,
   type OpenedRecord,
   sealRecord,
   type StoredRecord,
@@ -29,8 +33,63 @@ export async function listRecords(configStore: BlobStore, indexName: string): Pr
   return (await configStore.list(prefix)).filter((name) => isNumbered(name, prefix));
 }
 
-/** Returns the owner's next keyset, or null to leave it as it is. It must not keep the one that it gets. */
-export type ChangeKeyset = (owner: OwnerKeyset<IndexDefinition>) => OwnerKeyset<IndexDefinition> | null;
+/** The records of the index that has this name, newest first: one, except while keys change, and after that was interrupted. */
+export async function readRecords(configStore: BlobStore, indexName: string): Promise<ListedRecord[]> {
+  for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
+    const names = await listRecords(configStore, indexName);
+    const all = await Promise.all(names.map((name) => configStore.read(name)));
+    const records = all.flatMap((bytes, i) =>
+      bytes === null ? [] : listed({ indexName, name: names[i], bytes }),
+    );
+    // Deleted since it was listed: then there is a newer one.
+    if (records.length === names.length) return records;
+  }
+  throw new SealdexError("storage_unavailable", `index "${indexName}": its records change too fast`);
+}
+
+/** The record in force of the index that has this name; undefined if there is none. */
+export async function findRecord(
+  configStore: BlobStore,
+  indexName: string,
+): Promise<StoredRecord | undefined> {
+  // The first version is nearly always the only one: it is read in parallel with the list.
+  const name = recordName(indexName, 1);
+  const [names, bytes] = await Promise.all([listRecords(configStore, indexName), configStore.read(name)]);
+  if (names.length === 0) return undefined;
+  if (names.length === 1 && names[0] === name && bytes !== null) return { indexName, name, bytes };
+  const records = await readRecords(configStore, indexName);
+  if (records.length < 2) return records[0];
+  const folder = openFolder(configStore, indexName);
+  const { newest } = await storedGenerations(folder, records[0].indexId);
+  return newest === undefined ? records[0] : recordInForce(records, newest);
+}
+
+/**
+ * The record in force: the newest that says from when on its keys count, or one after it with the keys of the newest manifest. Others after it
+ * are of changes that were overtaken, or interrupted before the commit that counts; those before it, of whatever keys, are replaced.
+ */
+export function recordInForce(records: readonly ListedRecord[], generation: number): ListedRecord {
+  const settled = records.findIndex(({ isSettled }) => isSettled);
+  const candidates = settled < 0 ? records : records.slice(0, settled + 1);
+  return candidates.find((record) => record.generation === generation) ?? candidates[candidates.length - 1];
+}
+
+/**
+ * Returns the owner's next keyset, or null to leave it as it is. It must not keep the one that it gets. `generation`: a number that
+ * no generation has had.
+ */
+export type ChangeKeyset = (
+  owner: OwnerKeyset<IndexDefinition>,
+  generation: number,
+) => OwnerKeyset<IndexDefinition> | null;
+
+/** What storing a record came to. */
+export type RecordOutcome =
+  | { readonly generation: number }
+  /** `change` declined. */
+  | "declined"
+  /** Others have proposed keys that are not in force yet. */
+  | "overtaken";
 
 export class RecordAccess {
   readonly indexName: string;
@@ -47,34 +106,50 @@ export class RecordAccess {
     this.#configStore = configStore;
   }
 
-  /** Takes over the keys of the newest record. Throws `wrong_index_key` if it has none for this holder. */
-  async renew(): Promise<void> {
-    this.#take(await this.#newest());
+  /** Takes over the keys of a generation. Throws `wrong_index_key` if its record has none for this holder. */
+  async renew(generation: number): Promise<void> {
+    this.#take(await this.#inForce(generation), this.#wrapKeys);
   }
 
-  /** Opens the newest record by another key from now on. Throws `wrong_index_key` if that is of no wrap. */
-  async adopt(source: KeySource): Promise<void> {
-    const record = await this.#newest();
-    this.#wrapKeys = await wrapKeysOf(source, record);
-    this.#take(record);
+  /** Opens the record in force by another key from now on. Throws `wrong_index_key` if that is of no wrap. */
+  async adopt(source: KeySource, generation: number): Promise<void> {
+    const record = await this.#inForce(generation);
+    const wrapKeys = await wrapKeysOf(source, record);
+    this.#take(record, wrapKeys);
+    this.#wrapKeys = wrapKeys;
+  }
+
+  /** Opens records by the keys of another wrap from now on. */
+  useWrap(wrapKeys: WrapKeys): void {
+    this.#wrapKeys = wrapKeys;
   }
 
   /** What `work` returns of the owner's keyset, which is zeroed afterwards. Throws `forbidden` unless it is the owner's. */
-  async read<T>(work: (owner: OwnerKeyset<IndexDefinition>) => T): Promise<T> {
-    const record = await this.#newest();
+  async read<T>(generation: number, work: (owner: OwnerKeyset<IndexDefinition>) => T): Promise<T> {
+    const record = await this.#inForce(generation);
     return useKeyset(this.#wrapKeys, record, (keyset) => work(checkOwners(keyset, this.indexName)));
   }
 
   /**
-   * Stores the next record: the only write that it takes to change who may open the index. Made again if another process was
-   * first. Returns false if `change` declined. `wrapKeys`: of the wrap that the owner has from then on.
+   * Stores a record that follows the one in force, which is of `generation`: the only write that it takes to change who may open the index,
+   * unless the change draws keys. Made again if another process was first. `isLast`: only if no keys are proposed that the change does not
+   * know. `wrapKeys`: of the owner's wrap in the new record.
    */
-  async replace(change: ChangeKeyset, wrapKeys = this.#wrapKeys): Promise<boolean> {
+  async store(
+    generation: number,
+    change: ChangeKeyset,
+    { isLast, wrapKeys = this.#wrapKeys }: { isLast: boolean; wrapKeys?: WrapKeys | undefined },
+  ): Promise<RecordOutcome> {
     for (;;) {
-      const record = await this.#newest();
-      const name = recordName(this.indexName, numberOf(record.name) + 1);
+      const records = await this.#records();
+      const [newest] = records;
+      const record = recordInForce(records, generation);
+      if (isLast && record !== newest) return "overtaken";
+      const version = numberOf(newest.name) + 1;
+      const unused = Math.max(version, ...records.map((one) => one.generation + 1));
+      const name = recordName(this.indexName, version);
       const bytes = useKeyset(this.#wrapKeys, record, (keyset, scope) => {
-        const next = change(checkOwners(keyset, this.indexName));
+        const next = change(checkOwners(keyset, this.indexName), unused);
         if (next === null) return null;
         const sealed = sealRecord(next, scope, name);
         // New ones are no part of the keyset that is zeroed.
@@ -82,29 +157,39 @@ export class RecordAccess {
         next.signingSeed.fill(0);
         return sealed;
       });
-      if (bytes === null) return false;
+      if (bytes === null) return "declined";
       if (!(await createConfirmed(this.#configStore, name, bytes))) continue;
-      this.#wrapKeys = wrapKeys;
-      this.#take({ indexName: this.indexName, name, bytes });
-      return true;
+      const stored = listed({ indexName: this.indexName, name, bytes });
+      this.#take(stored, wrapKeys);
+      return stored;
     }
   }
 
-  /** The newest record, or for an index of another name one to create. That takes the owner's key: throws `forbidden`. */
-  async forName(indexName: string): Promise<StoredRecord> {
-    const record = await this.#newest();
-    if (indexName === this.indexName) return record;
-    const name = recordName(indexName, 1);
-    const bytes = useKeyset(this.#wrapKeys, record, (keyset, scope) =>
-      sealRecord(checkOwners(keyset, this.indexName), scope, name),
-    );
-    return { indexName, name, bytes };
+  /**
+   * The record in force, or for an index of another name one to create. That takes the owner's key: throws `forbidden`. Null if keys have
+   * changed so that the manifest can be the newest of no index that is opened by the record.
+   */
+  async forName(
+    indexName: string,
+    { keyGeneration, version }: Pick<Manifest, "keyGeneration" | "version">,
+  ): Promise<StoredRecord | null> {
+    const record = await this.#inForce(keyGeneration);
+    return useKeyset(this.#wrapKeys, record, (keyset, scope) => {
+      const { number, since = 0 } = keyset.generations[keyset.generations.length - 1];
+      if (number !== keyGeneration || version < since) return null;
+      if (indexName === this.indexName) return record;
+      const name = recordName(indexName, 1);
+      return { indexName, name, bytes: sealRecord(checkOwners(keyset, this.indexName), scope, name) };
+    });
   }
 
-  /** Deletes the records that a newer one replaced. */
-  async deleteOlder(): Promise<void> {
-    const [, ...older] = await this.#configStore.list(recordPrefix(this.indexName));
-    await this.#configStore.delete(older);
+  /** Deletes the records that the one in force replaced. Those of later generations may yet come into force. */
+  async deleteOlder(generation: number): Promise<void> {
+    const records = await this.#records();
+    const older = records.slice(records.indexOf(recordInForce(records, generation)) + 1);
+    await this.#configStore.delete(
+      older.filter((one) => one.generation <= generation).map(({ name }) => name),
+    );
   }
 
   /**
@@ -125,21 +210,18 @@ export class RecordAccess {
     await this.#configStore.delete(own.flat());
   }
 
-  #take(record: StoredRecord): void {
-    useKeyset(this.#wrapKeys, record, (keyset) => this.keys.update(keyset));
+  #take(record: StoredRecord, wrapKeys: WrapKeys): void {
+    useKeyset(wrapKeys, record, (keyset) => this.keys.update(keyset));
   }
 
-  async #newest(): Promise<StoredRecord> {
-    const { indexName } = this;
-    for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
-      const [name] = await this.#configStore.list(recordPrefix(indexName), { limit: 1 });
-      if (name === undefined) break;
-      const bytes = await this.#configStore.read(name);
-      // Deleted since it was listed: then there is a newer one.
-      if (bytes === null) continue;
-      if (!equalInConstantTime(indexIdOf(indexName, bytes), this.scope.indexId)) break;
-      return { indexName, name, bytes };
-    }
-    throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
+  async #inForce(generation: number): Promise<ListedRecord> {
+    return recordInForce(await this.#records(), generation);
+  }
+
+  async #records(): Promise<ListedRecord[]> {
+    const records = await readRecords(this.#configStore, this.indexName);
+    const isOurs = ({ indexId }: ListedRecord) => equalInConstantTime(indexId, this.scope.indexId);
+    if (records.length > 0 && records.every(isOurs)) return records;
+    throw new SealdexError("not_found", `index "${this.indexName}": it was deleted`);
   }
 }

@@ -36,7 +36,7 @@ export async function reencrypt(index: OpenIndex, signal: AbortSignal | undefine
       else if (segment !== undefined) await renew(index, segment, "segment", signal);
       else break;
     }
-    await index.access.endRenewal(generation);
+    await index.access.settle(generation);
   });
 }
 

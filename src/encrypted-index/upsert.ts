@@ -57,12 +57,25 @@ export async function upsert(
   }
 }
 
-/** The namespace that an index is restricted to, as it is to be written after `manifest`; undefined if it is not restricted. */
+/**
+ * The namespace that an index is restricted to, as it is to be written after `manifest`, or after the newest if it was erased since;
+ * undefined if it is not restricted.
+ */
 export async function namespaceFor(
-  { namespace, namespaces }: OpenIndex,
+  { namespace, namespaces, log }: OpenIndex,
   manifest: Manifest,
 ): Promise<Namespace | undefined> {
-  return namespace === undefined ? undefined : namespaces.forWriting(namespace, manifest);
+  if (namespace === undefined) return undefined;
+  for (;;) {
+    try {
+      return await namespaces.forWriting(namespace, manifest);
+    } catch (error) {
+      if (!(error instanceof SealdexError && error.code === "missing_object")) throw error;
+      const newest = await log.newest();
+      if (namespaces.idOf(namespace, newest) === namespaces.idOf(namespace, manifest)) throw error;
+      manifest = newest;
+    }
+  }
 }
 
 /** Throws `dimension_mismatch` for vectors that do not fit the index as it is now. */

@@ -13,37 +13,37 @@ import { type Access, currentGeneration, type Keyset } from "./keyset.js";
 interface Generation {
   readonly data: KeyObject;
   readonly verify: KeyObject;
+  /** The seed until the first signature, then the private key, which is slow to make. */
+  signing?: KeyObject | undefined;
+  since?: number | undefined;
 }
 
 export class KeyRing {
   /** Makes fingerprints of ids. */
   readonly id: KeyObject;
-  /** Seals anchors. */
-  readonly anchor: ParentKeys;
   /** Seals the secrets of namespaces. */
   readonly namespace: ParentKeys;
   /** Makes the names of namespaces in storage. */
   readonly namespaceName: KeyObject;
-  /** Seal manifests, models and segments of no namespace. */
+  /** Seal manifests, anchors, models and segments of no namespace. */
   readonly data: ParentKeys;
   readonly access: Access;
   readonly #indexId: Uint8Array;
   readonly #generations = new Map<number, Generation>();
   #generation = 0;
-  /** The seed until the first signature, then the private key, which is slow to make. */
-  #signing: KeyObject | undefined;
+  #oldest = 0;
   #expiresAt = Infinity;
 
   /** Zeroes the secrets of `keyset` that it takes over: all but those of members. */
   constructor(indexId: Uint8Array, keyset: Keyset<unknown>) {
-    const { id, anchor, namespace, namespaceName } = deriveLastingKeys(keyset.indexSecret, indexId);
+    const { id, namespace, namespaceName } = deriveLastingKeys(keyset.indexSecret, indexId);
     this.id = id;
-    this.anchor = onlyKey(anchor);
     this.namespace = onlyKey(namespace);
     this.namespaceName = namespaceName;
     this.access = keyset.access;
     this.#indexId = indexId;
     this.update(keyset);
+    this.#generation = currentGeneration(keyset);
     this.data = this.#parentKeys((number) => this.#generations.get(number)?.data);
   }
 
@@ -68,31 +68,51 @@ export class KeyRing {
     };
   }
 
-  /** The generation in force, as far as is known here. */
+  /** The generation in force, as far as is known here: that of the newest manifest, or of the record that was opened. */
   get generation(): number {
     return this.#generation;
+  }
+
+  /** The generation that `manifestGeneration`, of the newest manifest, brings into force. */
+  advance(manifestGeneration: number): void {
+    this.#generation = Math.max(this.#generation, manifestGeneration);
   }
 
   has(generation: number): boolean {
     return this.#generations.has(generation);
   }
 
-  /** Takes over a newer keyset of the same holder, and zeroes its secrets. */
+  /** From which version on the generation in force counts; undefined if its record did not say so yet. */
+  get since(): number | undefined {
+    return this.#generations.get(this.#generation)?.since;
+  }
+
+  /** The oldest generation of the record that was read last. */
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  /** Whether a commit of this version may be signed by this generation: none that came later counts by then. */
+  counts(generation: number, version: number): boolean {
+    return [...this.#generations].every(
+      ([number, { since = Infinity }]) => number <= generation || version < since,
+    );
+  }
+
+  /** Takes over another keyset of the same holder, and zeroes its secrets. */
   update(keyset: Keyset<unknown>): void {
-    for (const { number, secret, verifyKey: bytes } of keyset.generations) {
-      if (!this.#generations.has(number)) {
-        const data = deriveDataKey(secret, this.#indexId);
-        this.#generations.set(number, { data, verify: verifyKey(bytes) });
-      }
+    for (const { number, secret, verifyKey: bytes, since } of keyset.generations) {
+      const known = this.#generations.get(number);
+      const keys = known ?? { data: deriveDataKey(secret, this.#indexId), verify: verifyKey(bytes) };
+      if (known === undefined) this.#generations.set(number, keys);
+      keys.since ??= since;
       secret.fill(0);
     }
     keyset.indexSecret.fill(0);
-    const current = currentGeneration(keyset);
+    this.#oldest = keyset.generations[0].number;
+    const current = this.#generations.get(currentGeneration(keyset));
+    if (current !== undefined && keyset.signingSeed) current.signing ??= secretKey(keyset.signingSeed);
     this.#expiresAt = keyset.expiresAt ?? Infinity;
-    if (current >= this.#generation) {
-      this.#generation = current;
-      this.#signing = keyset.signingSeed && secretKey(keyset.signingSeed);
-    }
     keyset.signingSeed?.fill(0);
   }
 
@@ -111,13 +131,14 @@ export class KeyRing {
     );
   }
 
-  /** 64 bytes, by the key of the generation in force. */
-  sign(label: string, message: Uint8Array): Uint8Array {
-    if (this.#signing === undefined) {
+  /** 64 bytes, by the key of a generation. Throws `forbidden` without one. */
+  sign(label: string, message: Uint8Array, generation = this.#generation): Uint8Array {
+    const keys = this.#generations.get(generation);
+    if (keys?.signing === undefined) {
       throw new SealdexError("forbidden", "index key: expected one with read-write access");
     }
-    if (this.#signing.type === "secret") this.#signing = signingKeyOf(this.#signing);
-    return signMessage(this.#signing, label, message);
+    if (keys.signing.type === "secret") keys.signing = signingKeyOf(keys.signing);
+    return signMessage(keys.signing, label, message);
   }
 
   isSigned(generation: number, label: string, message: Uint8Array, signature: Uint8Array): boolean {

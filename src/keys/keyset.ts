@@ -14,8 +14,10 @@ export type Access = "owner" | "read-write" | "read-only";
 
 /** Data keys and signing keys are renewed with every change of the readers: each such pair is a generation. */
 export interface KeyGeneration {
-  /** 1 at creation, one more with each generation. */
+  /** 1 at creation; that of a later one is greater than those before it. */
   readonly number: number;
+  /** The manifests from this version on are committed under this generation or a later one. Absent: it is not known yet. */
+  readonly since?: number;
   /** 32 bytes, from which the data key is derived. */
   readonly secret: Uint8Array;
   /** 32 bytes: the public key that checks signatures of this generation. */
@@ -72,7 +74,7 @@ export function currentGeneration({ generations }: SharedKeys): number {
 /** New keys for a new index. */
 export function newSharedKeys(): SharedKeys & { readonly signingSeed: Uint8Array } {
   const { generation, signingSeed } = newGeneration(1);
-  return { indexSecret: randomBytes(keyBytes), generations: [generation], signingSeed };
+  return { indexSecret: randomBytes(keyBytes), generations: [{ ...generation, since: 1 }], signingSeed };
 }
 
 export function newGeneration(number: number): { generation: KeyGeneration; signingSeed: Uint8Array } {
@@ -103,7 +105,7 @@ interface KeysetText<D> {
   readonly name: string;
   readonly access: Access;
   readonly expiresAt?: number;
-  readonly generations: readonly number[];
+  readonly generations: readonly Pick<KeyGeneration, "number" | "since">[];
   readonly reencrypting?: number;
   readonly members?: readonly MemberText[];
   readonly definition: D;
@@ -123,7 +125,7 @@ export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
   const { indexSecret, generations, signingSeed, members, ...rest } = keyset;
   const text: KeysetText<D> = {
     ...rest,
-    generations: generations.map(({ number }) => number),
+    generations: generations.map(({ number, since }) => ({ number, ...(since !== undefined && { since }) })),
     ...(members !== undefined && { members: members.map(memberText) }),
   };
   const json = Buffer.from(JSON.stringify(text), "utf8");
@@ -152,8 +154,8 @@ export function decodeKeyset<D>(bytes: Uint8Array): Keyset<D> {
   return {
     ...rest,
     indexSecret: take(keyBytes),
-    generations: generations.map((number) => ({
-      number,
+    generations: generations.map((generation) => ({
+      ...generation,
       secret: take(keyBytes),
       verifyKey: take(signingKeyBytes),
     })),

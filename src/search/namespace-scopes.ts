@@ -3,7 +3,7 @@
 import type { Clock } from "../commit/clock.js";
 import { type Manifest, namedObjects } from "../commit/manifest.js";
 import type { ManifestLog } from "../commit/manifest-log.js";
-import type { Namespace, Namespaces } from "../commit/namespaces.js";
+import type { Namespaces } from "../commit/namespaces.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import type { OpenObjects } from "./open-objects.js";
@@ -87,19 +87,13 @@ export class NamespaceScopes {
     return new Set(scopes.flatMap(({ open }) => [...open.namesInUse()]));
   }
 
-  async #find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
-    const { namespaces, oblivious } = this.#resources;
-    if (!oblivious) return namespaces.find(name, manifest);
-    // With the whole index, all secrets are read, whichever is wanted.
-    await this.whole.snapshots.newest();
-    return namespaces.known(name, manifest);
-  }
-
   #open(name?: string): Scope {
-    const { log, objects, config, cache, clock, maxStalenessMs } = this.#resources;
+    const { log, objects, namespaces, config, cache, clock, maxStalenessMs, oblivious } = this.#resources;
     const onNewer = (manifest: Manifest) => this.refresh(manifest);
     const select = async (manifest: Manifest): Promise<Manifest> => {
-      const id = name === undefined ? undefined : (await this.#find(name, manifest))?.id;
+      // With the whole index, all secrets are read, whichever is wanted.
+      if (oblivious) await this.whole.snapshots.newest();
+      const id = name === undefined ? undefined : namespaces.idOf(name, manifest);
       const isOwn = ({ namespace }: { readonly namespace?: string }) => id !== undefined && namespace === id;
       return { ...manifest, segments: manifest.segments.filter(isOwn) };
     };

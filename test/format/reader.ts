@@ -87,6 +87,8 @@ interface Keys {
   /** By generation. */
   readonly data: ReadonlyMap<number, Uint8Array>;
   readonly verify: ReadonlyMap<number, Uint8Array>;
+  /** From which version on each counts. */
+  readonly since: ReadonlyMap<number, number>;
 }
 
 /** §1: the newest record of a name, the chain of manifests, every object that the newest manifest names. */
@@ -220,9 +222,10 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const keyCheck = derive(holderKey, salt, "sealdex/1/key-check", indexId, 32);
   const keyEncryption = derive(holderKey, salt, "sealdex/1/key-encryption", indexId, 32);
   let sealed: Uint8Array | undefined;
-  let at = 60;
+  let at = 68;
   const take = (length: number) => body.subarray(at, (at += length));
-  for (let wraps = words(body.subarray(56))(); wraps > 0; wraps--) {
+  const [generation, isSettled, wrapCount] = times(3, words(body.subarray(56)));
+  for (let wraps = wrapCount; wraps > 0; wraps--) {
     const isOurs = hex(take(32)) === hex(keyCheck);
     take(32); // provider tag
     take(words(take(4))());
@@ -235,7 +238,7 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const plaintext = open(0, sealed.subarray(76));
   at = 4 + words(plaintext)();
   const text = JSON.parse(utf8.decode(plaintext.subarray(4, at))) as {
-    readonly generations: readonly number[];
+    readonly generations: readonly { readonly number: number; readonly since?: number }[];
     readonly definition: ReadIndex["definition"];
   };
   const secret = () => plaintext.slice(at, (at += 32));
@@ -246,11 +249,15 @@ function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const namespaceNameKey = lastingKey("sealdex/1/namespace-name");
   const data = new Map<number, Uint8Array>();
   const verify = new Map<number, Uint8Array>();
-  for (const generation of text.generations) {
-    data.set(generation, derive(secret(), new Uint8Array(0), "sealdex/1/data", indexId, 32));
-    verify.set(generation, secret());
+  const since = new Map<number, number>();
+  for (const one of text.generations) {
+    data.set(one.number, derive(secret(), new Uint8Array(0), "sealdex/1/data", indexId, 32));
+    verify.set(one.number, secret());
+    if (one.since !== undefined) since.set(one.number, one.since);
   }
-  const keys = { indexId, idKey, namespaceKey, namespaceNameKey, data, verify };
+  if (text.generations.at(-1)?.number !== generation || since.has(generation) !== (isSettled === 1))
+    throw new Error("record: its generation is another");
+  const keys = { indexId, idKey, namespaceKey, namespaceNameKey, data, verify, since };
   return { keys, definition: text.definition };
 }
 
@@ -262,8 +269,8 @@ function readNamespaces(config: Stored, { indexId, namespaceKey, namespaceNameKe
     objects.map(([key, bytes]) => {
       const parents = new Map([[0, namespaceKey]]);
       const plaintext = openObject(parents, "namespace", indexId, key, bytes)(0, bytes.subarray(76));
-      const secret = plaintext.slice(16, 48);
-      const nameBytes = plaintext.slice(48);
+      const secret = plaintext.slice(0, 32);
+      const nameBytes = plaintext.slice(32);
       const handle = hmac(sha256, namespaceNameKey, nameBytes).subarray(0, 16);
       if (key.slice(prefix.length, -17) !== hex(handle))
         throw new Error("namespace: its key is not its name's");
@@ -271,14 +278,16 @@ function readNamespaces(config: Stored, { indexId, namespaceKey, namespaceNameKe
         generation,
         derive(dataKey, secret, "sealdex/1/namespace-data", indexId, 32),
       ]);
-      const namespaceId = plaintext.slice(0, 16);
-      return [hex(namespaceId), { name: utf8.decode(nameBytes), namespaceId, data: new Map(dataKeys) }];
+      const check = derive(secret, new Uint8Array(0), "sealdex/1/namespace-check", indexId, 16);
+      const id = `${hex(handle)}-${versionMax - Number(key.slice(-16))}-${hex(check)}`;
+      const namespaceId = handle;
+      return [id, { name: utf8.decode(nameBytes), namespaceId, data: new Map(dataKeys) }];
     }),
   );
 }
 
 /** §5: the newest manifest, after the chain of those that are still there was checked. */
-function readManifests(config: Stored, prefix: string, { indexId, data, verify }: Keys): ReadManifest {
+function readManifests(config: Stored, prefix: string, { indexId, data, verify, since }: Keys): ReadManifest {
   const names = [...config.keys()].filter((name) => name.startsWith(prefix)).sort();
   const manifests = names.map((name) => {
     const bytes = needed(config, name);
@@ -298,7 +307,13 @@ function readManifests(config: Stored, prefix: string, { indexId, data, verify }
     if (older !== undefined && manifest.previous !== older.digest)
       throw new Error("manifests: the chain is broken");
   });
-  return manifests[0].manifest;
+  const [{ manifest: newest }] = manifests;
+  for (const [generation, version] of since) {
+    const isOld = generation > newest.keyGeneration && newest.version >= version;
+    const isBefore = generation === newest.keyGeneration && newest.version < version;
+    if (isOld || isBefore) throw new Error("manifest: its keys do not count at its version");
+  }
+  return newest;
 }
 
 /** §4. */

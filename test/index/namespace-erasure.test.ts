@@ -176,7 +176,7 @@ test("a namespace costs the same storage calls among 10 and among 1,000", async 
     traces.push(trace);
   }
   expect(traces[1]).toEqual(traces[0]);
-  expect(traces[1].query).toEqual(["list namespace", "read manifest", "read namespace", "read segment"]);
+  expect(traces[1].query).toEqual(["read manifest", "read namespace", "read segment"]);
   expect(traces[1].erase.filter((call) => !call.startsWith("read") && !call.startsWith("list"))).toEqual([
     "create manifest",
     "delete namespace",
@@ -241,12 +241,12 @@ describe("an erasure that is interrupted", () => {
         const left = await index.count({ namespace });
         expect([0, 3]).toContain(left);
         if (outcome === "done") expect([left, await secrets()]).toEqual([0, 1]);
-        // One of three repeats it: the same call, garbage collection if it was committed, or a writer.
+        // Repeated by the same call, or by garbage collection if it was committed, also after somebody has written.
         const fresh = await open(store).loadIndex({ indexName, indexKey });
-        if (call % 3 === 0 || left === 3) await fresh.erase(namespace);
-        else if (call % 3 === 1) await fresh.compact();
-        else await fresh.upsert(itemsOf("new", 1, 0), { namespace });
         const written = call % 3 === 2 && left === 0 ? 1 : 0;
+        if (written === 1) await fresh.upsert(itemsOf("new", 1, 0), { namespace });
+        if (call % 3 === 0 || left === 3) await fresh.erase(namespace);
+        else await fresh.compact();
         expect(await secrets()).toBe(1 + written);
         expect(await fresh.count({ namespace })).toBe(written);
         expect(await fresh.count({ namespace: "bob" })).toBe(3);
@@ -277,6 +277,7 @@ describe("a storage that brings the destroyed secret back", () => {
       expect(await one.namespaces.list()).toEqual([]);
     }
     await index.upsert(itemsOf("new", 1, 0), { namespace: "ann" });
+    await index.compact();
     const secrets = (await store.list("")).filter(isSecret);
     expect(secrets).toHaveLength(1);
     expect(secrets).not.toContain(secret);

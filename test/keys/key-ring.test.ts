@@ -6,19 +6,39 @@ import { indexId, keysetUpTo, keysUpTo } from "../protocol/commit-world.js";
 
 const message = Buffer.from("message");
 
-test("every signature of a writer is by the newest key that it was given", () => {
+test("a writer signs by the generation in force, which manifests bring, or by one that it names", () => {
   const ring = keysUpTo(1);
-  const signed = [ring.sign("label", message), ring.sign("label", message)];
-  ring.update(keysetUpTo(2));
-  const renewed = ring.sign("label", message);
-  // A record that was read before the newer one, and arrives after it.
-  ring.update(keysetUpTo(1));
-  const afterwards = ring.sign("label", message);
   const reader = keysUpTo(2);
   const isBy = (generation: number, signature: Uint8Array) =>
     reader.isSigned(generation, "label", message, signature);
-  expect(signed.map((signature) => isBy(1, signature))).toEqual([true, true]);
-  expect([isBy(2, renewed), isBy(2, afterwards), isBy(1, afterwards)]).toEqual([true, true, false]);
+  expect(isBy(1, ring.sign("label", message))).toBe(true);
+  ring.update(keysetUpTo(2));
+  expect(isBy(1, ring.sign("label", message))).toBe(true);
+  expect(isBy(2, ring.sign("label", message, 2))).toBe(true);
+  ring.advance(2);
+  // What was read before it arrives after it.
+  ring.update(keysetUpTo(1));
+  ring.advance(1);
+  expect([ring.generation, isBy(2, ring.sign("label", message))]).toEqual([2, true]);
+});
+
+test("a generation counts until a later one does, as soon as that is known", () => {
+  const ring = keysUpTo(1);
+  const counting = () =>
+    [1, 2].map((generation) => [4, 5, 6].map((version) => ring.counts(generation, version)));
+  ring.update(keysetUpTo(2));
+  expect(counting()).toEqual([
+    [true, true, true],
+    [true, true, true],
+  ]);
+  ring.update(keysetUpTo(2, 5));
+  expect(counting()).toEqual([
+    [true, false, false],
+    [true, true, true],
+  ]);
+  expect(ring.since).toBeUndefined();
+  ring.advance(2);
+  expect(ring.since).toBe(5);
 });
 
 test("a holder who lost write access signs no more", () => {
@@ -26,6 +46,7 @@ test("a holder who lost write access signs no more", () => {
   ring.sign("label", message);
   const { signingSeed: _, ...readers } = keysetUpTo(2);
   ring.update({ ...readers, access: "read-only" });
+  ring.advance(2);
   expect(() => ring.sign("label", message)).toThrow(expect.objectContaining({ code: "forbidden" }));
 });
 

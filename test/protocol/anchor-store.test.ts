@@ -3,7 +3,16 @@
 import { describe, expect, test } from "vitest";
 import { AnchorStore } from "../../src/commit/anchor-store.js";
 import { anchorName, anchorPrefix, deletedIndexId, parseAnchorName } from "../../src/commit/object-names.js";
-import { digestOf, identityOf, indexId, keysUpTo, otherId, recordingStore } from "./commit-world.js";
+import { sealObject } from "../../src/crypto/sealed-object.js";
+import {
+  digestOf,
+  identityOf,
+  indexId,
+  keysetUpTo,
+  keysUpTo,
+  otherId,
+  recordingStore,
+} from "./commit-world.js";
 
 const identity = identityOf(keysUpTo(1), "anchored");
 
@@ -23,7 +32,7 @@ test("an index without anchors has none, and the newest is the one that was kept
   const own = open();
   expect(await own.newest()).toBeUndefined();
   for (const version of [1, 2, 3]) {
-    await own.advance(anchorOf(version));
+    await own.advance(anchorOf(version), 1);
     const newest = { indexId, ...anchorOf(version) };
     expect(await own.newest()).toMatchObject(newest);
     expect(await open().newest()).toMatchObject({ ...newest, indexId: Buffer.from(indexId) });
@@ -33,11 +42,11 @@ test("an index without anchors has none, and the newest is the one that was kept
 test("asking for the newest lists one name, and reads it only if it is newer than what is known", async () => {
   const { open, reads, lists, reset } = world();
   const [own, other] = [open(), open()];
-  await own.advance(anchorOf(1));
+  await own.advance(anchorOf(1), 1);
   reset();
   await own.newest();
   expect([lists, reads]).toEqual([[{ prefix: anchorPrefix("anchored"), options: { limit: 1 } }], []]);
-  await other.advance(anchorOf(2));
+  await other.advance(anchorOf(2), 1);
   reset();
   expect(await own.newest()).toMatchObject(anchorOf(2));
   await own.newest();
@@ -47,24 +56,24 @@ test("asking for the newest lists one name, and reads it only if it is newer tha
 test("anchoring costs one create once the generation is known", async () => {
   const { open, reads, lists, creates, reset } = world();
   const own = open();
-  await own.advance(anchorOf(1));
+  await own.advance(anchorOf(1), 1);
   reset();
-  await own.advance(anchorOf(2));
+  await own.advance(anchorOf(2), 1);
   expect([lists, reads, creates]).toEqual([[], [], [nameOf(2)]]);
 });
 
 test("a process that anchors first continues the generation of others", async () => {
   const { open, quiet } = world();
-  await open().advance(anchorOf(1));
-  await open().advance(anchorOf(2));
+  await open().advance(anchorOf(1), 1);
+  await open().advance(anchorOf(2), 1);
   expect(await quiet.list("")).toEqual([nameOf(2), nameOf(1)]);
 });
 
 test("a writer that was suspended anchors its version, and the newer one stays the newest", async () => {
   const { open, quiet, reads, reset } = world();
   const own = open();
-  await own.advance(anchorOf(5));
-  await own.advance(anchorOf(3));
+  await own.advance(anchorOf(5), 1);
+  await own.advance(anchorOf(3), 1);
   reset();
   expect(await own.newest()).toMatchObject(anchorOf(5));
   expect(reads).toEqual([]);
@@ -75,9 +84,9 @@ test("a writer that was suspended anchors its version, and the newer one stays t
 
 test("a version is anchored again with the same digest, but not with another", async () => {
   const { open } = world();
-  await open().advance(anchorOf(1));
-  await open().advance(anchorOf(1));
-  const forked = open().advance({ version: 1, digest: digestOf(2) });
+  await open().advance(anchorOf(1), 1);
+  await open().advance(anchorOf(1), 1);
+  const forked = open().advance({ version: 1, digest: digestOf(2) }, 1);
   await expect(forked).rejects.toMatchObject({
     code: "rollback_detected",
     message: 'index "anchored": version 1 of another history is anchored',
@@ -88,18 +97,18 @@ test("a version whose anchor was deleted while it was written again is anchored 
   const { store } = world();
   const gone = { ...store, create: async () => false, read: async () => null };
   const own = new AnchorStore(gone, identity);
-  await own.advance(anchorOf(1));
+  await own.advance(anchorOf(1), 1);
   await expect(own.newest()).resolves.toBeUndefined();
 });
 
 test("an anchor that is deleted between its listing and its reading has a newer one", async () => {
   const { open, quiet, before, reads } = world();
-  await open().advance(anchorOf(1));
-  await open().advance(anchorOf(2));
+  await open().advance(anchorOf(1), 1);
+  await open().advance(anchorOf(2), 1);
   const third = new AnchorStore(quiet, identity);
   before.read = async (key) => {
     if (key !== nameOf(2)) return;
-    await third.advance(anchorOf(3));
+    await third.advance(anchorOf(3), 1);
     await quiet.delete([nameOf(2)]);
   };
   reads.length = 0;
@@ -121,7 +130,7 @@ test("anchors that are listed and never there are an outage after three attempts
 
 test.each([0, 20, 90])("an anchor with a wrong byte at %i is corrupt", async (at) => {
   const { open, quiet } = world();
-  await open().advance(anchorOf(1));
+  await open().advance(anchorOf(1), 1);
   const bytes = (await quiet.read(nameOf(1))) ?? new Uint8Array();
   bytes[at] ^= 1;
   await quiet.delete([nameOf(1)]);
@@ -129,13 +138,47 @@ test.each([0, 20, 90])("an anchor with a wrong byte at %i is corrupt", async (at
   await expect(open().newest()).rejects.toMatchObject({ code: "corrupt" });
 });
 
+describe("an anchor of keys that were replaced", () => {
+  // The second generation counts from version 5 on.
+  const renewed = () => identityOf(keysUpTo(2, 5), "anchored");
+
+  test("is accepted of a version before that, and of none after it", async () => {
+    const { open, store } = world();
+    await open().advance(anchorOf(4), 1);
+    expect(await new AnchorStore(store, renewed()).newest()).toMatchObject(anchorOf(4));
+    await open().advance(anchorOf(5), 1);
+    await expect(new AnchorStore(store, renewed()).newest()).rejects.toMatchObject({
+      code: "corrupt",
+      message: 'index "anchored": its anchor was not made by a writer of it',
+    });
+  });
+
+  test("is followed by one of the new keys, which another process learns from it", async () => {
+    const { store } = world();
+    await new AnchorStore(store, renewed()).advance(anchorOf(5), 2);
+    const own = keysUpTo(1);
+    const renewKeys = async () => own.update(keysetUpTo(2, 5));
+    const other = new AnchorStore(store, { ...identityOf(own, "anchored"), renewKeys });
+    expect(await other.newest()).toMatchObject(anchorOf(5));
+  });
+
+  test("that a reader made is refused", async () => {
+    const { store, quiet } = world();
+    const { anchor, digest } = { anchor: nameOf(1), digest: Buffer.from(digestOf(1), "hex") };
+    const plaintext = Buffer.concat([Buffer.alloc(64), digest]);
+    const context = { kind: "anchor", indexId, name: anchor } as const;
+    await quiet.create(anchor, sealObject(keysUpTo(1).data, context, plaintext));
+    await expect(new AnchorStore(store, identity).newest()).rejects.toMatchObject({ code: "corrupt" });
+  });
+});
+
 describe("old anchors", () => {
   test("are deleted every 64 versions, oldest first, and 64 of them stay", async () => {
     const { open, quiet, deletes } = world();
     const own = open();
-    for (let version = 1; version <= 127; version++) await own.advance(anchorOf(version));
+    for (let version = 1; version <= 127; version++) await own.advance(anchorOf(version), 1);
     expect(deletes).toEqual([]);
-    await own.advance(anchorOf(128));
+    await own.advance(anchorOf(128), 1);
     expect(deletes).toEqual(Array.from({ length: 63 }, (_, i) => nameOf(i + 1)));
     expect(await versionsIn(quiet)).toEqual(Array.from({ length: 65 }, (_, i) => 128 - i));
   });
@@ -145,8 +188,8 @@ describe("old anchors", () => {
     const foreign = [nameOf(1, 2, deletedIndexId), nameOf(1, 1, otherId)];
     for (const name of foreign) await quiet.create(name, new Uint8Array(1));
     const one = open();
-    await one.advance(anchorOf(2));
-    await one.advance(anchorOf(128));
+    await one.advance(anchorOf(2), 1);
+    await one.advance(anchorOf(128), 1);
     expect(await quiet.list("")).toEqual([nameOf(128, 3), ...foreign]);
   });
 });
@@ -163,7 +206,7 @@ describe("a deleted index", () => {
   test("does not come back, neither to those that had it open", async () => {
     const { open } = world();
     const own = open();
-    await own.advance(anchorOf(1));
+    await own.advance(anchorOf(1), 1);
     await open().end();
     for (const one of [own, open()]) {
       await expect(one.newest()).rejects.toMatchObject({
@@ -171,18 +214,18 @@ describe("a deleted index", () => {
         message: 'index "anchored": it was deleted',
       });
     }
-    await expect(open().advance(anchorOf(2))).rejects.toMatchObject({ code: "rollback_detected" });
+    await expect(open().advance(anchorOf(2), 1)).rejects.toMatchObject({ code: "rollback_detected" });
   });
 
   test("is not confused with the one that was created after it", async () => {
     const { store, open, lists, reset } = world();
     const before = new AnchorStore(store, { ...identity, indexId: otherId });
-    await before.advance(anchorOf(9));
+    await before.advance(anchorOf(9), 1);
     await before.end();
     const own = open();
     expect(await own.newest()).toBeUndefined();
     reset();
-    await own.advance(anchorOf(1));
+    await own.advance(anchorOf(1), 1);
     expect(lists.map(({ options }) => options?.limit)).toEqual([1, undefined, 1]);
     expect(await own.newest()).toMatchObject(anchorOf(1));
     await expect(before.newest()).rejects.toMatchObject({ message: 'index "anchored": it was deleted' });
@@ -193,7 +236,7 @@ describe("a deleted index", () => {
 
   test("of another key is another index", async () => {
     const { store, open } = world();
-    await new AnchorStore(store, { ...identity, indexId: otherId }).advance(anchorOf(1));
+    await new AnchorStore(store, { ...identity, indexId: otherId }).advance(anchorOf(1), 1);
     await expect(open().newest()).rejects.toMatchObject({
       code: "rollback_detected",
       message: 'index "anchored": another index of this name is anchored',

@@ -73,7 +73,7 @@ describe("with anchors", () => {
       await elsewhere.quiet.create(key, (await quiet.read(key)) ?? Buffer.of());
     const others = chainAfter(await open(elsewhere.quiet).newestSealed(), 3);
     const { manifest, digest } = others[2];
-    await keep().advance({ version: manifest.version, digest });
+    await keep().advance({ version: manifest.version, digest }, 1);
     await expect(log.commit(same)).rejects.toMatchObject({
       code: "rollback_detected",
       message: 'index "borders": storage shows version 2, but version 4 is anchored',
@@ -114,7 +114,7 @@ describe("with anchors", () => {
         1,
       );
       await storeAll(quiet, [next]);
-      await keep().advance({ version: 3, digest: next.digest });
+      await keep().advance({ version: 3, digest: next.digest }, 1);
     };
     reset();
     expect((await log.commit(same))?.version).toBe(2);

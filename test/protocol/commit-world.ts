@@ -20,13 +20,14 @@ import { StandingClock } from "./standing-clock.js";
 export const indexId = new Uint8Array(16).fill(7);
 export const otherId = new Uint8Array(16).fill(9);
 
-/** The keyset of a writer to whom the generations up to `last` were given. */
-export function keysetUpTo(last: number): Keyset<unknown> {
+/** The keyset of a writer to whom the generations up to `last` were given. `since`: from which version on that one counts, if it is known. */
+export function keysetUpTo(last: number, since?: number): Keyset<unknown> {
   const seedOf = (number: number) => new Uint8Array(32).fill(100 + number);
   const generations = Array.from({ length: last }, (_, i) => ({
     number: i + 1,
     secret: new Uint8Array(32).fill(50 + i),
     verifyKey: verifyKeyOf(signingKey(seedOf(i + 1))),
+    ...(i + 1 === last && since !== undefined && { since }),
   }));
   return {
     name: "owner",
@@ -38,8 +39,8 @@ export function keysetUpTo(last: number): Keyset<unknown> {
   };
 }
 
-export function keysUpTo(last: number): KeyRing {
-  return new KeyRing(indexId, keysetUpTo(last));
+export function keysUpTo(last: number, since?: number): KeyRing {
+  return new KeyRing(indexId, keysetUpTo(last, since));
 }
 
 export function identityOf(keys: KeyRing, indexName = "borders"): IndexIdentity {
@@ -59,14 +60,17 @@ export function sealAfter(
     ...manifest,
     version: manifest.version + 1,
     previous: digest,
+    keyGeneration: keys.generation,
     ...changes,
   });
 }
 
-/** Manifests 1 to `length` of one history. */
-export function chain(length: number, keys: KeyRing): SealedManifest[] {
-  const manifests = [sealManifest(keys, indexId, emptyManifest(0))];
-  while (manifests.length < length) manifests.push(sealAfter(manifests[manifests.length - 1], keys));
+/** Manifests 1 to `length` of one history. `floor`: those before it may be deleted, as all but the first say. */
+export function chain(length: number, keys: KeyRing, floor = 1): SealedManifest[] {
+  const history = { floor, next: floor, since: 0 };
+  const manifests = [sealManifest(keys, indexId, { ...emptyManifest(0), keyGeneration: keys.generation })];
+  while (manifests.length < length)
+    manifests.push(sealAfter(manifests[manifests.length - 1], keys, { history }));
   return manifests;
 }
 

@@ -30,7 +30,7 @@ describe("a commit of a writer that slept until what it follows was deleted", ()
   ) {
     const { quiet, clock } = await newLog();
     const keys = keysUpTo(1);
-    const others = chain(9, keys);
+    const others = chain(9, keys, 3);
     await quiet.delete([nameOf(1)]);
     await storeAll(quiet, others.slice(0, 2));
     let isAwake = false;
@@ -85,7 +85,7 @@ describe("a commit of a writer that slept until what it follows was deleted", ()
       message: 'index "borders": the write was delayed for so long that its outcome cannot be determined',
     });
     // What is written next is not held up by it.
-    await storeAll(quiet, chain(6, keysUpTo(1)).slice(5));
+    await storeAll(quiet, chain(6, keysUpTo(1), 3).slice(5));
     await expect(log.commit(same)).resolves.toMatchObject({ version: 7 });
   });
 });

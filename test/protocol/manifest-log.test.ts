@@ -179,15 +179,22 @@ describe("a commit", () => {
     expect(costs()).toEqual({ reads: 1, creates: 1, lists: 1 });
   });
 
-  test("is made under the keys in force, which its change is shown", async () => {
+  test("is made under the keys of the manifest before it, unless the change brings others into force", async () => {
     const { quiet, open } = await newLog();
-    const log = open(quiet, keysUpTo(2));
+    const own = keysUpTo(1);
+    const log = open(quiet, own);
     const seen: number[] = [];
-    const committed = await log.commit((latest) => {
+    const note = (latest: Manifest) => {
       seen.push(latest.keyGeneration);
       return latest;
-    });
-    expect([seen, committed?.keyGeneration]).toEqual([[2], 2]);
+    };
+    await log.commit(note);
+    own.update(keysetUpTo(2));
+    await log.commit(note);
+    expect((await log.commit((latest) => ({ ...latest, keyGeneration: 2 })))?.keyGeneration).toBe(2);
+    expect(own.generation).toBe(2);
+    expect((await log.commit(note))?.keyGeneration).toBe(2);
+    expect(seen).toEqual([1, 1, 2]);
   });
 
   test("hands on what it dropped", async () => {

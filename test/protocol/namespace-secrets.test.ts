@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { emptyManifest, type Manifest } from "../../src/commit/manifest.js";
 import { canBeWritten, type Namespace, Namespaces } from "../../src/commit/namespaces.js";
 import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.js";
-import { fingerprint, secretKey } from "../../src/crypto/keys.js";
+import { fingerprint, namespaceCheck, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { identityOf, indexId, keysUpTo, recordingStore, segmentRef, wavesOf } from "./commit-world.js";
 
@@ -36,20 +36,23 @@ function manifest(named: readonly Pick<Namespace, "id">[] = [], erasures?: numbe
 const nameOf = (name: string, erasures: number) =>
   namespaceName(indexId, fingerprint(keys.namespaceName, name), erasures);
 
-const goneFor = (id: string) => ({ code: "missing_object", message: `namespace ${id}: its secret is gone` });
+const goneFor = ({ objectName }: Namespace) => ({
+  code: "missing_object",
+  message: `stored object ${objectName}: the secret of a namespace is gone`,
+});
 
 describe("a namespace for writing", () => {
   test("is drawn once, under a name that does not show its own, and is the same in every process", async () => {
     const { own, open, quiet, costs, reset } = world();
     const drawn = await own.forWriting("ann", manifest());
     expect(drawn).toMatchObject({ name: "ann", erasures: 0, objectName: nameOf("ann", 0) });
-    expect(drawn.id).toMatch(/^[0-9a-f]{32}$/);
+    expect(drawn.id).toMatch(/^[0-9a-f]{32}-0-[0-9a-f]{32}$/);
     expect(await quiet.list("")).toEqual([nameOf("ann", 0)]);
     reset();
     expect(await own.forWriting("ann", manifest())).toBe(drawn);
     expect(costs()).toEqual(nothing);
     const other = await open().forWriting("ann", manifest());
-    expect(costs()).toEqual({ ...nothing, lists: 1, reads: 1 });
+    expect(costs()).toEqual({ ...nothing, reads: 1 });
     expect(other).toMatchObject({ id: drawn.id, name: "ann", erasures: 0 });
     const context = { kind: "segment", indexId, name: "segment" } as const;
     const sealed = sealObject(drawn.keys, context, Buffer.from("of ann"));
@@ -70,18 +73,27 @@ describe("a namespace for writing", () => {
     expect(() => openObject(two.keys, context, sealed)).toThrow();
   });
 
-  test("is stored as FORMAT.md says: id, secret, name", async () => {
+  test("is stored as FORMAT.md says: secret, name", async () => {
     const { own, quiet } = world();
     const { id, objectName, keys: drawn } = await own.forWriting("Käse", manifest());
     const stored = { kind: "namespace", indexId, name: objectName } as const;
     const bytes = (await quiet.read(objectName)) ?? Buffer.of();
     const plaintext = Buffer.from(openObject(keys.namespace, stored, bytes));
-    expect(plaintext.subarray(0, 16).toString("hex")).toBe(id);
-    expect(plaintext.subarray(48).toString("utf8")).toBe("Käse");
+    expect(plaintext.subarray(32).toString("utf8")).toBe("Käse");
+    const secret = secretKey(Buffer.from(plaintext.subarray(0, 32)));
+    const handle = Buffer.from(fingerprint(keys.namespaceName, "Käse")).toString("hex");
+    expect(id).toBe(`${handle}-0-${Buffer.from(namespaceCheck(secret, indexId)).toString("hex")}`);
     const context = { kind: "segment", indexId, name: "segment" } as const;
-    const derived = keys.dataOf(secretKey(plaintext.subarray(16, 48)));
-    const sealed = sealObject(derived, context, Buffer.from("of Käse"));
+    const sealed = sealObject(keys.dataOf(secret), context, Buffer.from("of Käse"));
     expect(Buffer.from(openObject(drawn, context, sealed)).toString()).toBe("of Käse");
+  });
+
+  test("is not another one of its name", async () => {
+    const { own } = world();
+    const drawn = await own.forWriting("ann", manifest());
+    const other = await world().own.forWriting("ann", manifest());
+    expect(canBeWritten(manifest([other]), drawn)).toBe(false);
+    expect(canBeWritten(manifest([other, drawn]), other)).toBe(true);
   });
 
   test("serves on after others were erased while it is named, and not otherwise", async () => {
@@ -98,8 +110,7 @@ describe("a namespace for writing", () => {
       expect(next).toMatchObject({ erasures: 1, objectName: nameOf("ann", 1) });
       expect(next.id).not.toBe(drawn.id);
     }
-    // What an interrupted erasure left went with it.
-    expect(await quiet.list("")).toEqual([nameOf("ann", 1)]);
+    expect(await quiet.list("")).toEqual([nameOf("ann", 1), nameOf("ann", 0)]);
   });
 
   test("leaves secrets alone that a later manifest may yet let write", async () => {
@@ -141,52 +152,54 @@ describe("a namespace for writing", () => {
 });
 
 describe("finding a namespace", () => {
-  test("by its name asks storage once, and finds what the manifest names alone", async () => {
+  test("by its name asks storage for nothing, and finds what the manifest names alone", async () => {
     const { own, open, costs, reset } = world();
     const ann = await own.forWriting("ann", manifest());
     const bob = await own.forWriting("bob", manifest());
-    const both = manifest([ann, bob]);
-    const other = open();
     reset();
-    expect(other.known("ann", both)).toBeUndefined();
-    expect(await other.find("ann", both)).toMatchObject({ id: ann.id });
-    expect(other.known("ann", both)).toMatchObject({ id: ann.id });
-    expect(await other.find("ann", both)).toMatchObject({ id: ann.id });
-    expect(costs()).toEqual({ ...nothing, lists: 1, reads: 1 });
-    expect(await other.find("bob", both)).toMatchObject({ id: bob.id });
-    expect(await other.find("carl", both)).toBeUndefined();
-    for (const one of [own, other]) {
-      expect(one.known("ann", manifest([bob]))).toBeUndefined();
-      expect(await one.find("ann", manifest([bob]))).toBeUndefined();
+    for (const one of [own, open()]) {
+      expect(one.idOf("ann", manifest([ann, bob]))).toBe(ann.id);
+      expect(one.idOf("carl", manifest([ann, bob]))).toBeUndefined();
+      expect(one.idOf("ann", manifest([bob]))).toBeUndefined();
     }
+    expect(costs()).toEqual(nothing);
   });
 
-  test("by its id reads all that are not known, 64 at a time, once for all calls", async () => {
+  test("by its id reads its secret, once for all calls", async () => {
+    const { own, open, reads } = world();
+    const ann = await own.forWriting("ann", manifest());
+    const other = open();
+    reads.length = 0;
+    const found = await Promise.all([ann.id, ann.id].map((id) => other.byId(id)));
+    expect(found).toMatchObject([{ name: "ann" }, { name: "ann" }]);
+    expect(await other.byId(ann.id)).toBe(found[0]);
+    expect(reads).toEqual([ann.objectName]);
+  });
+
+  test("of all reads 64 secrets at a time, and none that is known", async () => {
     const { own, open, before, lists, reads, reset } = world();
     const drawn: Namespace[] = [];
     for (let i = 0; i < 150; i++) drawn.push(await own.forWriting(`n${i}`, manifest()));
     const other = open();
-    await other.stored("n0");
+    await other.byId(drawn[0].id);
     reset();
     const waves = wavesOf(before);
-    const found = await Promise.all([drawn[149], drawn[3], drawn[0]].map(({ id }) => other.byId(id)));
-    expect(found.map(({ name }) => name)).toEqual(["n149", "n3", "n0"]);
-    expect([lists.length, reads.length, new Set(reads).size]).toEqual([1, 149, 149]);
+    const found = await other.all(manifest([...drawn, drawn[3]]));
+    expect(found.map(({ name }) => name)).toEqual(drawn.map(({ name }) => name));
+    expect([lists.length, reads.length, new Set(reads).size]).toEqual([0, 149, 149]);
     expect(waves.toSorted((a, b) => b - a)).toEqual([64, 63, 22]);
-    expect(await other.byId(drawn[77].id)).toMatchObject({ name: "n77" });
-    expect(reads).toHaveLength(149);
   });
 
   test("fails if its secret was destroyed, and storage is asked again the next time", async () => {
-    const { own, open, lists } = world();
+    const { own, open, quiet } = world();
     const drawn = await own.forWriting("ann", manifest());
+    const bytes = (await quiet.read(drawn.objectName)) ?? Buffer.of();
     const other = open();
     await own.destroy([drawn.objectName]);
-    await expect(other.byId(drawn.id)).rejects.toMatchObject(goneFor(drawn.id));
-    const again = await own.forWriting("ann", manifest());
-    lists.length = 0;
-    expect(await other.byId(again.id)).toMatchObject({ name: "ann" });
-    expect(lists).toHaveLength(1);
+    await expect(other.byId(drawn.id)).rejects.toMatchObject(goneFor(drawn));
+    await expect(other.forWriting("ann", manifest([drawn]))).rejects.toMatchObject(goneFor(drawn));
+    await quiet.create(drawn.objectName, bytes);
+    expect(await other.byId(drawn.id)).toMatchObject({ name: "ann" });
   });
 
   test("is possible after storage failed", async () => {
@@ -201,24 +214,8 @@ describe("finding a namespace", () => {
     expect(await other.byId(drawn.id)).toMatchObject({ name: "ann" });
   });
 
-  test("passes over secrets that are destroyed between their listing and their reading", async () => {
-    const { own, open, before, quiet } = world();
-    const ann = await own.forWriting("ann", manifest());
-    const bob = await own.forWriting("bob", manifest());
-    before.read = async (key) => {
-      if (key === ann.objectName) await quiet.delete([key]);
-    };
-    const other = open();
-    expect(await other.byId(bob.id)).toMatchObject({ name: "bob" });
-    await expect(other.byId(ann.id)).rejects.toMatchObject(goneFor(ann.id));
-    const carl = await own.forWriting("carl", manifest());
-    before.read = (key) => quiet.delete([key]);
-    expect(await open().stored("carl")).toEqual([]);
-    expect(await quiet.list("")).not.toContain(carl.objectName);
-  });
-
   test("passes over what others put among the secrets", async () => {
-    const { own, open, quiet } = world();
+    const { own, quiet } = world();
     const ann = await own.forWriting("ann", manifest());
     const prefix = namespacesPrefix(indexId);
     const handle = ann.objectName.slice(prefix.length, -17);
@@ -233,17 +230,34 @@ describe("finding a namespace", () => {
     ];
     for (const key of foreign) await quiet.create(prefix + key, Buffer.from("not ours"));
     expect(await own.objectNames()).toEqual([ann.objectName]);
-    const other = open();
-    expect(await other.stored("ann")).toMatchObject([{ id: ann.id }]);
-    expect(await open().byId(ann.id)).toMatchObject({ name: "ann" });
+    expect(await own.deadObjectNames(manifest([], 1), "ann")).toEqual([ann.objectName]);
   });
 
-  test("is refused if its secret was moved to another name", async () => {
+  test("is refused if its secret, or the name in it, is not the one that the manifest names", async () => {
     const { own, open, quiet } = world();
     const ann = await own.forWriting("ann", manifest());
     const bytes = (await quiet.read(ann.objectName)) ?? Buffer.of();
+    // Moved to another name.
     await quiet.create(nameOf("bob", 0), bytes);
-    await expect(open().stored("bob")).rejects.toMatchObject({ code: "corrupt" });
+    await expect(open().forWriting("bob", manifest())).rejects.toMatchObject({ code: "corrupt" });
+    // Sealed for the place by somebody who has the index secret.
+    const context = { kind: "namespace", indexId, name: ann.objectName } as const;
+    const plaintext = openObject(keys.namespace, context, bytes);
+    for (const [secret, name, isSecretRight] of [
+      [Buffer.alloc(32, 1), "ann", false],
+      [plaintext.subarray(0, 32), "bob", true],
+    ] as const) {
+      await quiet.delete([ann.objectName]);
+      const other = sealObject(keys.namespace, context, Buffer.concat([secret, Buffer.from(name)]));
+      await quiet.create(ann.objectName, other);
+      await expect(open().byId(ann.id)).rejects.toMatchObject({
+        code: "corrupt",
+        message: `stored object ${ann.objectName}: it is not the secret that its namespace has`,
+      });
+      // What no manifest names yet may be any secret, but of its own name.
+      if (isSecretRight) await expect(open().forWriting("ann", manifest())).rejects.toThrow("secret");
+      else expect((await open().forWriting("ann", manifest())).id).not.toBe(ann.id);
+    }
   });
 });
 
@@ -260,8 +274,7 @@ describe("destroying", () => {
     const bob = await own.forWriting("bob", manifest());
     await own.destroy([ann.objectName]);
     expect(await quiet.list("")).toEqual([bob.objectName]);
-    expect(own.known("ann", manifest([ann]))).toBeUndefined();
-    await expect(own.byId(ann.id)).rejects.toMatchObject(goneFor(ann.id));
+    await expect(own.byId(ann.id)).rejects.toMatchObject(goneFor(ann));
     expect(await own.byId(bob.id)).toBe(bob);
   });
 
@@ -281,51 +294,18 @@ describe("destroying", () => {
 });
 
 describe("secrets that no manifest lets write any more", () => {
-  test("are destroyed, those that are named or may yet be used are kept", async () => {
-    const { own, open, quiet } = world();
+  test("are told by their names: those that are named or may yet be used are not among them", async () => {
+    const { own, open, costs, reset } = world();
     const drawn: Record<string, Namespace> = {};
     for (const name of ["left", "named"]) drawn[name] = await own.forWriting(name, manifest());
     drawn.new = await own.forWriting("new", manifest([], 1));
     drawn.ahead = await own.forWriting("ahead", manifest([], 2));
-    expect(await own.destroyDead(manifest([drawn.named]))).toBe(0);
-    expect(await quiet.list("")).toHaveLength(4);
-    expect(await open().destroyDead(manifest([drawn.named], 1))).toBe(1);
-    const kept = [drawn.named, drawn.new, drawn.ahead].map(({ objectName }) => objectName);
-    expect(await quiet.list("")).toEqual(kept.toSorted());
-    expect(await open().destroyDead(manifest([drawn.named], 1))).toBe(0);
-  });
-
-  test("are looked for among those that are older than the last erasure, 64 at a time", async () => {
-    const { own, open, before, reads, reset, costs } = world();
-    for (let i = 0; i < 130; i++) await own.forWriting(`n${i}`, manifest());
-    for (let i = 0; i < 5; i++) await own.forWriting(`new ${i}`, manifest([], 1));
     reset();
-    expect(await open().destroyDead(manifest())).toBe(0);
-    expect(costs()).toEqual({ ...nothing, lists: 1 });
-    let asked = 0;
-    const waves: number[] = [];
-    before.read = async () => {
-      asked++;
-      await new Promise(setImmediate);
-      if (asked > 0) waves.push(asked);
-      asked = 0;
-    };
-    expect(await open().destroyDead(manifest([], 1))).toBe(130);
-    // Then each is looked for once more, to be sure.
-    expect(waves).toEqual([64, 64, 2, 130]);
-    expect(reads).toHaveLength(260);
-    reset();
-    // One that knows them reads them once, to be sure.
-    expect(await own.destroyDead(manifest([], 2))).toBe(5);
-    expect(costs()).toEqual({ reads: 5, creates: 0, lists: 1, deletes: 5 });
-  });
-
-  test("may be destroyed by another process meanwhile", async () => {
-    const { own, open, before, quiet } = world();
-    await own.forWriting("ann", manifest());
-    before.read = (key) => quiet.delete([key]);
-    expect(await open().destroyDead(manifest([], 1))).toBe(0);
-    expect(await quiet.list("")).toEqual([]);
+    expect(await own.deadObjectNames(manifest([drawn.named]))).toEqual([]);
+    expect(await open().deadObjectNames(manifest([drawn.named], 1))).toEqual([drawn.left.objectName]);
+    expect(await own.deadObjectNames(manifest([drawn.named], 1), "left")).toEqual([drawn.left.objectName]);
+    expect(await own.deadObjectNames(manifest([drawn.named], 1), "new")).toEqual([]);
+    expect(costs()).toEqual({ ...nothing, lists: 4 });
   });
 
   test("are forgotten, and no others", async () => {

@@ -39,7 +39,7 @@ export function fixedRecord(text?: TextDefinition): OpenedRecord {
     name: "owner",
     access: "owner",
     indexSecret: new Uint8Array(32).fill(42),
-    generations: [{ number: 1, secret: new Uint8Array(32).fill(41), verifyKey }],
+    generations: [{ number: 1, since: 1, secret: new Uint8Array(32).fill(41), verifyKey }],
     signingSeed,
     definition,
   });
