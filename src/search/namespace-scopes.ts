@@ -90,8 +90,9 @@ export class NamespaceScopes {
   async #find(name: string, manifest: Manifest): Promise<Namespace | undefined> {
     const { namespaces, oblivious } = this.#resources;
     if (!oblivious) return namespaces.find(name, manifest);
-    // With the whole index, all secrets are read, whichever is wanted.
-    await this.whole.snapshots.newest();
+    // With the whole index, all secrets and segments are read, whichever is wanted, and by the first call alone.
+    const { open } = this.#whole;
+    if (open.version === undefined || open.version < manifest.version) await open.at(manifest);
     return namespaces.known(name, manifest);
   }
 
