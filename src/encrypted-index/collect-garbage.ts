@@ -1,6 +1,6 @@
 /** Garbage collection of a whole storage location on demand: objects that belong to no index. */
 
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
 import { deleteOrphans } from "./orphans.js";
 import { atLocation } from "./at-location.js";
@@ -18,7 +18,7 @@ export async function collectGarbage(
   place: EmbeddedClient | EmbeddedClientOptions,
   options: CallOptions = {},
 ): Promise<number> {
-  checkOptions(options, collectOptions);
+  options = takeOptions(options, collectOptions);
   const { signal } = options;
   return atLocation(place, "collectGarbage", signal, async (client) => {
     const deleted = await deleteOrphans(client.stores, client.clock, signal);

@@ -7,7 +7,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type {
   CallOptions,
   EmbeddedClient,
@@ -16,6 +16,7 @@ import type {
 } from "../vector-index.js";
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteOrphan } from "./orphans.js";
+import { openRequest } from "./embedded-client.js";
 import { atLocation } from "./at-location.js";
 import { claimedIndexId } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
@@ -51,13 +52,14 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
  * call continues the copy.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
-  checkOptions(options, copyOptions);
+  options = takeOptions(options, copyOptions);
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
+  const request = openRequest({ indexName, indexKey, signal });
   await atLocation(options.from, "from", signal, (from) =>
     atLocation(options.to, "to", signal, async ({ stores: { configStore, ...others } }) => {
       const target = { newName, configStore, folders: foldersOf({ ...others, configStore }, newName) };
-      const index = await from.open({ indexName, indexKey });
+      const index = await from.open(request);
       const only = await checkPlace(index, target);
       const manifest = await copyObjects(index, target.folders, { onProgress, signal, only });
       await checkNewest(index, target, manifest.version);

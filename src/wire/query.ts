@@ -1,6 +1,6 @@
 /** The JSON of queries. */
 
-import { invalid, isArray, onlySubjectOf } from "../check-input.js";
+import { invalid, isArray, isVector, onlySubjectOf } from "../check-input.js";
 import { SealdexError } from "../errors.js";
 import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../probing.js";
 import { filterOf } from "../selection.js";
@@ -79,7 +79,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     include,
     rerank,
     query_text: queryText,
-    fusion,
+    fusion: fusion && { ...fusion },
     ...encodeNamespace(query),
   };
 }
@@ -179,8 +179,4 @@ function decodeWords(body: QueryBody): Pick<WordQuery, "queryText" | "fusion"> |
   if ((fusion ?? undefined) !== undefined) return { queryText, fusion: fusion as Fusion };
   if ((alpha ?? k ?? undefined) === undefined) return { queryText };
   return { queryText, fusion: { method: "rank", alpha: alpha ?? undefined, k: k ?? undefined } };
-}
-
-function isVector(value: unknown): boolean {
-  return Array.isArray(value) || value instanceof Float32Array;
 }
