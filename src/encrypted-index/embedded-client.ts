@@ -286,7 +286,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  async open({ indexName, source, anchor }: OpenRequest): Promise<OpenIndex> {
+  async open({ indexName, source, anchor, signal }: OpenRequest): Promise<OpenIndex> {
     // The first version is nearly always the only one: it is read in parallel with the list.
     const first = recordName(indexName, 1);
     const [[name], firstBytes] = await Promise.all([
@@ -296,7 +296,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const bytes =
       name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const opened = await openRecord(source, { indexName, name, bytes });
+    const opened = await openRecord(source, { indexName, name, bytes }, signal);
     opened.keys.checkUnexpired(indexName, this.#clock.wall());
     return this.#open(indexName, opened, anchor);
   }

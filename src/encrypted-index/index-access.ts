@@ -8,13 +8,12 @@ import { generationOf } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
 import { currentGeneration, type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
-import { newWrap } from "../keys/wrap.js";
+import { newWrap, wrapsMax } from "../keys/wrap.js";
 import { type IndexDefinition, ownerName } from "./index-record.js";
 import type { ChangeKeyset, RecordAccess } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
 
-const wrapsMax = 256;
 /** As much of an object as says under which key it was sealed. */
 const headerStart = { offset: 0, length: 12 };
 
