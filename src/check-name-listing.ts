@@ -3,11 +3,11 @@
 import { checkText, invalid, typeName } from "./check-input.js";
 import type { ListIndexesOptions } from "./listing-options.js";
 import { methodOptions } from "./method-options.js";
-import { checkOptions } from "./option-names.js";
+import { takeOptions } from "./option-names.js";
 
 /** Throws `invalid_request`. */
 export function checkNameListing(options: ListIndexesOptions): void {
-  checkOptions(options, methodOptions.listIndexes);
+  options = takeOptions(options, methodOptions.listIndexes);
   const { limit, after } = options;
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
     throw invalid(

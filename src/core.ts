@@ -7,6 +7,7 @@
 import { invalid, typeName } from "./check-input.js";
 import { createClient as createHttpClient } from "./client/client.js";
 import { EmbeddedClient as ClientOfLocations } from "./encrypted-index/embedded-client.js";
+import { hasOption } from "./option-names.js";
 import type { Client, EmbeddedClient, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
 
 export { checkLocations } from "./encrypted-index/check-locations.js";
@@ -122,5 +123,7 @@ export function createClient(options: EmbeddedClientOptions | HttpClientOptions)
   if (typeof options !== "object" || options === null) {
     throw invalid(`createClient: expected an object, got ${typeName(options)}`);
   }
-  return "baseUrl" in options ? createHttpClient(options) : new ClientOfLocations(options);
+  return hasOption(options, "baseUrl")
+    ? createHttpClient(options as HttpClientOptions)
+    : new ClientOfLocations(options as EmbeddedClientOptions);
 }

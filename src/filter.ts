@@ -167,6 +167,11 @@ export function compileFilter(filter: unknown): CompiledFilter {
   return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
 }
 
+/** The filter as it is now, whatever its owner does with the object later. Throws as `compileFilter`. */
+export function takeFilter(filter: Filter): Filter {
+  return JSON.parse(compileFilter(filter).text) as Filter;
+}
+
 /** Whether every item matches, whatever its metadata. */
 export function matchesEverything(node: FilterNode): boolean {
   if (node.kind === "field") return node.negated && node.impossible;

@@ -2,7 +2,7 @@
 
 import { invalid, isArray, losslessJson, typeName } from "./check-input.js";
 import { itemChangeOptions } from "./method-options.js";
-import { checkOptions } from "./option-names.js";
+import { takeOptions } from "./option-names.js";
 import type { ItemChange, Metadata } from "./vector-index.js";
 
 /** With every default filled in. */
@@ -15,7 +15,7 @@ export interface CheckedChange {
 
 /** Throws `invalid_request` for what is no change, or contradicts itself. */
 export function checkItemChange(change: ItemChange): CheckedChange {
-  checkOptions(change, itemChangeOptions);
+  change = takeOptions(change, itemChangeOptions);
   const { metadata, unset, replace = false } = change;
   const given = metadata ?? undefined;
   if (given !== undefined && (typeof given !== "object" || Array.isArray(given))) {

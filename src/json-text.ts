@@ -1,16 +1,28 @@
 /** JSON that is held as text: parsed, it takes up to 20 times as much memory. */
 
-import { invalid } from "./check-input.js";
+import { invalid, losslessJson, typeName } from "./check-input.js";
 
 export class JsonText {
   readonly text: string;
 
-  /** `value`: made by `JSON.parse`. Throws `invalid_request` for a number that it could only read as infinity. */
-  constructor(value: object, where: string) {
-    if (!hasFiniteNumbers(value))
-      throw invalid(`${where}: expected numbers within float64, got a greater one`);
-    this.text = JSON.stringify(value);
+  constructor(text: string) {
+    this.text = text;
   }
+}
+
+/** Metadata as they are now, whatever their owner does with the object later. Throws `invalid_request` for what is no object of JSON values. */
+export function takeJson(metadata: unknown, where: string): JsonText {
+  if (metadata instanceof JsonText) return metadata;
+  if (typeof metadata === "object" && metadata !== null && !Array.isArray(metadata)) {
+    return new JsonText(losslessJson(metadata, where));
+  }
+  throw invalid(`${where}: expected an object, got ${typeName(metadata)}`);
+}
+
+/** `value`: made by `JSON.parse`. Throws `invalid_request` for a number that it could only read as infinity. */
+export function parsedJson(value: object, where: string): JsonText {
+  if (!hasFiniteNumbers(value)) throw invalid(`${where}: expected numbers within float64, got a greater one`);
+  return new JsonText(JSON.stringify(value));
 }
 
 function hasFiniteNumbers(value: unknown): boolean {

@@ -74,6 +74,7 @@ export const methodOptions = {
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<UpsertOptions>("upsert", {
     deleteFilter: true,
+    within: true,
     skipUnchanged: true,
     namespace,
     signal,

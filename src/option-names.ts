@@ -32,10 +32,41 @@ export function optionNames<T>(
   return { where, names: new Set(names), innerNames, absent };
 }
 
-/** Throws `invalid_request` unless `options` is an object whose keys are all among the names. `at`: where it is. */
-export function checkOptions(options: unknown, known: OptionNames, at = known.where): void {
+/**
+ * A copy of the options, in which one that is not given is undefined. Throws `invalid_request` unless `options` is an object whose keys are
+ * all among the names. `at`: where it is.
+ *
+ * Whatever a call needs later, it takes from the copy: callers may change their object when the call has returned.
+ */
+export function takeOptions<T extends object>(options: T, known: OptionNames, at = known.where): T {
   checkObject(options, at);
-  for (const name in options) checkName(name, known, at);
+  for (const name in options) if (!isOfEveryObject(options, name)) checkName(name, known, at);
+  const values = options as Readonly<Record<string, unknown>>;
+  const taken: Record<string, unknown> = { ...known.absent };
+  for (const name of known.names) if (!isOfEveryObject(options, name)) taken[name] = values[name];
+  return taken as T;
+}
+
+/** Whether a caller gave this option, among those of an object of any kind. */
+export function hasOption(options: unknown, name: string): boolean {
+  return (
+    typeof options === "object" && options !== null && name in options && !isOfEveryObject(options, name)
+  );
+}
+
+/**
+ * Whether `options` has this property from `Object.prototype` alone, of any realm: then somebody polluted that, and it is none of the
+ * caller's. Options may come from other prototypes: an instance of a class may have them as accessors, and a proxy may answer for those that
+ * it does not list.
+ */
+function isOfEveryObject(options: object, name: string): boolean {
+  for (let owner = options; ;) {
+    const isOwn = Object.hasOwn(owner, name);
+    const above = Object.getPrototypeOf(owner) as object | null;
+    if (above === null) return isOwn && owner !== options && Object.hasOwn(owner, "isPrototypeOf");
+    if (isOwn) return false;
+    owner = above;
+  }
 }
 
 /** Throws `invalid_request` unless `options` is an object, and not an array. */

@@ -2,7 +2,7 @@
 
 import { invalid, typeName } from "./check-input.js";
 import { methodOptions } from "./method-options.js";
-import { checkOptions } from "./option-names.js";
+import { takeOptions } from "./option-names.js";
 import type { OrderedQuery } from "./vector-index.js";
 
 export function isOrderedQuery(request: object): request is OrderedQuery {
@@ -13,7 +13,7 @@ export function isOrderedQuery(request: object): request is OrderedQuery {
 /** Throws `invalid_request` for what other queries alone have, and for an order that is no object. */
 export function checkOrderedOptions(request: OrderedQuery): void {
   const present = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
-  checkOptions(Object.fromEntries(present), methodOptions.orderedQuery);
+  takeOptions(Object.fromEntries(present), methodOptions.orderedQuery);
   const { orderBy }: { readonly orderBy: unknown } = request;
   if (typeof orderBy !== "object" || Array.isArray(orderBy)) {
     throw invalid(`orderBy: expected an object like { year: "desc" }, got ${typeName(orderBy)}`);

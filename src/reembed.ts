@@ -3,7 +3,7 @@
  * other model. The old index serves meanwhile, and is the caller's to delete.
  */
 
-import { checkOptions, optionNames } from "./option-names.js";
+import { optionNames, takeOptions } from "./option-names.js";
 import { namespaceBatches } from "./transfer/namespace-batches.js";
 import type { CallOptions, Item, NamespaceOption, VectorIndex } from "./vector-index.js";
 
@@ -37,7 +37,7 @@ const options = optionNames<ReembedOptions>("reembed", {
  * come while it runs may be missed: call it again when they have ended, and mind that it does not renew items.
  */
 export async function reembed(request: ReembedOptions): Promise<number> {
-  checkOptions(request, options);
+  request = takeOptions(request, options);
   const { from, to, onProgress, signal } = request;
   const call = { ...(signal && { signal }) };
   const ids = await from.listIds(call);

@@ -1,9 +1,9 @@
 /** Which items a call is about, as callers of the embedded index and of the HTTP client say it. */
 
 import { invalid, onlyOneOf } from "./check-input.js";
-import { compileFilter, type Filter, matchesEverything } from "./filter.js";
+import { compileFilter, type Filter, matchesEverything, takeFilter } from "./filter.js";
 import { selectionOptions, updateSelectionOptions } from "./method-options.js";
-import { checkOptions } from "./option-names.js";
+import { takeOptions } from "./option-names.js";
 import type { Selection, UpdateSelection } from "./vector-index.js";
 
 interface FilterOption {
@@ -20,40 +20,41 @@ export function filterOf({ filter, filters }: FilterOption, where: string): Filt
 }
 
 /**
- * The parts of a selection that are present. Throws `invalid_request` unless it is one of them, or ids and a filter; and if
+ * The parts of a selection that are present, as they are now. Throws `invalid_request` unless it is one of them, or ids and a filter; and if
  * a filter would match everything, since an empty filter is more often a mistake than a wish.
  */
 export function checkSelection(selection: Selection): Selection {
-  checkOptions(selection, selectionOptions);
+  selection = takeOptions(selection, selectionOptions);
   const { ids, filter, deleteAll } = selection;
   const hasAll = deleteAll !== undefined && deleteAll !== null;
   if (filter !== undefined && filter !== null) {
     refuseEverything(filter, "filter", "to delete all items, use deleteAll: true (over HTTP delete_all)");
-    if (ids !== undefined && ids !== null && !hasAll) return { ids, filter };
+    if (ids !== undefined && ids !== null && !hasAll)
+      return { ids: takeIds(ids), filter: takeFilter(filter) };
   }
   onlyOneOf(
     selection,
     ["ids", "filter", "deleteAll"],
     "delete: expected either ids, or a filter, or all items",
   );
-  if (ids !== undefined && ids !== null) return { ids };
+  if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
   if (hasAll) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
-  return { filter: filter as Filter };
+  return { filter: takeFilter(filter as Filter) };
 }
 
 /** As `checkSelection`, of items to update. */
 export function checkUpdateSelection(selection: UpdateSelection): UpdateSelection {
-  checkOptions(selection, updateSelectionOptions);
+  selection = takeOptions(selection, updateSelectionOptions);
   const { ids, filter, updateAll } = selection;
   onlyOneOf(
     selection,
     ["ids", "filter", "updateAll"],
     "update: expected either ids, or a filter, or all items",
   );
-  if (ids !== undefined && ids !== null) return { ids };
+  if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
   if (updateAll !== undefined && updateAll !== null) return { updateAll: checkTrue(updateAll, "updateAll") };
   refuseEverything(filter, "filter", "to update all items, use updateAll: true (over HTTP update_all)");
-  return { filter: filter };
+  return { filter: takeFilter(filter as Filter) };
 }
 
 /** The filter of the items that an upsert replaces. Throws `invalid_request` for one that everything matches. */
@@ -61,6 +62,11 @@ export function checkDeleteFilter(filter: Filter | null | undefined): Filter | u
   if (filter === undefined || filter === null) return undefined;
   refuseEverything(filter, "deleteFilter", "to replace all items, delete them with deleteAll: true first");
   return filter;
+}
+
+/** Their array, which is the caller's, may change later. What is no array stays as it is. */
+export function takeIds(ids: readonly string[]): readonly string[] {
+  return Array.isArray(ids) ? Array.from(ids as readonly string[]) : ids;
 }
 
 function checkTrue(value: unknown, name: string): true {

@@ -172,6 +172,9 @@ export interface TrainOptions extends CallOptions {
  * `corrupt`, `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled back; over HTTP
  * `unauthenticated` for a missing or unknown API key. Changes reject with `forbidden` if the key is a reader's, and every
  * method if its access has expired. An aborted `signal` rejects with its own reason.
+ *
+ * A call takes its arguments when it is made: arrays, buffers, keys and objects may be changed and used again once it has returned its
+ * promise. So an array of items is taken whole, in one turn of the event loop: give large ones in several calls, or use `ingest`.
  */
 export interface VectorIndex {
   readonly indexName: string;

@@ -16,6 +16,11 @@ export interface UpsertOptions extends CallOptions, NamespaceOption {
    */
   readonly deleteFilter?: Filter | undefined;
   /**
+   * A border that the items must stay within: if one does not match, or has the id of an item that does not, all are refused with
+   * `forbidden`. Decided in the commit that stores them, whatever others write meanwhile. Default: none.
+   */
+  readonly within?: Filter | undefined;
+  /**
    * Items that are stored already with equal contents, metadata and vector are neither embedded nor stored again. An item
    * without a vector counts as equal if its contents and metadata are. A trained `ivf` or `ivfpq` keeps no vectors to compare:
    * an item with a vector is always stored. Default false.

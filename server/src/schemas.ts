@@ -235,6 +235,10 @@ export const upsertOptions = {
     metadata,
     "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
   ),
+  within: optional(
+    metadata,
+    "A filter: if an item does not match it, or has the id of an item that does not, none is stored, and the answer is 403.",
+  ),
   skip_unchanged: optional(
     Type.Boolean(),
     "Items that are stored already with equal contents, metadata and vector are left as they are. Default false.",

@@ -8,7 +8,7 @@ import { invalid } from "../check-input.js";
 import { checkNameListing } from "../check-name-listing.js";
 import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import { defineText } from "../text/define-text.js";
 import type {
   Client,
@@ -73,7 +73,7 @@ export type {
  * Nothing is connected to before the first call.
  */
 export function createClient(options: HttpClientOptions): Client {
-  checkOptions(options, httpClientOptions);
+  options = takeOptions(options, httpClientOptions);
   return new RemoteClient(new Connection(options));
 }
 
@@ -89,19 +89,20 @@ class RemoteClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    checkOptions(options, methodOptions.createIndex);
+    options = takeOptions(options, methodOptions.createIndex);
     checkNoEmbedding(options);
-    if (options.indexConfig !== undefined) checkOptions(options.indexConfig, indexConfigOptions);
+    if (options.indexConfig !== undefined) takeOptions(options.indexConfig, indexConfigOptions);
     if (typeof options.textIndex === "object") defineText(options.textIndex);
     const { calls } = this.#connection;
+    const index = new RemoteIndex(this.#connection, options);
     await calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), { signal: options.signal }),
     );
-    return new RemoteIndex(this.#connection, options);
+    return index;
   }
 
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
-    checkOptions(options, methodOptions.loadIndex);
+    options = takeOptions(options, methodOptions.loadIndex);
     checkNoEmbedding(options);
     const { anchor, signal } = options;
     if (anchor !== undefined && typeof anchor !== "string") {
@@ -139,7 +140,7 @@ class RemoteClient implements Client {
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    checkOptions(options, methodOptions.deleteIndex);
+    options = takeOptions(options, methodOptions.deleteIndex);
     await this.#connection.calls.change(options.signal, () =>
       this.#connection.post("/v1/indexes/delete", encodeAddress(options), { signal: options.signal }),
     );

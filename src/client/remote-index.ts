@@ -1,9 +1,11 @@
 /** An index behind HTTP, with the interface and the defaults of the embedded one. */
 
+import type { Filter } from "../filter.js";
+import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
-import { checkSelection, filterOf } from "../selection.js";
+import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -72,6 +74,7 @@ import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
 import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
+import { itemsOf, takeItemsOptions, withOwnFilter } from "./list-options.js";
 import { sendItems } from "./send-items.js";
 import { sendQuery } from "./send-query.js";
 import { RemoteNamespaces } from "./remote-namespaces.js";
@@ -102,7 +105,7 @@ export class RemoteIndex implements VectorIndex {
    * checked of all items before the first request.
    */
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
-    checkOptions(options, methodOptions.upsert);
+    options = takeOptions(options, methodOptions.upsert);
     return this.#connection.calls.change(options.signal, () =>
       sendItems(this.#connection, this.#address, items, options),
     );
@@ -115,7 +118,7 @@ export class RemoteIndex implements VectorIndex {
     options: ChangeOptions = {},
   ): Promise<UpdateResult> {
     const { ids, ...body } = encodeUpdate(selection, change);
-    checkOptions(options, methodOptions.update);
+    options = takeOptions(options, methodOptions.update);
     const { signal } = options;
     const within = encodeNamespace(options);
     return this.#connection.calls.change(signal, async () => {
@@ -163,7 +166,7 @@ export class RemoteIndex implements VectorIndex {
   async query(
     request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
   ): Promise<Match[] | Match[][] | ItemPage> {
-    checkOptions(request, methodOptions.query);
+    request = takeOptions(request, methodOptions.query);
     const { calls } = this.#connection;
     if (isOrderedQuery(request)) return calls.change(request.signal, () => this.#queryInOrder(request));
     return calls.change(request.signal, () => this.#query(request));
@@ -184,9 +187,9 @@ export class RemoteIndex implements VectorIndex {
     const { signal, namespace } = request;
     const { later, now } = fetchedFields(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
+    const completion = { include: later, filter: body.filters as Filter | undefined };
     const isBatch = Array.isArray(request.queryVectors);
     const lists = await sendQuery(this.#connection, body, { isBatch, signal });
-    const completion = { include: later, filter: filterOf(request, "query") };
     const completed = await completeMatches(lists, completion, (ids, include) =>
       this.#get(ids, { include, namespace, signal }),
     );
@@ -199,7 +202,7 @@ export class RemoteIndex implements VectorIndex {
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
-    checkOptions(options, methodOptions.get);
+    options = takeOptions(options, methodOptions.get);
     const items = await this.#connection.calls.change(options.signal, () => this.#get(ids, options));
     return isRaw(options) ? items.map(withRawMetadata) : items;
   }
@@ -218,7 +221,7 @@ export class RemoteIndex implements VectorIndex {
   /** As the interface says, up to 1,000 ids; more are sent as several requests. */
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const checked = checkSelection(selection);
-    checkOptions(options, methodOptions.delete);
+    options = takeOptions(options, methodOptions.delete);
     return this.#connection.calls.change(options.signal, () => this.#delete(checked, options));
   }
 
@@ -237,7 +240,7 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listIds);
+    options = withOwnFilter(takeOptions(options, methodOptions.listIds));
     const list = async (page: ListIdsOptions) =>
       decodeNames(await this.#read("/v1/vectors/list_ids", encodeListIds(page), page), "ids");
     try {
@@ -259,7 +262,7 @@ export class RemoteIndex implements VectorIndex {
     options?: ListItemsOptions<I>,
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
-    checkOptions(options, methodOptions.listItems);
+    options = takeOptions(options, methodOptions.listItems);
     const isRawWanted = isRaw(options);
     const page = decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
     return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
@@ -268,61 +271,55 @@ export class RemoteIndex implements VectorIndex {
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ItemsOptions<I>,
   ): AsyncGenerator<StoredItem<I>, void, undefined>;
-  async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
-    checkOptions(options, methodOptions.items);
-    const { pageSize, after, ...others } = options;
-    let page = await this.listItems({ ...others, limit: pageSize, after });
-    yield* page.items;
-    while (page.cursor !== undefined) {
-      page = await this.listItems({ ...others, limit: pageSize, cursor: page.cursor });
-      yield* page.items;
-    }
+  items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
+    const list = (page: ListItemsOptions) => this.listItems(page);
+    return generatorOf(() => itemsOf(takeItemsOptions(options), list));
   }
 
   async count(options: CountOptions = {}): Promise<number> {
-    checkOptions(options, methodOptions.count);
+    options = takeOptions(options, methodOptions.count);
     return decodeCount(await this.#read("/v1/vectors/num_vectors", encodeCount(options), options));
   }
 
   async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {
-    checkOptions(options, methodOptions.erase);
+    options = takeOptions(options, methodOptions.erase);
     return decodeErasureReceipt(await this.#call("/v1/indexes/erase", { namespace }, options));
   }
 
   /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async train(options: TrainOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.train);
+    options = takeOptions(options, methodOptions.train);
     if (options.onProgress !== undefined) throw embeddedOnly("onProgress");
     await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 
   /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async compact(options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.compact);
+    options = takeOptions(options, methodOptions.compact);
     await this.#call("/v1/indexes/compact", {}, options);
   }
 
   /** As the interface says. */
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.rotateKey);
+    options = takeOptions(options, methodOptions.rotateKey);
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
     await this.#call("/v1/indexes/rotate_key", encodeRotateKey(this.#address, next.indexKey), options);
     this.#address = next;
   }
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
-    checkOptions(options, methodOptions.prefetch);
+    options = takeOptions(options, methodOptions.prefetch);
     throw embeddedOnly("prefetch");
   }
 
   /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
   async reencrypt(options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.reencrypt);
+    options = takeOptions(options, methodOptions.reencrypt);
     await this.#call("/v1/indexes/reencrypt", {}, options);
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {
-    checkOptions(options, methodOptions.anchor);
+    options = takeOptions(options, methodOptions.anchor);
     return this.checkAnchor(undefined, options);
   }
 
@@ -333,7 +330,7 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
-    checkOptions(options, methodOptions.describe);
+    options = takeOptions(options, methodOptions.describe);
     return decodeDescription(await this.#read("/v1/indexes/describe", {}, options));
   }
 

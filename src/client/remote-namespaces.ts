@@ -1,7 +1,7 @@
 /** The namespaces of an index behind HTTP. */
 
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { CallOptions, Erasure, Namespaces } from "../vector-index.js";
 import { decodeErasure, decodeNames } from "../wire.js";
 
@@ -16,12 +16,12 @@ export class RemoteNamespaces implements Namespaces {
   }
 
   async list(options: CallOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listNamespaces);
+    options = takeOptions(options, methodOptions.listNamespaces);
     return decodeNames(await this.#read("/v1/indexes/namespaces", {}, options), "namespaces");
   }
 
   async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
-    checkOptions(options, methodOptions.readReceipt);
+    options = takeOptions(options, methodOptions.readReceipt);
     return decodeErasure(await this.#read("/v1/indexes/read_receipt", { receipt }, options));
   }
 }

@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector-index.js";
 import { decodeWraps, encodeWrap } from "../wire.js";
 import type { RequestOptions } from "./connection.js";
@@ -18,7 +18,7 @@ export class RemoteWraps implements Wraps {
   }
 
   async add(options: WrapOptions): Promise<void> {
-    checkOptions(options, methodOptions.addWrap);
+    options = takeOptions(options, methodOptions.addWrap);
     const { key, signal } = options;
     // The service has no access to what the caller's provider asks.
     if (typeof key === "object" && key !== null && "unwrap" in key) {
@@ -28,13 +28,13 @@ export class RemoteWraps implements Wraps {
   }
 
   async list(options: CallOptions = {}): Promise<WrapDescription[]> {
-    checkOptions(options, methodOptions.listWraps);
+    options = takeOptions(options, methodOptions.listWraps);
     const { signal } = options;
     return decodeWraps(await this.#call("/v1/indexes/wraps/list", {}, { signal, isIdempotent: true }));
   }
 
   async revoke(name: string, options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.revokeWrap);
+    options = takeOptions(options, methodOptions.revokeWrap);
     const { signal } = options;
     await this.#call("/v1/indexes/wraps/revoke", { name }, { signal });
   }

@@ -29,6 +29,16 @@ export function isImage(value: unknown): value is Image {
   return typeof base64 === "string" || typeof path === "string" || isPixelData(data);
 }
 
+/** The image as it is now: its owner may use the bytes again. */
+export function takeImage(image: Image): Image {
+  if (isBytes(image)) return new Uint8Array(image);
+  if ("base64" in image && typeof image.base64 === "string") return { base64: image.base64 };
+  if ("path" in image && typeof image.path === "string") return { path: image.path };
+  // Without what else a RawImage has: this one goes to a thread.
+  const { data, width, height, channels } = image as Pixels;
+  return { data: new Uint8Array(data), width, height, channels };
+}
+
 export function isPixelData(data: unknown): data is Pixels["data"] {
   return isBytes(data) || isClampedBytes(data);
 }

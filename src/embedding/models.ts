@@ -7,7 +7,7 @@ import { customEmbedder } from "./custom-embedder.js";
 import { useInferenceThread } from "./inference-thread.js";
 import { type ModelOptions, modelOptions } from "./model-options.js";
 import { customReranker, type RerankInput, type Reranker } from "./reranker.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import { TransformersModel } from "./transformers-model.js";
 
 export class Models {
@@ -17,7 +17,7 @@ export class Models {
 
   /** Throws `invalid_request` for an option that it does not take. */
   constructor(options: ModelOptions = {}) {
-    checkOptions(options, modelOptions);
+    options = takeOptions(options, modelOptions);
     this.#options = options;
     this.#release = useInferenceThread();
   }

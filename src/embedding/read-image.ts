@@ -46,7 +46,6 @@ function checkedPixels({ data, width, height, channels }: Pixels, where: string)
   if (![1, 2, 3, 4].includes(channels) || !isWhole) {
     throw refused(`${where}: expected width × height × channels bytes of pixels, with 1 to 4 channels`);
   }
-  // Without what else a RawImage has: this one goes to a thread.
   return { data, width, height, channels };
 }
 

@@ -3,7 +3,7 @@
 import { checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
 import { type Image, isImage, isImageUrl } from "../embedding/image.js";
 import { distanceOf } from "../engine/metric.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { type CheckedQuery, nearest } from "../search/query.js";
 import { readItems, reservedAfter } from "../search/read-items.js";
 import { type FoundByText, type RankedRows, searchText } from "../search/search-text.js";
@@ -15,7 +15,7 @@ import { run } from "../threads/run.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { ItemField, MatchField, ScoredMatch, SideScores, Vector, WordQuery } from "../vector-index.js";
 import { embedQuery, type Texts } from "./answer-query.js";
-import { checkQueryOptions } from "./check-request.js";
+import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
 import { dimensionOf, type IndexWords, type OpenIndex } from "./open-index.js";
 import { copyVector } from "./pack-items.js";
@@ -71,10 +71,11 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   }
   if (vector !== undefined) {
     checkVectorShape(vector, "queryVector");
-    return { ...checked, meaning: { vector } };
+    return { ...checked, meaning: { vector: vector.slice() } };
   }
   if (contents === undefined) return { ...checked, meaning: undefined };
-  if (typeof contents === "string" || isImage(contents)) return { ...checked, meaning: { contents } };
+  if (typeof contents === "string" || isImage(contents))
+    return { ...checked, meaning: { contents: takeContents(contents) } };
   throw invalid(`queryContents: expected a string or an image, got ${typeName(contents)}`);
 }
 
@@ -93,7 +94,7 @@ function checkFusion(fusion: Fusion = { method: "automatic" }): Fusion {
   if (typeof fusion !== "object" || !Object.keys(fusionOptions).includes(fusion?.method)) {
     throw invalid("fusion: expected an object whose method is automatic, rank or scores");
   }
-  checkOptions(fusion, fusionOptions[fusion.method]);
+  fusion = takeOptions(fusion, fusionOptions[fusion.method]);
   const { alpha = 0, k = 0 } = { alpha: undefined, k: undefined, ...fusion };
   const isShare = typeof alpha === "number" && alpha >= 0 && alpha <= 1;
   if (!isShare) throw invalid("fusion.alpha: expected a number from 0 to 1");

@@ -1,6 +1,6 @@
 /** Checks that storage locations can hold indexes, before anything depends on it. */
 
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { probe } from "../storage/probe.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
 import { atLocation } from "./at-location.js";
@@ -16,7 +16,7 @@ export async function checkLocations(
   place: EmbeddedClient | EmbeddedClientOptions,
   options: CallOptions = {},
 ): Promise<void> {
-  checkOptions(options, checkLocationsOptions);
+  options = takeOptions(options, checkLocationsOptions);
   const { signal } = options;
   await atLocation(place, "checkLocations", signal, async (client) => {
     const { indexStore, configStore, anchorStore } = client.stores;

@@ -1,7 +1,7 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
-import { type Image, isImage } from "../embedding/image.js";
+import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
@@ -104,6 +104,17 @@ function subjectOf(request: QueryRequest): QuerySubject {
   return { vectors };
 }
 
+/** What a query is about as it is now, for a query that has to wait: its caller may use the vector again. */
+export function takeSubject(subject: QuerySubject): QuerySubject {
+  if ("vector" in subject) return { vector: subject.vector.slice() };
+  if ("vectors" in subject) return { vectors: subject.vectors.map((vector) => vector.slice()) };
+  return { contents: takeContents(subject.contents) };
+}
+
+export function takeContents(contents: string | Image): string | Image {
+  return typeof contents === "string" ? contents : takeImage(contents);
+}
+
 /** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
 export function checkRanked(subject: QuerySubject): string {
   if ("contents" in subject && typeof subject.contents === "string") return subject.contents;
@@ -188,11 +199,16 @@ export function checkListing(
   };
 }
 
-export function checkUpsert({ deleteFilter, skipUnchanged = false, signal }: UpsertOptions) {
+export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {
   if (typeof skipUnchanged !== "boolean") {
     throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
   }
-  return { deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)), skipUnchanged, signal };
+  return {
+    deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)),
+    within: compiledFilter(within),
+    skipUnchanged,
+    signal,
+  };
 }
 
 /** Null counts as none. */
@@ -201,11 +217,13 @@ export function compiledFilter(filter: Filter | null | undefined): CompiledFilte
 }
 
 /** Which items to update. */
-export function checkUpdated(selection: UpdateSelection): { ids: string[] } | { filter: CompiledFilter } {
+export function checkUpdated(
+  selection: UpdateSelection,
+): { ids: readonly string[] } | { filter: CompiledFilter } {
   const { ids, filter } = checkUpdateSelection(selection);
   if (ids === undefined) return { filter: compileFilter(filter ?? {}) };
   checkIds(ids, "ids");
-  return { ids: [...ids] };
+  return { ids };
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

@@ -1,7 +1,7 @@
 /** Garbage collection of a whole storage location on demand: objects that belong to no index. */
 
 import { invalid, typeName } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../vector-index.js";
 import { atLocation } from "./at-location.js";
 import { type CollectedIndex, deleteOrphans } from "./orphans.js";
@@ -25,7 +25,7 @@ export async function collectGarbage(
   place: EmbeddedClient | EmbeddedClientOptions,
   options: CollectGarbageOptions = {},
 ): Promise<CollectedIndex[]> {
-  checkOptions(options, collectOptions);
+  options = takeOptions(options, collectOptions);
   const { dryRun = false, signal } = options;
   if (typeof dryRun !== "boolean") throw invalid(`dryRun: expected a boolean, got ${typeName(dryRun)}`);
   return atLocation(place, "collectGarbage", signal, async (client) => {

@@ -7,7 +7,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type {
   CallOptions,
   EmbeddedClient,
@@ -16,6 +16,7 @@ import type {
 } from "../vector-index.js";
 import { copyObjects, type CopyProgress } from "./copy-objects.js";
 import { deleteMarks, deleteOrphan, OrphanMark } from "./orphans.js";
+import { openRequest } from "./embedded-client.js";
 import { atLocation } from "./at-location.js";
 import { claimedIndexId, type StoredRecord } from "./index-record.js";
 import { ManifestLog } from "../commit/manifest-log.js";
@@ -56,12 +57,13 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
  * call continues the copy.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
-  checkOptions(options, copyOptions);
+  options = takeOptions(options, copyOptions);
   const { indexName, indexKey, newName = indexName, onProgress, signal } = options;
   checkIndexName(newName);
+  const request = openRequest({ indexName, indexKey, signal });
   await atLocation(options.from, "from", signal, (from) =>
     atLocation(options.to, "to", signal, async ({ stores, clock }) => {
-      const index = await from.open({ indexName, indexKey });
+      const index = await from.open(request);
       const place = { indexName: newName, indexId: index.indexId };
       const target = { place, stores, folders: foldersOf(stores, newName) };
       const only = await checkPlace(index, target);

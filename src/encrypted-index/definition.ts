@@ -5,7 +5,7 @@ import { dimensionMax, type IndexConfig, indexTypes, metrics, precisions } from 
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { indexConfigOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { CreateIndexOptions } from "../vector-index.js";
 import type { IndexDefinition } from "./index-record.js";
 
@@ -16,8 +16,8 @@ const nListsMax = 65_536;
 
 /** `known`: the index's embedding model. Throws `invalid_request` or `dimension_mismatch`. */
 export function defineIndex(options: CreateIndexOptions, known?: KnownModel): IndexDefinition {
-  const { indexConfig = { type: "ivfflat" }, metric = "euclidean" } = options;
-  checkOptions(indexConfig, indexConfigOptions);
+  const { indexConfig: given = { type: "ivfflat" }, metric = "euclidean" } = options;
+  const indexConfig = takeOptions(given, indexConfigOptions);
   const { type, nLists = defaultNLists } = indexConfig;
   checkOneOf(type, indexTypes, "indexConfig.type");
   checkOneOf(metric, metrics, "metric");

@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 import { Calls } from "../calls.js";
-import { parseKeySource } from "../keys/key-provider.js";
+import { type KeySource, parseKeySource } from "../keys/key-provider.js";
 import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
 import { identify, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
@@ -10,8 +10,8 @@ import { modelName } from "../embedding/built-in.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { checkNameListing } from "../check-name-listing.js";
-import { embeddedClientOptions, methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
+import { takeOptions } from "../option-names.js";
 import { memoryUse } from "../search/memory-use.js";
 import { BlockCache } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -64,6 +64,21 @@ function wordsOf({ textIndex = false }: CreateIndexOptions): TextDefinition | un
   return defineText(textIndex === true ? {} : textIndex);
 }
 
+/** Which index to open, and by what. */
+interface OpenRequest {
+  readonly indexName: string;
+  readonly source: KeySource;
+  readonly anchor?: Anchor | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Throws `invalid_request`. The key is read at once: its bytes are the caller's. */
+export function openRequest({ indexName, indexKey, anchor, signal }: LoadIndexOptions): OpenRequest {
+  checkIndexName(indexName);
+  const source = parseKeySource(indexKey);
+  return { indexName, source, anchor: anchor === undefined ? undefined : decodeAnchor(anchor), signal };
+}
+
 export class EmbeddedClient implements EmbeddedClientType {
   readonly kind = "embedded";
   readonly #indexStore: BlobStore;
@@ -87,7 +102,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   #closing: Promise<void> | undefined;
 
   constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
-    checkOptions(options, embeddedClientOptions);
+    options = takeOptions(options, embeddedClientOptions);
     const { indexLocation, configLocation, anchorLocation, cacheBytesMax = cacheBytesDefault() } = options;
     const {
       maxStalenessMs = 0,
@@ -127,18 +142,22 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    checkOptions(options, methodOptions.createIndex);
+    options = takeOptions(options, methodOptions.createIndex);
     return this.#calls.change(options.signal, () => this.#create(options));
   }
 
   async #create(options: CreateIndexOptions): Promise<VectorIndex> {
-    const { indexName, signal } = options;
+    const { indexName, indexConfig, signal } = options;
     checkIndexName(indexName);
     const source = parseKeySource(options.indexKey);
+    const own = {
+      ...options,
+      ...(indexConfig && { indexConfig: takeOptions(indexConfig, indexConfigOptions) }),
+    };
     const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
     const text = wordsOf(options);
     const known = embedder && (await identify(embedder, nameOf(options)));
-    const definition = { ...defineIndex(options, known), ...(text && { text }) };
+    const definition = { ...defineIndex(own, known), ...(text && { text }) };
     const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
     if ((await listRecords(this.#configStore, indexName)).length > 0) throw taken();
 
@@ -165,11 +184,12 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
-    checkOptions(options, methodOptions.loadIndex);
-    return this.#calls.look(options.signal, async () => {
-      checkIndexName(options.indexName);
-      const listing = listIndex(this.stores, options.indexName, this.#clock);
-      const [index, listed] = await Promise.all([this.open(options), listing]);
+    options = takeOptions(options, methodOptions.loadIndex);
+    const { indexName, signal } = options;
+    const request = openRequest(options);
+    return this.#calls.look(signal, async () => {
+      const listing = listIndex(this.stores, indexName, this.#clock);
+      const [index, listed] = await Promise.all([this.open(request), listing]);
       const manifest = await openListed(index, listed);
       if (index.access.isUnsettled(manifest)) this.#background.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
@@ -192,12 +212,12 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    checkOptions(options, methodOptions.deleteIndex);
+    options = takeOptions(options, methodOptions.deleteIndex);
     await this.#calls.change(options.signal, () => this.#delete(options));
   }
 
   async #delete(options: OpenIndexOptions): Promise<void> {
-    const index = await this.open(options);
+    const index = await this.open(openRequest(options));
     index.keys.check("owner", options.indexName);
     options.signal?.throwIfAborted();
     // Those that the storage lists, and those that it may not list.
@@ -267,16 +287,13 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  async open({ indexName, indexKey, anchor }: LoadIndexOptions): Promise<OpenIndex> {
-    checkIndexName(indexName);
-    const source = parseKeySource(indexKey);
-    const expected = anchor === undefined ? undefined : decodeAnchor(anchor);
+  async open({ indexName, source, anchor, signal }: OpenRequest): Promise<OpenIndex> {
     const record = await findRecord(this.#configStore, indexName);
     if (record === undefined)
       throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
-    const opened = await openRecord(source, record);
+    const opened = await openRecord(source, record, signal);
     opened.keys.checkUnexpired(indexName, this.#clock.wall());
-    return this.#open(indexName, opened, expected);
+    return this.#open(indexName, opened, anchor);
   }
 
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {

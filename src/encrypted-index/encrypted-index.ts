@@ -6,11 +6,12 @@ import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
 import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
+import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import { isOrderedQuery } from "../ordered-options.js";
 import { checkItemChange } from "../item-change.js";
-import { checkSelection } from "../selection.js";
+import { checkSelection, takeIds } from "../selection.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
 import type {
@@ -33,7 +34,6 @@ import type {
   Match,
   MatchField,
   OrderedQuery,
-  NamespaceOption,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -72,6 +72,7 @@ import {
   checkUpdated,
   checkUpsert,
   compiledFilter,
+  takeSubject,
 } from "./check-request.js";
 import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
@@ -81,11 +82,11 @@ import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
-import { decodeCursor, listItems, listPages } from "./list-items.js";
+import { decodeCursor, listEach, listItems } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
 import { checkIdText } from "./pack-items.js";
 import { reencrypt } from "./reencrypt.js";
-import { takeOptions } from "./take-options.js";
+import { takeOwnOptions } from "./take-options.js";
 import { train } from "./train.js";
 import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
@@ -121,8 +122,8 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
-    checkOptions(options, methodOptions.upsert);
-    const index = this.#within(options);
+    options = takeOptions(options, methodOptions.upsert);
+    const index = this.#within(options.namespace);
     const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
     let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
     await this.#write(options.signal, async () => {
@@ -140,9 +141,8 @@ export class EncryptedIndex implements VectorIndex {
   ): Promise<UpdateResult> {
     const items = checkUpdated(selection);
     const checked = checkItemChange(change);
-    checkOptions(options, methodOptions.update);
-    const { signal } = options;
-    const index = this.#within(options);
+    const { namespace, signal } = takeOptions(options, methodOptions.update);
+    const index = this.#within(namespace);
     let result: UpdateResult = { matched: 0, updated: 0 };
     await this.#write(signal, async () => {
       await compactIfDue(index, signal);
@@ -174,8 +174,8 @@ export class EncryptedIndex implements VectorIndex {
   async query(
     options: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
   ): Promise<Match[] | Match[][] | ItemPage> {
-    const request = takeOptions(options, methodOptions.query);
-    const index = this.#within(request);
+    const request = takeOwnOptions(options, methodOptions.query);
+    const index = this.#within(request.namespace);
     if (isOrderedQuery(request)) {
       const listing = checkOrderedQuery(request);
       const cursor = decodeCursor(request.cursor);
@@ -189,7 +189,8 @@ export class EncryptedIndex implements VectorIndex {
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
       const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
-      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, subject, checked));
+      const own = warm === undefined ? takeSubject(subject) : subject;
+      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, own, checked));
     }
     const ranked = { contents: checkRanked(subject), rerank };
     return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));
@@ -200,20 +201,19 @@ export class EncryptedIndex implements VectorIndex {
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
-    checkOptions(options, methodOptions.get);
-    checkIds(ids, "ids");
+    options = takeOptions(options, methodOptions.get);
+    const own = takeIds(ids);
+    checkIds(own, "ids");
     const fields = checkFields(options);
-    const own = [...ids];
-    const index = this.#within(options);
+    const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => getItems(index, own, fields));
   }
 
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const selected = checkSelection(selection);
-    checkOptions(options, methodOptions.delete);
-    const { signal } = options;
+    const { namespace, signal } = takeOptions(options, methodOptions.delete);
     if (selected.ids !== undefined) checkIds(selected.ids, "ids");
-    const index = this.#within(options);
+    const index = this.#within(namespace);
     await this.#write(signal, async () => {
       await compactIfDue(index, signal);
       signal?.throwIfAborted();
@@ -223,9 +223,9 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listIds);
+    options = takeOptions(options, methodOptions.listIds);
     const listing = checkListIds(options);
-    const index = this.#within(options);
+    const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listIds(index, listing));
   }
 
@@ -233,31 +233,32 @@ export class EncryptedIndex implements VectorIndex {
     options?: ListItemsOptions<I>,
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
-    checkOptions(options, methodOptions.listItems);
-    const { limit, after, signal } = options;
+    options = takeOptions(options, methodOptions.listItems);
     const cursor = decodeCursor(options.cursor);
-    if (cursor !== undefined && after !== undefined) {
+    if (cursor !== undefined && options.after !== undefined) {
       throw invalid("listItems: expected either cursor or after, got both");
     }
-    const listing = checkListing(options, limit);
-    const index = this.#within(options);
-    return this.#calls.look(signal, () => listItems(index, listing, cursor));
+    const listing = checkListing(options, options.limit);
+    const index = this.#within(options.namespace);
+    return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ItemsOptions<I>,
   ): AsyncGenerator<StoredItem<I>, void, undefined>;
-  async *items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
-    checkOptions(options, methodOptions.items);
-    const listing = checkListing(options, options.pageSize, "pageSize");
-    const pages = listPages(this.#within(options), listing, (work) => this.#calls.look(options.signal, work));
-    for await (const page of pages) yield* page;
+  items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
+    return generatorOf(() => {
+      const own = takeOptions(options, methodOptions.items);
+      const listing = checkListing(own, own.pageSize, "pageSize");
+      return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
+    });
   }
 
   async count(options: CountOptions = {}): Promise<number> {
-    checkOptions(options, methodOptions.count);
-    const filter = compiledFilter(options.filter);
-    return this.#calls.look(options.signal, () => count(this.#within(options), filter, options.signal));
+    const { filter, namespace, signal } = takeOptions(options, methodOptions.count);
+    const compiled = compiledFilter(filter);
+    const index = this.#within(namespace);
+    return this.#calls.look(signal, () => count(index, compiled, signal));
   }
 
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
@@ -265,12 +266,11 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async train(options: TrainOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.train);
+    options = takeOptions(options, methodOptions.train);
     checkTraining(options);
-    const own = { ...options };
     this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(own.signal, async () => {
-      await train(this.#index, own);
+    await this.#calls.change(options.signal, async () => {
+      await train(this.#index, options);
       this.#training.forgetFailure(this.#index);
       // The training counts already: what this does not delete, it or garbage collection deletes later.
       await this.#index.dropped.deleteDue().catch(() => undefined);
@@ -279,36 +279,36 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   async compact(options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.compact);
+    const { signal } = takeOptions(options, methodOptions.compact);
     this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(options.signal, () => compactAndCollect(this.#index, options.signal));
+    await this.#calls.change(signal, () => compactAndCollect(this.#index, signal));
   }
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
-    checkOptions(options, methodOptions.prefetch);
-    return this.#calls.look(options.signal, () => prefetch(this.#within({}), options.signal));
+    const { signal } = takeOptions(options, methodOptions.prefetch);
+    return this.#calls.look(signal, () => prefetch(this.#within(), signal));
   }
 
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.rotateKey);
+    const { signal } = takeOptions(options, methodOptions.rotateKey);
     const source = parseKeySource(newKey);
-    await this.#calls.change(options.signal, () => this.#index.access.rotate(source));
+    await this.#calls.change(signal, () => this.#index.access.rotate(source));
   }
 
   async reencrypt(options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.reencrypt);
-    await this.#calls.change(options.signal, () => reencrypt(this.#index, options.signal));
+    const { signal } = takeOptions(options, methodOptions.reencrypt);
+    await this.#calls.change(signal, () => reencrypt(this.#index, signal));
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {
-    checkOptions(options, methodOptions.anchor);
-    return this.#calls.look(options.signal, () => presentAnchor(this.#index));
+    const { signal } = takeOptions(options, methodOptions.anchor);
+    return this.#calls.look(signal, () => presentAnchor(this.#index));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
-    checkOptions(options, methodOptions.describe);
+    const { signal } = takeOptions(options, methodOptions.describe);
     const failure = () => this.#training.failure(this.#index);
-    return this.#calls.look(options.signal, () => describe(this.#within({}), failure()));
+    return this.#calls.look(signal, () => describe(this.#within(), failure()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
@@ -326,7 +326,7 @@ export class EncryptedIndex implements VectorIndex {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
   }
 
-  #within({ namespace }: NamespaceOption): OpenIndex {
+  #within(namespace?: string): OpenIndex {
     if (namespace !== undefined) checkIdText(namespace, "namespace");
     const index = within(this.#index, namespace);
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;

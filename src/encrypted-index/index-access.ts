@@ -7,13 +7,11 @@ import { equalInConstantTime, secretKey, type WrapKeys } from "../crypto/keys.js
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
 import { type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
-import { newWrap } from "../keys/wrap.js";
+import { newWrap, wrapsMax } from "../keys/wrap.js";
 import { type IndexDefinition, ownerName } from "./index-record.js";
 import type { ChangeKeyset, RecordAccess, RecordOutcome } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
-
-const wrapsMax = 256;
 
 export class IndexAccess {
   readonly #record: RecordAccess;

@@ -2,7 +2,7 @@
 
 import type { Calls } from "../calls.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { CallOptions, Erasure, ErasureReceipt, Namespaces } from "../vector-index.js";
 import { erase, namespaceNames, readReceipt } from "./erase.js";
 import type { OpenIndex } from "./open-index.js";
@@ -18,18 +18,18 @@ export class IndexNamespaces implements Namespaces {
   }
 
   async list(options: CallOptions = {}): Promise<string[]> {
-    checkOptions(options, methodOptions.listNamespaces);
+    options = takeOptions(options, methodOptions.listNamespaces);
     return this.#calls.look(options.signal, () => namespaceNames(this.#index));
   }
 
   async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
-    checkOptions(options, methodOptions.readReceipt);
+    options = takeOptions(options, methodOptions.readReceipt);
     return this.#calls.look(options.signal, () => readReceipt(this.#index, receipt));
   }
 
   async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {
     checkIdText(namespace, "namespace");
-    checkOptions(options, methodOptions.erase);
+    options = takeOptions(options, methodOptions.erase);
     const { signal } = options;
     this.#index.keys.check("read-write", this.#index.indexName);
     return this.#calls.change(signal, () => erase(this.#index, namespace, signal));

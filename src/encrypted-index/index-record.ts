@@ -40,6 +40,7 @@ import {
   providerTagBytes,
   type WrapEntry,
   type WrapScope,
+  wrapsMax,
 } from "../keys/wrap.js";
 
 /** What an index is, fixed at its creation; the dimension may be left to the first vector. */
@@ -110,9 +111,16 @@ export async function createRecord(
   return { bytes, opened: { ...scope, wrapKeys, keys: new KeyRing(scope.indexId, keyset), definition } };
 }
 
-/** Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is of no wrap, and what a key provider throws. */
-export async function openRecord(source: KeySource, record: StoredRecord): Promise<OpenedRecord> {
-  const wrapKeys = await wrapKeysOf(source, record);
+/**
+ * Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is of no wrap, what a key provider throws, and the reason of the
+ * signal, which ends the search for the provider's wrap.
+ */
+export async function openRecord(
+  source: KeySource,
+  record: StoredRecord,
+  signal?: AbortSignal,
+): Promise<OpenedRecord> {
+  const wrapKeys = await wrapKeysOf(source, record, signal);
   return useKeyset(wrapKeys, record, (keyset, scope) => ({
     ...scope,
     wrapKeys,
@@ -122,9 +130,13 @@ export async function openRecord(source: KeySource, record: StoredRecord): Promi
 }
 
 /** The keys of the wrap that `source` opens. Throws as `openRecord`. */
-export async function wrapKeysOf(source: KeySource, record: StoredRecord): Promise<WrapKeys> {
+export async function wrapKeysOf(
+  source: KeySource,
+  record: StoredRecord,
+  signal?: AbortSignal,
+): Promise<WrapKeys> {
   const { scope, entries } = parseRecord(record);
-  const keys = await openWrap(source, scope, entries);
+  const keys = await openWrap(source, scope, entries, signal);
   if (keys === undefined) throw wrongKey(record);
   return keys;
 }
@@ -212,7 +224,9 @@ function parseRecord({ indexName, bytes }: StoredRecord): { scope: WrapScope; en
     return body.subarray(at - length, at);
   };
   const entries: WrapEntry[] = [];
-  for (let left = readUint32(body.subarray(countAt)); left > 0; left--) {
+  const count = readUint32(body.subarray(countAt));
+  if (count > wrapsMax) throw damaged(indexName);
+  for (let left = count; left > 0; left--) {
     entries.push({
       keyCheck: take(keyBytes),
       providerTag: take(providerTagBytes),

@@ -5,7 +5,7 @@ import { invalid, typeName } from "../check-input.js";
 import { isIndexName } from "../commit/object-names.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { methodOptions } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector-index.js";
 import type { OpenIndex } from "./open-index.js";
 import { isDate } from "../value-kinds.js";
@@ -20,7 +20,7 @@ export class IndexWraps implements Wraps {
   }
 
   async add(options: WrapOptions): Promise<void> {
-    checkOptions(options, methodOptions.addWrap);
+    options = takeOptions(options, methodOptions.addWrap);
     const { name, key, access, expiresAt, signal } = options;
     checkName(name);
     if (access !== "read-only" && access !== "read-write") {
@@ -34,7 +34,7 @@ export class IndexWraps implements Wraps {
   }
 
   async list(options: CallOptions = {}): Promise<WrapDescription[]> {
-    checkOptions(options, methodOptions.listWraps);
+    options = takeOptions(options, methodOptions.listWraps);
     const wraps = await this.#calls.look(options.signal, () => this.#index.access.wraps());
     return wraps.map(({ name, access, expiresAt, provider }) => ({
       name,
@@ -45,7 +45,7 @@ export class IndexWraps implements Wraps {
   }
 
   async revoke(name: string, options: CallOptions = {}): Promise<void> {
-    checkOptions(options, methodOptions.revokeWrap);
+    options = takeOptions(options, methodOptions.revokeWrap);
     checkName(name);
     await this.#calls.change(options.signal, () => this.#index.access.revokeWrap(name));
   }

@@ -56,12 +56,12 @@ export async function listItems(
   }
 }
 
-/** All items, page by page, of the snapshot that is the newest when the first one is asked for. */
-export async function* listPages(
+/** All items, read page by page, of the snapshot that is the newest when the first one is asked for. */
+export async function* listEach(
   index: OpenIndex,
   listing: CheckedListing,
   during: <T>(work: () => Promise<T>) => Promise<T>,
-): AsyncGenerator<readonly StoredItem[], void, undefined> {
+): AsyncGenerator<StoredItem, void, undefined> {
   let held: HeldSnapshot | undefined;
   try {
     let { after } = listing;
@@ -74,7 +74,7 @@ export async function* listPages(
         const { snapshot } = held;
         return withoutGap(index, snapshot, () => readItemsOfPage(index, snapshot, { ...listing, after }));
       });
-      yield items;
+      yield* items;
       if (last === undefined) return;
       after = last.id;
     }

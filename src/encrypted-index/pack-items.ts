@@ -1,26 +1,23 @@
-/** Items as callers give them to a batch of rows: everything is checked here, before anything is written. */
+/**
+ * Items as callers give them to a batch of rows: everything is checked here, before anything is written.
+ *
+ * `takeItems` takes all that can change from the caller's objects, at once; the rest may wait for other work of the process.
+ */
 
 import { fingerprint, type LastingKeys } from "../crypto/keys.js";
-import type { Embedder } from "../embedding/embedder.js";
-import { isImage } from "../embedding/image.js";
+import type { Embedder, EmbeddedVector } from "../embedding/embedder.js";
+import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { SealdexError } from "../errors.js";
 import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
 import { roundVectors } from "../engine/scalar.js";
 import { rowsOfPiece } from "../engine/work.js";
-import {
-  checkFloat32,
-  checkText,
-  checkVectorShape,
-  invalid,
-  losslessJson,
-  typeName,
-} from "../check-input.js";
-import { JsonText } from "../json-text.js";
+import { checkFloat32, checkText, checkVectorShape, invalid, typeName } from "../check-input.js";
+import { takeJson } from "../json-text.js";
 import { itemFields } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
 import { encodeRecord, type Row } from "../segment/row.js";
-import type { Item, Metadata, Vector } from "../vector-index.js";
-import { packImage, packText } from "./pack-contents.js";
+import type { Item, Vector } from "../vector-index.js";
+import { checkContents, encodeText, packImage } from "./pack-contents.js";
+import { takeOwnOptions } from "./take-options.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { isDate, isFloat32Array } from "../value-kinds.js";
 
@@ -34,16 +31,6 @@ export interface PackedItems {
   readonly dimension: number;
 }
 
-/** An item as it is to be stored. */
-export interface CheckedItem {
-  readonly row: Row;
-  /** The caller's; undefined if the text is to be embedded. */
-  readonly vector: Vector | undefined;
-  readonly text: string;
-  /** In the caller's list. */
-  readonly position: number;
-}
-
 /** What items are packed for. */
 export interface Packing extends Pick<IndexConfig, "metric" | "precision"> {
   /** The index's; undefined to take the first vector's. */
@@ -51,67 +38,146 @@ export interface Packing extends Pick<IndexConfig, "metric" | "precision"> {
   readonly embedder: Embedder | undefined;
 }
 
-/** Checks items, all but the components of vectors. Of equal ids the last stays. Throws `invalid_request`, naming the item by its position. */
-export async function checkItems(
-  items: readonly Item[],
-  keys: Pick<LastingKeys, "id">,
-  embedder: Embedder | undefined,
-): Promise<CheckedItem[]> {
-  if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
-  // The array belongs to the caller, who may change it while the event loop turns.
-  const own: readonly Item[] = Array.from(items);
-  const last = new Map<string, number>();
-  await forEachYielding(own.length, (i) => last.set(checkId(own[i], i), i));
-  const kept = [...last.values()];
-  const checked: CheckedItem[] = [];
-  const check = (at: number) => {
-    const position = kept[at];
-    const item = own[position];
-    const row = packRow(item, position, keys);
-    const vector = checkPresent(item, position, embedder);
-    const text = typeof item.contents === "string" ? item.contents : "";
-    checked.push({ row, vector, text, position });
-  };
-  // Contents and metadata of one item take up to some milliseconds.
-  await forEachYielding(kept.length, check, 1);
-  // One after the other: of a batch of images only one is in memory.
-  for (const [at, { row, vector, position }] of checked.entries()) {
-    if (!isImage(own[position].contents)) continue;
-    const image = await packImage(own[position], position, embedder);
-    const packed = { ...row, contents: image.contents };
-    checked[at] = { row: packed, vector: vector ?? image.vector, text: "", position };
-  }
-  return checked;
+/** What is left of an item when its vector is taken. */
+interface TakenItem extends Pick<Item, "keep"> {
+  readonly id: string;
+  readonly metadataJson: string;
+  /** In milliseconds since 1970. */
+  readonly expiresAt: number | undefined;
+  readonly contents: string | Image | undefined;
+  readonly hasVector: boolean;
+  /** In the caller's list. */
+  readonly position: number;
+}
+
+/** Items without a reference to anything that the caller can change. */
+export interface TakenItems {
+  readonly items: readonly TakenItem[];
+  /** Layout (items, dimension): of those that have a vector. */
+  readonly vectors: Float32Array;
+  /** Undefined as long as no vector says it. */
+  readonly dimension: number | undefined;
+}
+
+/** An item as it is to be stored. */
+export interface CheckedItem {
+  readonly row: Row;
+  readonly hasVector: boolean;
+  /** Of an image that has none of the caller's. */
+  readonly embedded: EmbeddedVector | undefined;
+  /** To be embedded if there is no vector. */
+  readonly text: string;
+  readonly position: number;
+}
+
+/** As `TakenItems`. The vectors are rounded as the index keeps them. */
+export interface CheckedItems extends Omit<TakenItems, "items"> {
+  readonly items: readonly CheckedItem[];
 }
 
 /**
- * Packs the items, embedding the texts of those without a vector. Throws `invalid_request` or `dimension_mismatch`, naming the
- * item by its position.
+ * Takes the items from the caller, their vectors straight into the rows that are stored. Of equal ids the last stays. Waits for nothing.
+ * Throws `invalid_request` or `dimension_mismatch`, naming the item by its position.
+ */
+export function takeItems(items: readonly Item[], { metric, dimension, embedder }: Packing): TakenItems {
+  if (!Array.isArray(items)) throw invalid(`items: expected an array, got ${typeName(items)}`);
+  const last = new Map<string, number>();
+  const all = Array.from(items as readonly Item[], (item, i) => {
+    const own = takeFields(item, i);
+    last.set(own.id, i);
+    return own;
+  });
+  const kept = last.size === all.length ? all.keys() : [...last.values()];
+  const size = dimension ?? firstLength(all, last.values());
+  const vectors = new Float32Array(last.size * (size ?? 0));
+  const taken: TakenItem[] = [];
+  for (const position of kept) {
+    const item = all[position];
+    const where = `items[${position}]`;
+    const hasVector = checkPresent(item, where, embedder);
+    checkContents(item, where);
+    if (hasVector && size !== undefined) {
+      const at = taken.length * size;
+      copyVector(item.vector as Vector, vectors.subarray(at, at + size), metric, `${where}.vector`);
+    }
+    const { id, contents = undefined, keep } = item;
+    taken.push({
+      id,
+      metadataJson: takeJson(item.metadata ?? {}, `${where}.metadata`).text,
+      expiresAt: expiryOf(item.expiresAt, `${where}.expiresAt`),
+      contents: isImage(contents) ? takeImage(contents) : (contents ?? undefined),
+      keep,
+      hasVector,
+      position,
+    });
+  }
+  return { items: taken, vectors, dimension: size };
+}
+
+/** Makes rows of the items, and embeds their images. Throws `invalid_request`, naming the item by its position. */
+export async function checkItems(
+  { items, vectors, dimension }: TakenItems,
+  keys: Pick<LastingKeys, "id">,
+  { precision, embedder }: Packing,
+): Promise<CheckedItems> {
+  const checked: CheckedItem[] = [];
+  const check = (at: number) => {
+    const { contents, hasVector, position } = items[at];
+    const row = packRow(items[at], keys);
+    const text = typeof contents === "string" ? contents : "";
+    checked.push({ row, hasVector, embedded: undefined, text, position });
+  };
+  // Texts and metadata of one item take up to some milliseconds.
+  await forEachYielding(items.length, check, 1);
+  // One after the other: of a batch of images only one is in memory.
+  for (const [at, item] of checked.entries()) {
+    const { contents: image, keep, hasVector, position } = items[at];
+    if (!isImage(image)) continue;
+    const embedding = hasVector ? undefined : embedder;
+    const { contents, vector } = await packImage(image, keep, `items[${position}].contents`, embedding);
+    checked[at] = { ...item, row: { ...item.row, contents }, embedded: vector };
+  }
+  if (precision !== undefined && dimension !== undefined) await round(vectors, precision, dimension);
+  return { items: checked, vectors, dimension };
+}
+
+async function round(vectors: Float32Array, precision: Packing["precision"] & string, dimension: number) {
+  const together = rowsOfPiece(4 * dimension) * dimension;
+  const piece = (i: number) =>
+    roundVectors(vectors.subarray(i * together, (i + 1) * together), precision, dimension);
+  await forEachYielding(Math.ceil(vectors.length / together), piece, 1);
+}
+
+/**
+ * The items at these positions as rows, embedding the texts of those without a vector. Throws `dimension_mismatch` or `invalid_request`
+ * for what the model returns.
  */
 export async function packItems(
-  items: readonly CheckedItem[],
-  { metric, precision, dimension, embedder }: Packing,
+  checked: CheckedItems,
+  positions: readonly number[],
+  packing: Packing,
 ): Promise<PackedItems> {
-  const texts = items.filter(({ vector }) => vector === undefined).map(({ text }) => text);
-  const embedded = texts.length > 0 ? await (embedder as Embedder).embedDocuments(texts) : [];
-  let next = 0;
-  const all = items.map(({ vector }) => vector ?? embedded[next++]);
-  const size = dimension ?? all[0]?.length ?? 0;
-  const vectors = new Float32Array(all.length * size);
-  const copy = (at: number) => {
-    const to = vectors.subarray(at * size, (at + 1) * size);
-    copyVector(all[at], to, metric, `items[${items[at].position}].vector`);
+  const { items, vectors } = checked;
+  const { metric, precision, embedder } = packing;
+  const texts = positions.filter((at) => !items[at].hasVector && items[at].embedded === undefined);
+  const embedded =
+    embedder && texts.length > 0 ? await embedder.embedDocuments(texts.map((at) => items[at].text)) : [];
+  const byPosition = new Map(texts.map((at, i) => [at, embedded[i]]));
+  const vectorOf = (at: number) => items[at].embedded ?? byPosition.get(at);
+  const dimension = checked.dimension ?? packing.dimension ?? vectorOf(positions[0])?.length ?? 0;
+  const isWhole = vectors.length === positions.length * dimension;
+  const packed = isWhole ? vectors : new Float32Array(positions.length * dimension);
+  const fill = (i: number) => {
+    const at = positions[i];
+    const to = packed.subarray(i * dimension, (i + 1) * dimension);
+    const own = vectorOf(at);
+    if (own !== undefined) {
+      copyVector(own, to, metric, `items[${items[at].position}].vector`);
+      if (precision !== undefined) roundVectors(to, precision, dimension);
+    } else if (!isWhole) to.set(vectors.subarray(at * dimension, (at + 1) * dimension));
   };
-  await forEachYielding(all.length, copy, 8);
-  if (precision !== undefined) {
-    const rowsTogether = rowsOfPiece(4 * size);
-    const round = (piece: number) => {
-      const start = piece * rowsTogether * size;
-      roundVectors(vectors.subarray(start, start + rowsTogether * size), precision, size);
-    };
-    await forEachYielding(Math.ceil(all.length / rowsTogether), round, 1);
-  }
-  return { rows: items.map(({ row }) => row), vectors, dimension: size };
+  await forEachYielding(positions.length, fill, 8);
+  return { rows: positions.map((at) => items[at].row), vectors: packed, dimension };
 }
 
 /**
@@ -152,25 +218,36 @@ export function checkIdText(id: unknown, where: string): asserts id is string {
   }
 }
 
-function checkId(item: unknown, i: number): string {
-  if (typeof item !== "object" || item === null)
-    throw invalid(`items[${i}]: expected an object, got ${typeName(item)}`);
-  const { id } = item as { id?: unknown };
-  checkOptions(item, itemFields, `items[${i}]`);
-  checkIdText(id, `items[${i}].id`);
-  return id;
+/** The fields of an item, with an id that is checked. */
+function takeFields(item: Item, i: number): Item {
+  const own = takeOwnOptions(item, itemFields, `items[${i}]`);
+  checkIdText(own.id, `items[${i}].id`);
+  return own;
 }
 
-function packRow(item: Item, i: number, keys: Pick<LastingKeys, "id">): Row {
-  const json = metadataJson(item.metadata ?? {}, `items[${i}].metadata`);
+function firstLength(items: readonly Item[], positions: Iterable<number>): number | undefined {
+  for (const position of positions) {
+    const vector: unknown = items[position].vector ?? undefined;
+    if (vector === undefined) continue;
+    checkVectorShape(vector, `items[${position}].vector`);
+    return vector.length;
+  }
+  return undefined;
+}
+
+function packRow(
+  { id, metadataJson, expiresAt, contents, position }: TakenItem,
+  keys: Pick<LastingKeys, "id">,
+): Row {
+  const where = `items[${position}]`;
+  const bytes = Buffer.byteLength(metadataJson, "utf8");
+  if (bytes > metadataBytesMax) {
+    throw invalid(`${where}.metadata: expected at most ${metadataBytesMax} bytes of JSON, got ${bytes}`);
+  }
   return {
-    fingerprint: fingerprint(keys.id, item.id),
-    record: encodeRecord({
-      id: item.id,
-      metadataJson: json,
-      expiresAt: expiryOf(item.expiresAt, `items[${i}].expiresAt`),
-    }),
-    contents: packText(item, i),
+    fingerprint: fingerprint(keys.id, id),
+    record: encodeRecord({ id, metadataJson, expiresAt }),
+    contents: typeof contents === "string" ? encodeText(contents, `${where}.contents`) : null,
   };
 }
 
@@ -184,28 +261,17 @@ function expiryOf(expiresAt: unknown, where: string): number | undefined {
   throw invalid(`${where}: expected a Date or milliseconds since 1970, got ${received}`);
 }
 
-function metadataJson(metadata: Metadata, where: string): string {
-  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {
-    throw invalid(`${where}: expected an object, got ${typeName(metadata)}`);
-  }
-  const json = metadata instanceof JsonText ? metadata.text : losslessJson(metadata, where);
-  const bytes = Buffer.byteLength(json, "utf8");
-  if (bytes > metadataBytesMax) {
-    throw invalid(`${where}: expected at most ${metadataBytesMax} bytes of JSON, got ${bytes}`);
-  }
-  return json;
-}
-
-function checkPresent(item: Item, i: number, embedder: Embedder | undefined): Vector | undefined {
-  if (item.vector !== undefined && item.vector !== null) {
-    checkVectorShape(item.vector, `items[${i}].vector`);
-    return item.vector;
+/** Whether the item has a vector. Throws unless it has one, or contents to embed. */
+function checkPresent({ vector, contents }: Item, where: string, embedder: Embedder | undefined): boolean {
+  if (vector !== undefined && vector !== null) {
+    checkVectorShape(vector, `${where}.vector`);
+    return true;
   }
   if (embedder === undefined) {
-    throw invalid(`items[${i}].vector: expected a vector, got none (the index has no embedding model)`);
+    throw invalid(`${where}.vector: expected a vector, got none (the index has no embedding model)`);
   }
-  if (typeof item.contents !== "string" && !isImage(item.contents)) {
-    throw invalid(`items[${i}]: expected a vector, or contents to embed, got neither`);
+  if (typeof contents !== "string" && !isImage(contents)) {
+    throw invalid(`${where}: expected a vector, or contents to embed, got neither`);
   }
-  return undefined;
+  return false;
 }

@@ -1,26 +1,22 @@
-/** The options of a query in an object of one shape, whatever object the caller has them in. */
+/** The options of a query and the fields of items, of which there are many, in objects of one shape. */
 
 import { types } from "node:util";
-import { checkName, checkObject, checkOptions, type OptionNames } from "../option-names.js";
+import { checkName, checkObject, type OptionNames, takeOptions } from "../option-names.js";
 
 /**
- * The same options in an object that has all of them, undefined if they are not given. Throws as `checkOptions`.
+ * As `takeOptions`, faster for objects of no class.
  *
  * Reading one of many options takes V8 a hundredth of a microsecond from objects of one shape, and a tenth from an object of a shape of
  * its own, as `{ ...shared, queryVector }` makes one per call.
  */
-export function takeOptions<T extends object>(options: T, known: OptionNames): T {
-  checkObject(options, known.where);
+export function takeOwnOptions<T extends object>(options: T, known: OptionNames, at = known.where): T {
+  checkObject(options, at);
+  if (!hasOwnOptionsAlone(options)) return takeOptions(options, known, at);
   const values = options as Readonly<Record<string, unknown>>;
   const taken: Record<string, unknown> = { ...known.absent };
-  if (hasOwnOptionsAlone(options)) {
-    for (const name of Object.getOwnPropertyNames(options)) {
-      checkName(name, known, known.where);
-      taken[name] = values[name];
-    }
-  } else {
-    checkOptions(options, known);
-    for (const name of known.names) taken[name] = values[name];
+  for (const name of Object.getOwnPropertyNames(options)) {
+    checkName(name, known, at);
+    taken[name] = values[name];
   }
   return taken as T;
 }

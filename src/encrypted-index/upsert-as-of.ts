@@ -1,4 +1,4 @@
-/** Upserts that depend on what is stored: they replace what matches a filter, or leave out what is stored already. */
+/** Upserts that depend on what is stored: they replace what matches a filter, stay within one, or leave out what is stored already. */
 
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Manifest } from "../commit/manifest.js";
@@ -6,24 +6,27 @@ import type { Namespace } from "../commit/namespaces.js";
 import type { Embedder } from "../embedding/embedder.js";
 import type { IndexConfig } from "../engine/config.js";
 import { roundVectors } from "../engine/scalar.js";
+import { SealdexError } from "../errors.js";
 import type { CompiledFilter } from "../filter.js";
 import { fingerprintsIn } from "../search/namespace-fingerprints.js";
 import { forEachItem } from "../search/read-items.js";
-import type { Snapshot } from "../search/snapshot.js";
-import { decodeContents, recordExpiry, recordMetadataJson } from "../segment/row.js";
+import type { RowRef, Snapshot } from "../search/snapshot.js";
+import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { ItemField, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
+import type { ItemField, Metadata, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { storeTombstones } from "./delete.js";
 import { withEncoding } from "./encoding.js";
 import { keepsVectors } from "./kept-fields.js";
 import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { type CheckedItem, copyVector, type PackedItems, packItems } from "./pack-items.js";
+import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
+  /** What the items, and those that they replace, must match. */
+  readonly within: CompiledFilter | undefined;
   readonly skipUnchanged: boolean;
   readonly embedder: Embedder | undefined;
   readonly signal: AbortSignal | undefined;
@@ -37,11 +40,13 @@ export interface UpsertOutcome {
 
 export async function upsertAsOf(
   index: OpenIndex,
-  items: readonly CheckedItem[],
-  { deleteFilter, skipUnchanged, embedder, signal }: UpsertConditions,
+  checked: CheckedItems,
+  { deleteFilter, within, skipUnchanged, embedder, signal }: UpsertConditions,
 ): Promise<UpsertOutcome> {
+  if (within !== undefined) await checkWithin(checked, within);
   const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
-  let changed: readonly CheckedItem[] = [];
+  const { items } = checked;
+  let changed: readonly number[] = [];
   let packed: PackedItems | undefined;
   let deleted: readonly Uint8Array[] = [];
   const committed = await commitAsOf(index, signal, async (snapshot) => {
@@ -50,10 +55,13 @@ export async function upsertAsOf(
       namespace?.id,
       items.map(({ row }) => row.fingerprint),
     );
-    const now = skipUnchanged ? await changedItems(index, snapshot, items, fingerprints) : items;
-    if (packed === undefined || now.length !== changed.length || now.some((item, i) => item !== changed[i])) {
+    if (within !== undefined) await checkReplaced(checked, await snapshot.find(fingerprints), within);
+    const now = skipUnchanged
+      ? await changedItems(index, snapshot, checked, fingerprints)
+      : [...items.keys()];
+    if (packed === undefined || now.length !== changed.length || now.some((at, i) => at !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
-      packed = await packItems(now, { ...index.config, dimension, embedder });
+      packed = await packItems(checked, now, { ...index.config, dimension, embedder });
       changed = now;
     }
     const own = new Set(fingerprints.map(keyOf));
@@ -70,6 +78,35 @@ export async function upsertAsOf(
     committed,
     result: { stored, unchanged: items.length - stored, deleted: deleted.length },
   };
+}
+
+async function checkWithin({ items }: CheckedItems, within: CompiledFilter): Promise<void> {
+  await forEachYielding(items.length, (i) => {
+    const { row, position } = items[i];
+    if (within.matches(recordMetadata(row.record))) return;
+    throw forbidden(`items[${position}]: expected metadata that match what the items must stay within`);
+  });
+}
+
+/** `replaced`: of each item, the one that has its id. */
+async function checkReplaced(
+  { items }: CheckedItems,
+  replaced: readonly (RowRef | null)[],
+  within: CompiledFilter,
+): Promise<void> {
+  const positions = [...replaced.keys()].filter((i) => replaced[i] !== null);
+  const refs = replaced.filter((ref) => ref !== null);
+  await forEachItem(refs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
+    if (within.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) return;
+    const { position } = items[positions[i]];
+    throw forbidden(
+      `items[${position}].id: expected another one, since it is that of an item beyond the border`,
+    );
+  });
+}
+
+function forbidden(message: string): SealdexError {
+  return new SealdexError("forbidden", message);
 }
 
 interface ToStore {
@@ -102,47 +139,53 @@ async function store(
   return { segments, namespace, ...(packed.rows.length > 0 && { dimension }) };
 }
 
-/** The items that are not stored as they are. Throws as `copyVector`. */
+/** Positions of the items that are not stored as they are. Throws as `copyVector`. */
 async function changedItems(
   index: OpenIndex,
   snapshot: Snapshot,
-  items: readonly CheckedItem[],
+  checked: CheckedItems,
   fingerprints: readonly Uint8Array[],
-): Promise<CheckedItem[]> {
+): Promise<number[]> {
   const refs = await snapshot.find(fingerprints);
   const hasVectors = keepsVectors(snapshot);
   const include = new Set<ItemField>(["contents", "metadata"]);
   if (hasVectors) include.add("vector");
-  const unchanged = new Set<CheckedItem>();
-  const known = items.flatMap((item, i) => {
-    const ref = refs[i];
-    const isComparable = hasVectors || item.vector === undefined;
-    return ref === null || !isComparable ? [] : [{ item, ref }];
+  const unchanged = new Set<number>();
+  const known = checked.items.flatMap(({ hasVector, embedded }, at) => {
+    const ref = refs[at];
+    const isComparable = hasVectors || !(hasVector || embedded !== undefined);
+    return ref === null || !isComparable ? [] : [{ at, ref }];
   });
   const refsOfKnown = known.map(({ ref }) => ref);
   await forEachItem(refsOfKnown, include, (stored, i) => {
-    const { item } = known[i];
-    if (isEqual(item, stored, index.config)) unchanged.add(item);
+    const { at } = known[i];
+    if (isEqual(checked, at, stored, index.config)) unchanged.add(at);
   });
-  return items.filter((item) => !unchanged.has(item));
+  return [...checked.items.keys()].filter((at) => !unchanged.has(at));
 }
 
 /** Whether an item is stored as it is; one that is yet to be embedded if its text and metadata are. */
 function isEqual(
-  { row, vector, position }: CheckedItem,
+  { items, vectors, dimension = 0 }: CheckedItems,
+  at: number,
   stored: StoredItem & RawMetadata,
   { metric, precision }: IndexConfig,
 ): boolean {
+  const { row, hasVector, embedded, position } = items[at];
   const contents = row.contents === null ? undefined : decodeContents(row.contents);
   if (stored.expiresAt?.getTime() !== recordExpiry(row.record)) return false;
   if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
-  if (vector === undefined) return true;
+  if (!hasVector && embedded === undefined) return true;
   const kept = stored.vector;
   if (kept === undefined) return false;
-  const own = new Float32Array(kept.length);
-  copyVector(vector, own, metric, `items[${position}].vector`);
-  if (precision !== undefined) roundVectors(own, precision, own.length);
-  return own.every((component, i) => Object.is(component, kept[i]));
+  const own = hasVector
+    ? vectors.subarray(at * dimension, (at + 1) * dimension)
+    : new Float32Array(kept.length);
+  if (embedded !== undefined) {
+    copyVector(embedded, own, metric, `items[${position}].vector`);
+    if (precision !== undefined) roundVectors(own, precision, own.length);
+  }
+  return own.length === kept.length && own.every((component, i) => Object.is(component, kept[i]));
 }
 
 function keyOf(fingerprint: Uint8Array): string {

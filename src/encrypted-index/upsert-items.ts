@@ -2,26 +2,29 @@
 
 import type { Item } from "../vector-index.js";
 import { compactIfDue } from "./compact.js";
-import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { type CheckedItem, checkItems, packItems } from "./pack-items.js";
+import type { OpenIndex } from "./open-index.js";
+import { checkItems, packItems, takeItems } from "./pack-items.js";
 import { upsert } from "./upsert.js";
 import { upsertAsOf, type UpsertConditions, type UpsertOutcome } from "./upsert-as-of.js";
 
+/** The items and all that they hold are the caller's again once this has returned its promise. */
 export async function upsertItems(
   index: OpenIndex,
   items: readonly Item[],
   conditions: UpsertConditions,
 ): Promise<UpsertOutcome> {
-  const { deleteFilter, skipUnchanged, embedder, signal } = conditions;
-  const isConditional = deleteFilter !== undefined || skipUnchanged;
-  const dimension = dimensionOf(index, await index.log.knownOrNewest());
-  const pack = (checked: readonly CheckedItem[]) =>
-    packItems(checked, { ...index.config, dimension, embedder });
-  const checking = checkItems(items, index.keys, embedder).then(async (checked) => ({
-    checked,
-    packed: isConditional ? undefined : await pack(checked),
-  }));
-  const { checked, packed } = await checking.catch(async (error: unknown) => {
+  const { deleteFilter, within, skipUnchanged, embedder, signal } = conditions;
+  const isConditional = (deleteFilter ?? within) !== undefined || skipUnchanged;
+  const prepare = async () => {
+    const dimension = index.config.dimension ?? index.log.known?.dimension;
+    const packing = { ...index.config, dimension, embedder };
+    const checked = await checkItems(takeItems(items, packing), index.keys, packing);
+    return {
+      checked,
+      packed: isConditional ? undefined : await packItems(checked, [...checked.items.keys()], packing),
+    };
+  };
+  const { checked, packed } = await prepare().catch(async (error: unknown) => {
     // What is known here may be behind: that the index was deleted is the better answer.
     await index.log.newest();
     throw error;

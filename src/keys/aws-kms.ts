@@ -2,7 +2,7 @@
 
 import type * as Sdk from "@aws-sdk/client-kms";
 import { SealdexError } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import { type KeyContext, type KeyProvider, refusal } from "./key-provider.js";
 import { isError } from "../value-kinds.js";
@@ -25,7 +25,7 @@ const optionsOf = optionNames<AwsKmsKeyOptions>("awsKmsKey", { keyId: true, clie
 
 /** The index's identity is the encryption context `sealdex:index`, which AWS also logs. Throws `invalid_request`. */
 export function awsKmsKey(options: AwsKmsKeyOptions): KeyProvider {
-  checkOptions(options, optionsOf);
+  options = takeOptions(options, optionsOf);
   const { keyId, client } = options;
   if (typeof keyId !== "string" || keyId === "") {
     throw new SealdexError("invalid_request", "keyId: expected the ARN of a key");

@@ -1,7 +1,7 @@
 /** A key of Google Cloud KMS, through its REST interface. */
 
 import { SealdexError } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
@@ -24,7 +24,7 @@ const namePattern = /^projects\/[^/?#]+\/locations\/[^/?#]+\/keyRings\/[^/?#]+\/
 
 /** The index's identity is authenticated data: a wrapped key opens no other index. Throws `invalid_request`. */
 export function googleKmsKey(options: GoogleKmsKeyOptions): KeyProvider {
-  checkOptions(options, optionsOf);
+  options = takeOptions(options, optionsOf);
   const { name, accessToken, endpoint } = options;
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new SealdexError(

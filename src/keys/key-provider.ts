@@ -5,10 +5,15 @@ import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import { isBytes } from "../value-kinds.js";
 
-/** What a key is wrapped for. Providers that can bind the wrapped key to it should. */
+/**
+ * What a key is wrapped for. Providers that can bind the wrapped key to its index should. A call that tries several wraps of an index gives
+ * the same object each time: what takes long, such as stretching a passphrase, has to be done once per object.
+ */
 export interface KeyContext {
   /** The index's identity, 32 hexadecimal characters. It stays the same when the index is copied or renamed. */
   readonly indexId: string;
+  /** 32 random bytes of the index, 64 hexadecimal characters, not secret. They never change. */
+  readonly salt: string;
 }
 
 /**

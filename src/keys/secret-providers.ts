@@ -1,6 +1,6 @@
 /** Key providers of secrets that people or machines keep: a passphrase, a file. */
 
-import { type KeyObject, randomBytes, scrypt } from "node:crypto";
+import { type KeyObject, scrypt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
@@ -9,8 +9,10 @@ import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 const passphraseName = "passphrase";
 const keyFileName = "key file";
-const saltBytes = 16;
-/** scrypt (RFC 7914), 128 MiB and a few hundred milliseconds per guess: OWASP's recommendation. */
+/**
+ * scrypt (RFC 7914), 128 MiB and a few hundred milliseconds per guess: OWASP's recommendation. The salt is the index's, and no wrap has one
+ * of its own: a record with any number of wraps costs one computation.
+ */
 const scryptCost = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 const passphraseLengthMin = 12;
 
@@ -27,16 +29,16 @@ export function passphraseKey(passphrase: string): KeyProvider {
   }
   // The same letters may be encoded in several ways.
   const secret = passphrase.normalize("NFKC");
+  const stretched = new WeakMap<KeyContext, Promise<KeyObject>>();
+  const keyFor = (context: KeyContext) => {
+    const key = stretched.get(context) ?? stretch(secret, Buffer.from(context.salt, "hex"));
+    stretched.set(context, key);
+    return key;
+  };
   return {
     name: passphraseName,
-    async wrap(key, context) {
-      const salt = randomBytes(saltBytes);
-      return Buffer.concat([salt, sealUnder(await stretch(secret, salt), passphraseName, context, key)]);
-    },
-    async unwrap(wrapped, context) {
-      const stretched = await stretch(secret, wrapped.subarray(0, saltBytes));
-      return openUnder(stretched, passphraseName, context, wrapped.subarray(saltBytes));
-    },
+    wrap: async (key, context) => sealUnder(await keyFor(context), passphraseName, context, key),
+    unwrap: async (wrapped, context) => openUnder(await keyFor(context), passphraseName, context, wrapped),
   };
 }
 

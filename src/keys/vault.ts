@@ -1,6 +1,6 @@
 /** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
 
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
@@ -28,7 +28,7 @@ const optionsOf = optionNames<VaultKeyOptions>("vaultKey", {
 
 /** The index's identity is associated data: a wrapped key opens no other index. Throws `invalid_request`. */
 export function vaultKey(options: VaultKeyOptions): KeyProvider {
-  checkOptions(options, optionsOf);
+  options = takeOptions(options, optionsOf);
   const { address, key, token, mount = "transit", namespace } = options;
   const base = checkServiceUrl(address, "address");
   const urlOf = (verb: string) => {

@@ -3,7 +3,7 @@
 import { createHash, type KeyObject, randomBytes } from "node:crypto";
 import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import type { KeyProvider, KeySource } from "./key-provider.js";
+import type { KeyContext, KeyProvider, KeySource } from "./key-provider.js";
 import type { Member } from "./keyset.js";
 import { isBytes } from "../value-kinds.js";
 
@@ -27,6 +27,8 @@ export interface WrapScope {
 }
 
 export const providerTagBytes = 32;
+/** Of an index, at most: what a key provider is asked is bounded. */
+export const wrapsMax = 256;
 
 /** The keys of a new wrap, and what its owner keeps of it. */
 export async function newWrap(
@@ -45,22 +47,29 @@ export async function newWrap(
   return { ...memberKeys(derive(secretKey(key), scope)), provider };
 }
 
-/** The keys of the wrap that `source` opens; undefined if there is none. Throws what a key provider throws. */
+/**
+ * The keys of the wrap that `source` opens; undefined if there is none. Throws what a key provider throws, and the reason of the signal.
+ * Nothing of the entries is authentic before one of them opens.
+ */
 export async function openWrap(
   source: KeySource,
   scope: WrapScope,
   entries: readonly WrapEntry[],
+  signal?: AbortSignal,
 ): Promise<WrapKeys | undefined> {
   if (!("wrap" in source)) {
     const keys = derive(source, scope);
     return entryOf(keys, entries) && keys;
   }
   const tag = providerTag(source, scope);
+  // One for all entries: see `KeyContext`.
+  const context = contextOf(scope);
   let failure: unknown;
   for (const { providerTag: tagged, wrapped } of entries) {
     if (!equalInConstantTime(tagged, tag)) continue;
+    signal?.throwIfAborted();
     try {
-      const key = await source.unwrap(Uint8Array.from(wrapped), contextOf(scope));
+      const key = await source.unwrap(Uint8Array.from(wrapped), context);
       if (!isBytes(key) || key.length !== keyBytes) continue;
       const keys = derive(secretKey(key), scope);
       if (entryOf(keys, entries)) return keys;
@@ -91,6 +100,6 @@ function memberKeys({ keyCheck, keyEncryption }: WrapKeys) {
   return { keyCheck, keyEncryption: Uint8Array.from(keyEncryption.export()) };
 }
 
-function contextOf({ indexId }: WrapScope) {
-  return { indexId: Buffer.from(indexId).toString("hex") };
+function contextOf({ indexId, salt }: WrapScope): KeyContext {
+  return { indexId: Buffer.from(indexId).toString("hex"), salt: Buffer.from(salt).toString("hex") };
 }

@@ -1,13 +1,15 @@
 /** Adding any number of documents in batches of bounded size, each of which is stored whole or not at all. */
 
+import { isDate } from "../value-kinds.js";
 import { untilAborted } from "../calls.js";
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { Filter } from "../filter.js";
-import type { Item, NamespaceOption, VectorIndex } from "../vector-index.js";
+import { shiftPosition } from "../errors.js";
+import type { Item, NamespaceOption, Vector, VectorIndex } from "../vector-index.js";
 import type { StoreLimits } from "./store-limits.js";
-import { checkDocuments, chooseIds, toItems } from "./documents.js";
+import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
 
 export interface AddProgress {
   /** Documents stored so far, counted from the first: `documents.slice(stored)` is what is left. */
@@ -50,24 +52,54 @@ const addOptions = optionNames<AddOptions>("addDocuments", {
 const batchDocuments = 500;
 const batchCharacters = 4_000_000;
 
+/** Vectors of a batch of documents, whose first one is at this position. */
+type VectorsOf = (batch: readonly TakenDocument[], start: number) => Promise<readonly Vector[]>;
+
+/** What is to be added, without a reference to anything that the caller can change. */
+export interface Addition extends AddOptions {
+  readonly documents: readonly TakenDocument[];
+  readonly limits: StoreLimits;
+}
+
+/** Takes over the arguments of a call. Throws `forbidden` for a document that the store's filter does not match, naming the first. */
+export function takeAddition(
+  documents: readonly DocumentInterface[],
+  given: AddOptions = {},
+  limits: StoreLimits,
+): Addition {
+  const options = takeOptions(given, addOptions);
+  const { ids, deleteFilter, expiresAt } = options;
+  const taken = takeDocuments(documents, ids);
+  for (const [i, { metadata }] of taken.entries()) limits.checkAdded(metadata, `documents[${i}]`);
+  return {
+    ...options,
+    namespace: limits.namespaceOf(options),
+    deleteFilter: (deleteFilter ?? undefined) && limits.of({ filter: deleteFilter }).filter,
+    expiresAt: isDate(expiresAt) ? new Date(expiresAt) : expiresAt,
+    documents: taken,
+    limits,
+  };
+}
+
 /**
- * Stores the documents under vectors from `vectorsOf`, which gets a batch and its position. Returns the ids, in order.
- * With explicit ids, the call can be repeated after a failure: stored documents are replaced by equal ones.
+ * Stores the documents under vectors from `vectorsOf`. Returns the ids, in order. With explicit ids, the call can be repeated after a
+ * failure: stored documents are replaced by equal ones.
  */
 export async function addInBatches(
   index: VectorIndex,
-  documents: readonly DocumentInterface[],
-  vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
-  options: AddOptions = {},
-  limits: StoreLimits,
+  { documents, limits, ...options }: Addition,
+  vectorsOf: VectorsOf,
 ): Promise<string[]> {
-  checkOptions(options, addOptions);
-  const { ids: ownIds, onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt } = options;
-  const namespace = limits.namespaceOf(options);
-  const replaces = (deleteFilter ?? undefined) !== undefined;
-  checkDocuments(documents);
-  const ids = chooseIds(documents, ownIds);
+  const { onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt, namespace } = options;
   signal?.throwIfAborted();
+  const { within } = limits;
+  const store = async (items: readonly Item[], end: number) => {
+    const conditions = { deleteFilter, within, skipUnchanged, namespace, signal };
+    await index.upsert(items, conditions).catch((error: unknown) => {
+      throw shiftPosition(error, (i) => `documents[${end - items.length + i}]`);
+    });
+    onProgress?.({ stored: end, total: documents.length });
+  };
   const held: Item[] = [];
   let embedding = embedBatch(documents, 0, vectorsOf);
   for (let start = 0; start < documents.length;) {
@@ -75,35 +107,27 @@ export async function addInBatches(
     const vectors = await untilAborted(embedding.vectors, signal);
     // One batch ahead: a model on a thread computes while this one is stored.
     embedding = embedBatch(documents, end, vectorsOf);
-    const items = toItems(vectors, batch, ids.slice(start, end)).map((item) => ({ ...item, expiresAt }));
+    const items = toItems(vectors, batch).map((item) => ({ ...item, expiresAt }));
     start = end;
-    if (replaces) {
+    if (deleteFilter !== undefined) {
       for (const item of items) held.push(item);
       continue;
     }
-    await index.upsert(items, { skipUnchanged, namespace, signal });
-    onProgress?.({ stored: end, total: documents.length });
+    await store(items, end);
     signal?.throwIfAborted();
   }
-  if (replaces) {
-    await index.upsert(held, { deleteFilter, skipUnchanged, namespace, signal });
-    onProgress?.({ stored: documents.length, total: documents.length });
-  }
-  return ids;
+  if (deleteFilter !== undefined) await store(held, documents.length);
+  return documents.map(({ id }) => id);
 }
 
 interface EmbeddedBatch {
-  readonly batch: readonly DocumentInterface[];
+  readonly batch: readonly TakenDocument[];
   /** The position after its last document. */
   readonly end: number;
-  readonly vectors: Promise<number[][]>;
+  readonly vectors: Promise<readonly Vector[]>;
 }
 
-function embedBatch(
-  documents: readonly DocumentInterface[],
-  start: number,
-  vectorsOf: (batch: readonly DocumentInterface[], start: number) => Promise<number[][]>,
-): EmbeddedBatch {
+function embedBatch(documents: readonly TakenDocument[], start: number, vectorsOf: VectorsOf): EmbeddedBatch {
   const end = endOfBatch(documents, start);
   const batch = documents.slice(start, end);
   const vectors = batch.length === 0 ? Promise.resolve([]) : vectorsOf(batch, start);
@@ -113,12 +137,11 @@ function embedBatch(
 }
 
 /** `vectorsOf` by an Embeddings object. */
-export function embedWith(embeddings: EmbeddingsInterface) {
-  return (batch: readonly DocumentInterface[]): Promise<number[][]> =>
-    embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
+export function embedWith(embeddings: EmbeddingsInterface): VectorsOf {
+  return (batch) => embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
 }
 
-function endOfBatch(documents: readonly DocumentInterface[], start: number): number {
+function endOfBatch(documents: readonly TakenDocument[], start: number): number {
   let characters = 0;
   let end = start;
   while (end < documents.length && end < start + batchDocuments && characters < batchCharacters) {

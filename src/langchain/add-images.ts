@@ -1,12 +1,16 @@
 /** Adding images to a store, under vectors of a model that embeds images and texts alike. */
 
+import { isDate } from "../value-kinds.js";
 import { randomUUID } from "node:crypto";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { invalid } from "../check-input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
-import type { Image, Keep } from "../embedding/image.js";
+import { type Image, isImage, type Keep, takeImage } from "../embedding/image.js";
 import { keptText, readImage } from "../embedding/read-image.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
+import { shiftPosition } from "../errors.js";
+import type { Filter } from "../filter.js";
+import { type JsonText, takeJson } from "../json-text.js";
 import type { Item, VectorIndex } from "../vector-index.js";
 import type { AddOptions } from "./add-documents.js";
 import type { StoreLimits } from "./store-limits.js";
@@ -35,23 +39,54 @@ const addImagesOptions = optionNames<AddImagesOptions>("addImages", {
 /** Images that are embedded, and then stored at once. */
 const batchImages = 32;
 
-/** Embeds and stores the images. Returns their ids, in order. */
-export async function addImages(
-  index: VectorIndex,
+/** Images that are to be added, without a reference to anything that the caller can change. */
+interface ImageAddition extends Pick<AddImagesOptions, "onProgress" | "signal" | "namespace" | "expiresAt"> {
+  readonly images: readonly Image[];
+  readonly ids: readonly string[];
+  readonly metadatas: readonly JsonText[];
+  readonly keep: boolean | readonly string[];
+  readonly within: Filter | undefined;
+}
+
+/** Takes over the arguments of a call. Throws `forbidden` for metadata that the store's filter does not match. */
+export function takeImages(
   images: readonly Image[],
-  embeddings: EmbeddingsInterface,
-  options: AddImagesOptions = {},
+  given: AddImagesOptions = {},
   limits: StoreLimits,
-): Promise<string[]> {
-  checkOptions(options, addImagesOptions);
+): ImageAddition {
+  const options = takeOptions(given, addImagesOptions);
   const { metadatas = {}, keep = false, expiresAt, onProgress, signal } = options;
-  const namespace = limits.namespaceOf(options);
   const ids = options.ids ?? images.map(() => randomUUID());
   for (const [name, list] of Object.entries({ ids, metadatas, keep })) {
     if (Array.isArray(list) && list.length !== images.length) {
       throw invalid(`${name}: expected one for each of the ${images.length} images, got ${list.length}`);
     }
   }
+  const all = images.map((_, i) => {
+    const metadata: unknown = Array.isArray(metadatas) ? metadatas[i] : metadatas;
+    const taken = takeJson(metadata, `images[${i}].metadata`);
+    limits.checkAdded(taken, `images[${i}]`);
+    return taken;
+  });
+  return {
+    images: images.map((image) => (isImage(image) ? takeImage(image) : image)),
+    ids: [...ids],
+    metadatas: all,
+    keep: typeof keep === "boolean" ? keep : [...keep],
+    expiresAt: isDate(expiresAt) ? new Date(expiresAt) : expiresAt,
+    namespace: limits.namespaceOf(options),
+    within: limits.within,
+    onProgress,
+    signal,
+  };
+}
+
+/** Embeds and stores the images. Returns their ids, in order. */
+export async function addImages(
+  index: VectorIndex,
+  { images, ids, metadatas, keep, expiresAt, namespace, within, onProgress, signal }: ImageAddition,
+  embeddings: EmbeddingsInterface,
+): Promise<string[]> {
   for (let start = 0; start < images.length; start += batchImages) {
     const items: Item[] = [];
     for (let i = start; i < Math.min(start + batchImages, images.length); i++) {
@@ -62,11 +97,13 @@ export async function addImages(
         id: ids[i],
         vector,
         contents,
-        metadata: Array.isArray(metadatas) ? (metadatas as object[])[i] : metadatas,
+        metadata: metadatas[i],
         expiresAt,
       });
     }
-    await index.upsert(items, { namespace, signal });
+    await index.upsert(items, { namespace, within, signal }).catch((error: unknown) => {
+      throw shiftPosition(error, (i) => `images[${start + i}]`);
+    });
     onProgress?.({ stored: start + items.length, total: images.length });
   }
   return [...ids];

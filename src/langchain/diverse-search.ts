@@ -5,7 +5,7 @@ import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import type { MaxMarginalRelevanceSearchOptions } from "@langchain/core/vectorstores";
 import { invalid } from "../check-input.js";
 import type { Filter } from "../filter.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames } from "../option-names.js";
 import type { Match } from "../vector-index.js";
 import { toDocument } from "./documents.js";
 import { maximalMarginalRelevance } from "./maximal-marginal-relevance.js";
@@ -16,7 +16,7 @@ const fetchKDefault = 20;
 
 export type DiverseSearchOptions = MaxMarginalRelevanceSearchOptions<Filter> & SearchOptions;
 
-const mmrOptions = optionNames<DiverseSearchOptions>("maxMarginalRelevanceSearch", {
+export const mmrOptions = optionNames<DiverseSearchOptions>("maxMarginalRelevanceSearch", {
   k: true,
   fetchK: true,
   lambda: true,
@@ -32,7 +32,6 @@ export async function searchDiverse(
   embeddings: EmbeddingsInterface,
   nearest: (vector: number[], count: number) => Promise<Match[]>,
 ): Promise<Document[]> {
-  checkOptions(options, mmrOptions);
   const { k = kDefault, fetchK = fetchKDefault, lambda = 0.5 } = options;
   checkCount(k, "k");
   checkCount(fetchK, "fetchK");

@@ -3,47 +3,55 @@
 import { randomUUID } from "node:crypto";
 import { Document, type DocumentInterface } from "@langchain/core/documents";
 import { invalid, isArray, typeName } from "../check-input.js";
-import type { Item, Metadata, StoredItem } from "../vector-index.js";
+import { type JsonText, takeJson } from "../json-text.js";
+import type { Item, Metadata, StoredItem, Vector } from "../vector-index.js";
 
-/** Throws `invalid_request`, naming the first one that is no document. */
-export function checkDocuments(documents: readonly unknown[]): void {
-  if (!isArray(documents)) throw invalid(`documents: expected an array, got ${typeName(documents)}`);
-  for (const [i, document] of documents.entries()) {
-    const pageContent = (document as Partial<DocumentInterface> | null)?.pageContent as unknown;
-    if (typeof pageContent === "string") continue;
-    throw invalid(
-      `documents[${i}]: expected a document whose pageContent is a string, got ${typeName(pageContent)}`,
-    );
-  }
+/** A document as its owner gave it. */
+export interface TakenDocument {
+  readonly id: string;
+  readonly pageContent: string;
+  readonly metadata: JsonText;
 }
 
-/** One id for each document: the one given, else the document's own, else a random UUID. */
-export function chooseIds(
+/**
+ * The documents as they are now. `ids`: one for each document; else it is the document's own, or a random UUID. Throws `invalid_request`,
+ * naming the first one that is no document.
+ */
+export function takeDocuments(
   documents: readonly DocumentInterface[],
   ids: readonly string[] | undefined,
-): string[] {
+): TakenDocument[] {
+  if (!isArray(documents)) throw invalid(`documents: expected an array, got ${typeName(documents)}`);
   if (ids !== undefined && ids.length !== documents.length) {
     throw invalid(`ids: expected one for each of the ${documents.length} documents, got ${ids.length}`);
   }
-  return documents.map((document, i) => ids?.[i] ?? document.id ?? randomUUID());
+  return Array.from(documents, (document: Partial<DocumentInterface> | null, i) => {
+    const pageContent: unknown = document?.pageContent;
+    if (typeof pageContent !== "string") {
+      throw invalid(
+        `documents[${i}]: expected a document whose pageContent is a string, got ${typeName(pageContent)}`,
+      );
+    }
+    return {
+      id: ids?.[i] ?? document?.id ?? randomUUID(),
+      pageContent,
+      // Plain objects without metadata are accepted wherever LangChain accepts documents.
+      metadata: takeJson(document?.metadata ?? {}, `documents[${i}].metadata`),
+    };
+  });
 }
 
-export function toItems(
-  vectors: readonly number[][],
-  documents: readonly DocumentInterface[],
-  ids: readonly string[],
-): Item[] {
+export function toItems(vectors: readonly Vector[], documents: readonly TakenDocument[]): Item[] {
   if (vectors.length !== documents.length) {
     throw invalid(
       `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,
     );
   }
-  return documents.map(({ pageContent, metadata }, i) => ({
-    id: ids[i],
+  return documents.map(({ id, pageContent, metadata }, i) => ({
+    id,
     vector: vectors[i],
     contents: pageContent,
-    // Plain objects without metadata are accepted wherever LangChain accepts documents.
-    metadata: (metadata as Metadata | undefined) ?? {},
+    metadata,
   }));
 }
 

@@ -10,10 +10,10 @@ import type { Document, DocumentInterface } from "@langchain/core/documents";
 import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
 import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
-import type { Filter } from "../filter.js";
-import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
-import { checkSelection } from "../selection.js";
+import { type Filter, takeFilter } from "../filter.js";
+import { invalid, isVector } from "../check-input.js";
+import { optionNames, takeOptions } from "../option-names.js";
+import { checkSelection, takeIds } from "../selection.js";
 import { type ProbingOptions, storeProbing } from "../probing.js";
 import type {
   CountOptions,
@@ -23,8 +23,8 @@ import type {
   Selection,
   VectorIndex,
 } from "../vector-index.js";
-import { type AddOptions, addInBatches, embedWith } from "./add-documents.js";
-import { addImages, type AddImagesOptions } from "./add-images.js";
+import { type AddOptions, addInBatches, embedWith, takeAddition } from "./add-documents.js";
+import { addImages, type AddImagesOptions, takeImages } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
 import { toDocument, toDocuments } from "./documents.js";
 import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
@@ -35,7 +35,7 @@ import {
   type ListDocumentsOptions,
   pageOfDocuments,
 } from "./list-documents.js";
-import { type DiverseSearchOptions, searchDiverse } from "./diverse-search.js";
+import { type DiverseSearchOptions, mmrOptions, searchDiverse } from "./diverse-search.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { SealdexRetriever } from "./sealdex-retriever.js";
 import {
@@ -52,6 +52,7 @@ import {
   type EncryptedVectorStoreFactoryArgs,
   type EncryptedVectorStoreFields,
   splitFields,
+  takeStoreOptions,
   withoutSelectorOptions,
 } from "./store-options.js";
 
@@ -74,10 +75,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {
-    const { embeddings, args } =
+    const { embeddings, args: given } =
       second === undefined
         ? splitFields(first as EncryptedVectorStoreFields)
         : { embeddings: first as EmbeddingsInput, args: second };
+    const args = takeStoreOptions(given);
     // LangChain keeps what super() is given in a public field: the key must not be in it.
     const models = new Models(args.models);
     const chosen = chooseEmbeddings(embeddings, models);
@@ -102,8 +104,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
    * is replaced.
    */
   override async addDocuments(documents: DocumentInterface[], options?: AddOptions): Promise<string[]> {
+    const addition = takeAddition(documents, options, this.#limits);
     const { index } = await this.#index.openForVectors();
-    return addInBatches(index, documents, embedWith(this.embeddings), options, this.#limits);
+    return addInBatches(index, addition, embedWith(this.embeddings));
   }
 
   /** Stores documents under vectors that the caller has. Returns their ids, in order. */
@@ -117,14 +120,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
         `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,
       );
     }
+    const addition = takeAddition(documents, options, this.#limits);
+    const own = vectors.map((vector) => (isVector(vector) ? vector.slice() : vector));
     const { index } = await this.#index.openForVectors();
-    return addInBatches(
-      index,
-      documents,
-      async (batch, start) => vectors.slice(start, start + batch.length),
-      options,
-      this.#limits,
-    );
+    return addInBatches(index, addition, async (batch, start) => own.slice(start, start + batch.length));
   }
 
   /** Embeds and stores texts. `metadatas`: one for each text, or one for all. Returns their ids, in order. */
@@ -137,8 +136,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
    * embeddings. Returns their ids, in order.
    */
   async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
+    const addition = takeImages(images, options, this.#limits);
     const { index } = await this.#index.openForVectors();
-    return addImages(index, images, this.embeddings, options, this.#limits);
+    return addImages(index, addition, this.embeddings);
   }
 
   /**
@@ -150,9 +150,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
     query: string,
     options: DiverseSearchOptions,
   ): Promise<Document[]> {
-    return searchDiverse(query, options, this.embeddings, async (vector, k) => {
-      const { filter, recall, namespace } = options;
-      const search = { vector, k, filter, recall, namespace };
+    const { filter, recall, namespace, ...diverse } = takeOptions(options, mmrOptions);
+    const own = { filter: filter && takeFilter(filter), recall, namespace };
+    return searchDiverse(query, diverse, this.embeddings, async (vector, k) => {
+      const search = { vector, k, ...own };
       return (await this.nearest(search, ["decoded", "metadata", "contents"])).matches;
     });
   }
@@ -165,11 +166,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
     fusion?: Fusion,
     options: SearchOptions = {},
   ): Promise<[Document, number][]> {
-    checkOptions(options, searchOptions);
-    const { index } = await this.#index.openForVectors();
-    const vector = await this.embeddings.embedQuery(query);
+    options = takeOptions(options, searchOptions);
     const limits = this.#limits.of({ ...options, filter });
-    return searchByWords(index, { query, vector, k, fusion, ...limits, ...this.#probingOf(options) });
+    const own = { query, k, fusion: fusion && { ...fusion }, ...limits, ...this.#probingOf(options) };
+    const { index } = await this.#index.openForVectors();
+    return searchByWords(index, { ...own, vector: await this.embeddings.embedQuery(query) });
   }
 
   /** As `hybridSearchWithScore`, without scores. */
@@ -191,8 +192,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
     filter?: Filter,
     options: NamespaceOption = {},
   ): Promise<[Document, number][]> {
-    checkOptions(options, wordSearchOptions);
-    return searchByWords(await this.#opened(), { query, k, ...this.#limits.of({ ...options, filter }) });
+    options = takeOptions(options, wordSearchOptions);
+    const search = { query, k, ...this.#limits.of({ ...options, filter }) };
+    return searchByWords(await this.#opened(), search);
   }
 
   /** As `keywordSearchWithScore`, without scores. */
@@ -208,17 +210,19 @@ export class EncryptedVectorStore extends SimilaritySearches {
 
   /** The documents with these ids, in the order asked for; unknown ids are left out. */
   async getByIds(ids: readonly string[], options: NamespaceOption = {}): Promise<Document[]> {
-    checkOptions(options, getOptions);
+    options = takeOptions(options, getOptions);
     const namespace = this.#limits.namespaceOf(options);
+    const own = takeIds(ids);
     const { index } = await this.#index.open();
-    const items = await index.get(ids, { include: ["contents", "metadata"], namespace });
+    const items = await index.get(own, { include: ["contents", "metadata"], namespace });
     return items.filter(({ metadata = {} }) => this.#limits.matches(metadata)).map(toDocument);
   }
 
   /** The number of documents, or of those that match. The store's own filter limits it. */
   async count(options: CountOptions = {}): Promise<number> {
+    const own = { ...options, ...this.#limits.of(options) };
     const { index } = await this.#index.open();
-    return index.count({ ...options, ...this.#limits.of(options) });
+    return index.count(own);
   }
 
   /**
@@ -238,8 +242,8 @@ export class EncryptedVectorStore extends SimilaritySearches {
   override async delete(params?: DeleteParams): Promise<void> {
     const { namespace: wanted, ...selection } = params ?? ({} as DeleteParams);
     const { ids, filter: own } = checkSelection(selection as Selection);
-    const { index } = await this.#index.open();
     const { filter, namespace } = this.#limits.of({ filter: own, namespace: wanted });
+    const { index } = await this.#index.open();
     // The index decides at the moment of the deletion: what is read before may be replaced by then.
     if (ids !== undefined) await index.delete({ ids, filter }, { namespace });
     else await index.delete(filter === undefined ? { deleteAll: true } : { filter }, { namespace });
@@ -322,19 +326,17 @@ export class EncryptedVectorStore extends SimilaritySearches {
     { vector, k, recall, filter: wanted, namespace: within }: NearestSearch,
     include: readonly MatchField[],
   ): Promise<NearestMatches> {
-    const { index, metric } = await this.#index.openForVectors();
     const { filter, namespace } = this.#limits.of({ filter: wanted, namespace: within });
-    const topK = k > topKMax ? Math.min(k, await index.count({ namespace })) : k;
-    const probing = this.#probingOf({ recall });
-    const matches = await index.query({
-      queryVector: vector,
-      topK,
-      ...probing,
+    const search = {
+      ...this.#probingOf({ recall }),
+      queryVector: vector.slice(),
       filter,
       namespace,
       include,
-    });
-    return { matches, metric };
+    };
+    const { index, metric } = await this.#index.openForVectors();
+    const topK = k > topKMax ? Math.min(k, await index.count({ namespace })) : k;
+    return { matches: await index.query({ ...search, topK }), metric };
   }
 
   /** The recall of a search counts instead of what the store was told. */

@@ -8,8 +8,8 @@ import {
   type VectorStoreRetrieverInput,
 } from "@langchain/core/vectorstores";
 import { invalid } from "../check-input.js";
-import type { Filter } from "../filter.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { type Filter, takeFilter } from "../filter.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
 import type { Fusion, NamespaceOption, VectorIndex } from "../vector-index.js";
 import { toDocument } from "./documents.js";
@@ -121,7 +121,12 @@ export function wordRetriever<V extends WordSearchingStore>(
   vectorStore: V,
   fields: WordRetrieverFields<V>,
 ): WordRetriever<V> {
-  checkOptions(fields, fieldNames);
-  if (fields.searchKwargs !== undefined) checkOptions(fields.searchKwargs, searchNames);
-  return new WordRetriever({ ...fields, vectorStore });
+  fields = takeOptions(fields, fieldNames);
+  const { searchKwargs, filter } = fields;
+  return new WordRetriever({
+    ...fields,
+    filter: filter && takeFilter(filter),
+    searchKwargs: searchKwargs && takeOptions(searchKwargs, searchNames),
+    vectorStore,
+  });
 }

@@ -3,7 +3,7 @@
 import { Embeddings } from "@langchain/core/embeddings";
 import { lexicalEmbedder } from "../embedding/built-in.js";
 import type { Embedder } from "../embedding/embedder.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { toNumbers } from "./to-numbers.js";
 
 export interface LexicalEmbeddingsParams {
@@ -25,7 +25,7 @@ export class LexicalEmbeddings extends Embeddings {
 
   constructor(params: LexicalEmbeddingsParams = {}) {
     super({});
-    checkOptions(params, paramNames);
+    params = takeOptions(params, paramNames);
     const { dimension = 512 } = params;
     this.#embedder = lexicalEmbedder(dimension);
     this.dimension = dimension;

@@ -2,8 +2,9 @@
 
 import type { Document } from "@langchain/core/documents";
 import type { Filter } from "../filter.js";
-import { checkOptions, optionNames } from "../option-names.js";
-import type { CallOptions, NamespaceOption, VectorIndex } from "../vector-index.js";
+import { generatorOf } from "../generator-of.js";
+import { optionNames, takeOptions } from "../option-names.js";
+import type { CallOptions, ItemsOptions, NamespaceOption, VectorIndex } from "../vector-index.js";
 import { toDocument } from "./documents.js";
 import type { StoreLimits } from "./store-limits.js";
 
@@ -47,15 +48,23 @@ const listOptions = optionNames<ListDocumentsOptions>("listDocuments", {
 });
 
 /** `limits`: of the store. */
-export async function* documentsOf(
+export function documentsOf(
   open: () => Promise<VectorIndex>,
   options: DocumentsOptions,
   limits: StoreLimits,
 ): AsyncGenerator<Document, void, undefined> {
-  checkOptions(options, documentsOptions);
+  return generatorOf(() => {
+    const own = takeOptions(options, documentsOptions);
+    return toDocuments(open, { ...own, ...limits.of(own), include });
+  });
+}
+
+async function* toDocuments(
+  open: () => Promise<VectorIndex>,
+  options: ItemsOptions<typeof include>,
+): AsyncGenerator<Document, void, undefined> {
   const index = await open();
-  const items = index.items({ ...options, ...limits.of(options), include });
-  for await (const item of items) yield toDocument(item);
+  for await (const item of index.items(options)) yield toDocument(item);
 }
 
 export async function pageOfDocuments(
@@ -63,8 +72,9 @@ export async function pageOfDocuments(
   options: ListDocumentsOptions,
   limits: StoreLimits,
 ): Promise<DocumentPage> {
-  checkOptions(options, listOptions);
+  options = takeOptions(options, listOptions);
+  const own = { ...options, ...limits.of(options), include };
   const index = await open();
-  const { items, cursor } = await index.listItems({ ...options, ...limits.of(options), include });
+  const { items, cursor } = await index.listItems(own);
   return { documents: items.map(toDocument), ...(cursor !== undefined && { cursor }) };
 }

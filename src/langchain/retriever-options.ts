@@ -8,7 +8,8 @@ import type {
   VectorStoreRetrieverMMRSearchKwargs,
 } from "@langchain/core/vectorstores";
 import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { type Filter, takeFilter } from "../filter.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { SearchOptions } from "./similarity-searches.js";
 
 /** What `asRetriever` of a store `V` takes as an object. */
@@ -50,19 +51,28 @@ const searchNames = optionNames<VectorStoreRetrieverMMRSearchKwargs>("searchKwar
 export function checkRetrieverArguments<V extends VectorStoreInterface>(
   args: RetrieverArguments<V>,
 ): RetrieverFields<V> {
-  const [first = {}, filter, callbacks, tags, metadata, verbose] = args;
+  const [first = {}, given, callbacks, tags, metadata, verbose] = args;
+  const filter = own(given);
   if (typeof first === "number")
     return { k: first, ...defined({ filter, callbacks, tags, metadata, verbose }) };
-  checkOptions(first, fieldNames);
-  const { searchKwargs, searchType } = first as { searchKwargs?: unknown; searchType?: unknown };
+  const fields = defined(takeOptions(first, fieldNames));
+  const { searchKwargs, searchType } = fields as { searchKwargs?: object; searchType?: unknown };
   if (searchKwargs !== undefined) {
-    checkOptions(searchKwargs, searchNames);
+    takeOptions(searchKwargs, searchNames);
     if (searchType !== "mmr") throw invalid('searchKwargs: expected searchType "mmr" with them');
   }
-  if ((first.filter ?? undefined) !== undefined && (filter ?? undefined) !== undefined) {
+  if ((fields.filter ?? undefined) !== undefined && (filter ?? undefined) !== undefined) {
     throw invalid("asRetriever: expected one filter, got two");
   }
-  return { ...first, ...defined({ filter, callbacks, tags, metadata, verbose }) };
+  return {
+    ...fields,
+    ...defined({ filter: filter ?? own(fields.filter), callbacks, tags, metadata, verbose }),
+  };
+}
+
+/** LangChain's types know filters of all kinds; a store of this library has those of an index. */
+function own<F>(filter: F | undefined): F | undefined {
+  return filter && (takeFilter(filter as Filter) as F);
 }
 
 function defined<T extends object>(fields: T): Partial<T> {

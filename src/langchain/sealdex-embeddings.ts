@@ -4,7 +4,7 @@ import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings
 import type { Image } from "../embedding/image.js";
 import { type ModelOptions, modelOptionTable } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { embedImage } from "./add-images.js";
 import { chooseEmbeddings, sealdexModel } from "./choose-embeddings.js";
 
@@ -30,7 +30,7 @@ export class SealdexEmbeddings extends Embeddings {
 
   constructor(params: SealdexEmbeddingsParams = {}) {
     super({});
-    checkOptions(params, paramNames);
+    params = takeOptions(params, paramNames);
     const { model = "default", ...options } = params;
     this.#embeddings = chooseEmbeddings(model, new Models(options));
     this.model = model;

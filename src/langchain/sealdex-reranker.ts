@@ -4,7 +4,7 @@ import type { DocumentInterface } from "@langchain/core/documents";
 import { BaseDocumentCompressor } from "@langchain/core/retrievers/document_compressors";
 import { type ModelOptions, modelOptionTable } from "../embedding/model-options.js";
 import { Models } from "../embedding/models.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { rankBest, type RerankInput, type Reranker } from "../embedding/reranker.js";
 
 export interface SealdexRerankerParams extends ModelOptions {
@@ -27,7 +27,7 @@ export class SealdexReranker extends BaseDocumentCompressor {
 
   constructor(params: SealdexRerankerParams) {
     super();
-    checkOptions(params, paramNames);
+    params = takeOptions(params, paramNames);
     const { model, topN = 4, ...options } = params;
     this.topN = topN;
     this.#reranker = new Models(options).reranker(model);

@@ -5,7 +5,7 @@ import { BaseCache, deserializeStoredGeneration, serializeGeneration } from "@la
 import type { StoredGeneration } from "@langchain/core/messages";
 import type { Generation } from "@langchain/core/outputs";
 import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 export interface SemanticCacheOptions {
@@ -35,7 +35,7 @@ export class EncryptedSemanticCache extends BaseCache {
 
   constructor(store: EncryptedVectorStore, options: SemanticCacheOptions = {}) {
     super();
-    checkOptions(options, cacheOptions);
+    options = takeOptions(options, cacheOptions);
     const { scoreThreshold = 0.95, ttlSeconds } = options;
     if (!(scoreThreshold >= 0 && scoreThreshold <= 1)) {
       throw invalid("scoreThreshold: expected a number from 0 to 1");

@@ -2,10 +2,10 @@
 
 import type { Document } from "@langchain/core/documents";
 import { VectorStore } from "@langchain/core/vectorstores";
-import type { Image } from "../embedding/image.js";
+import { type Image, isImage, takeImage } from "../embedding/image.js";
 import type { Metric } from "../engine/config.js";
-import type { Filter } from "../filter.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { type Filter, takeFilter } from "../filter.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { ProbingOptions } from "../probing.js";
 import type { Match, MatchField, NamespaceOption } from "../vector-index.js";
 import { embedImage } from "./add-images.js";
@@ -30,6 +30,11 @@ export interface NearestMatches {
 }
 
 export const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
+
+/** The filter and the options of a search as they are now. */
+function takeSearch(filter: Filter | undefined, options: SearchOptions = {}) {
+  return { filter: filter && takeFilter(filter), options: takeOptions(options, searchOptions) };
+}
 
 const kDefault = 4;
 const scored = ["distance", "metadata", "contents"] as const;
@@ -60,8 +65,9 @@ export abstract class SimilaritySearches extends VectorStore {
     _callbacks?: unknown,
     options?: SearchOptions,
   ): Promise<[Document, number][]> {
+    const own = takeSearch(filter, options);
     const vector = await this.embeddings.embedQuery(query);
-    return this.similaritySearchVectorWithScore(vector, k, filter, options);
+    return this.similaritySearchVectorWithScore(vector, k, own.filter, own.options);
   }
 
   /** The `k` documents nearest to a vector, with scores in [0, 1]: 1 is a perfect match. Default 4; beyond the store's size, all. */
@@ -71,7 +77,7 @@ export abstract class SimilaritySearches extends VectorStore {
     filter?: Filter,
     options: SearchOptions = {},
   ): Promise<[Document, number][]> {
-    checkOptions(options, searchOptions);
+    options = takeOptions(options, searchOptions);
     const { recall, namespace } = options;
     const { matches, metric } = await this.nearest({ vector: query, k, filter, recall, namespace }, scored);
     return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
@@ -84,7 +90,7 @@ export abstract class SimilaritySearches extends VectorStore {
     filter?: Filter,
     options: SearchOptions = {},
   ): Promise<[Document, number][]> {
-    checkOptions(options, searchOptions);
+    options = takeOptions(options, searchOptions);
     const { recall, namespace } = options;
     const { matches } = await this.nearest({ vector: query, k, filter, recall, namespace }, scored);
     return matches.map((match) => [toDocument(match), match.distance as number]);
@@ -97,8 +103,9 @@ export abstract class SimilaritySearches extends VectorStore {
     filter?: Filter,
     options?: SearchOptions,
   ): Promise<[Document, number][]> {
+    const own = takeSearch(filter, options);
     const vector = await this.embeddings.embedQuery(query);
-    return this.similaritySearchVectorWithDistance(vector, k, filter, options);
+    return this.similaritySearchVectorWithDistance(vector, k, own.filter, own.options);
   }
 
   /** The `k` documents nearest to an image, texts and images alike, with scores as of `similaritySearchWithScore`. */
@@ -108,8 +115,10 @@ export abstract class SimilaritySearches extends VectorStore {
     filter?: Filter,
     options?: SearchOptions,
   ): Promise<[Document, number][]> {
-    const { vector } = await embedImage(image, false, this.embeddings, "image");
-    return this.similaritySearchVectorWithScore(vector, k, filter, options);
+    const own = takeSearch(filter, options);
+    const taken = isImage(image) ? takeImage(image) : image;
+    const { vector } = await embedImage(taken, false, this.embeddings, "image");
+    return this.similaritySearchVectorWithScore(vector, k, own.filter, own.options);
   }
 
   /** As `similaritySearchByImageWithScore`, without scores. */

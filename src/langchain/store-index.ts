@@ -15,8 +15,8 @@ import type {
   IndexConfigInput,
   VectorIndex,
 } from "../vector-index.js";
-import { checkStoreOptions, type EncryptedVectorStoreArgs, type StoreOptions } from "./store-options.js";
-import { isBytes, isError } from "../value-kinds.js";
+import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
+import { isError } from "../value-kinds.js";
 
 type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
 
@@ -36,15 +36,9 @@ export class StoreIndex {
   /** The model of an index that was created here is the store's. */
   #isCreated = false;
 
-  /**
-   * `model`: what embeds the store's documents; a new index remembers it if it has a name. Throws `invalid_request` for an option that it
-   * does not know.
-   */
+  /** `args`: as `takeStoreOptions` gives them. `model`: what embeds the store's documents; a new index remembers it if it has a name. */
   constructor(args: EncryptedVectorStoreArgs, model?: StoreModel) {
-    checkStoreOptions(args);
-    const { indexKey } = args;
-    // A copy: the caller may overwrite the key before the first call.
-    this.#options = { ...args, indexKey: isBytes(indexKey) ? indexKey.slice() : indexKey };
+    this.#options = args;
     this.#model = model;
     this.#ownsClient = !("client" in args);
     this.#client = "client" in args ? args.client : createClient(placeOf(args));

@@ -1,7 +1,9 @@
 /** What a store limits all its calls to: documents that a filter matches, and those of one namespace. */
 
 import { invalid } from "../check-input.js";
-import { compileFilter, type Filter, matchesEverything, type Predicate } from "../filter.js";
+import { SealdexError } from "../errors.js";
+import { compileFilter, type Filter, matchesEverything, type Predicate, takeFilter } from "../filter.js";
+import type { JsonText } from "../json-text.js";
 import type { Metadata, NamespaceOption } from "../vector-index.js";
 
 /** Of a call. */
@@ -19,7 +21,7 @@ export class StoreLimits {
     // One that everything matches is none, so that `deleteAll` may delete all.
     const limits = compiled !== undefined && !matchesEverything(compiled.root);
     this.#matches = limits ? compiled.matches : undefined;
-    this.#filter = limits ? structuredClone(filter) : undefined;
+    this.#filter = limits ? takeFilter(filter as Filter) : undefined;
     this.#namespace = namespace;
   }
 
@@ -40,9 +42,21 @@ export class StoreLimits {
     return this.#matches?.(metadata) ?? true;
   }
 
+  /** What the documents that are added, and those that they replace, must match. */
+  get within(): Filter | undefined {
+    return this.#filter;
+  }
+
+  /** Throws `forbidden` unless the store's filter matches. `where`: the document. */
+  checkAdded({ text }: JsonText, where: string): void {
+    if (this.#matches === undefined || this.#matches(JSON.parse(text) as Metadata)) return;
+    throw new SealdexError("forbidden", `${where}: expected metadata that match the filter of the store`);
+  }
+
   #both(filter: Filter | undefined): Filter | undefined {
     const own = this.#filter;
-    if (own === undefined || filter === undefined || filter === null) return own ?? filter;
-    return { $and: [own, filter] };
+    if (filter === undefined || filter === null) return own;
+    const wanted = takeFilter(filter);
+    return own === undefined ? wanted : { $and: [own, wanted] };
   }
 }

@@ -1,10 +1,11 @@
 /** Options of an `EncryptedVectorStore`. */
 
+import { isBytes } from "../value-kinds.js";
 import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
 import type { Filter } from "../filter.js";
-import { invalid, typeName } from "../check-input.js";
-import { checkOptions, type OptionNames, optionNames } from "../option-names.js";
+import { invalid, losslessJson, typeName } from "../check-input.js";
+import { hasOption, type OptionNames, optionNames, takeOptions } from "../option-names.js";
 import type {
   Client,
   DeclaredRecall,
@@ -41,8 +42,8 @@ interface StoreFields {
   /** Of a new index. Default `cosine`. An existing index of another metric is refused. */
   readonly metric?: Metric;
   /**
-   * ANDed with the filter of every call: documents that it does not match are neither found, nor got, nor deleted. It
-   * does not limit what is added. Later changes of the object change nothing.
+   * ANDed with the filter of every call: documents that it does not match are neither found, nor got, nor deleted, nor added, nor replaced:
+   * a batch with such a document, or with the id of one, is refused with `forbidden`. Later changes of the object change nothing.
    */
   readonly filter?: Filter;
   /**
@@ -117,7 +118,7 @@ const withClient = optionNames<StoreOptions & { client: Client }>("store", { ...
 const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...http });
 const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", { ...own, ...embedded });
 
-const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
+const paramNames = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
   nLists: true,
   precision: true,
   spilling: true,
@@ -125,25 +126,32 @@ const indexConfigParams = optionNames<StoreOptions["indexConfigParams"] & object
   pqBits: true,
 });
 
-/** Throws `invalid_request` for options that no store takes, or not for this kind of location. */
-export function checkStoreOptions(args: EncryptedVectorStoreArgs): void {
-  checkOptions(args, namesFor(args));
-  const { indexType = "ivfflat", indexConfigParams: params } = args;
-  if (params === undefined) return;
-  checkOptions(params, indexConfigParams);
+/**
+ * The options without a reference to anything that the caller can change. Throws `invalid_request` for options that no store takes, or not
+ * for this kind of location.
+ */
+export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVectorStoreArgs {
+  const args = takeOptions(options, namesFor(options));
+  const { indexType = "ivfflat", indexConfigParams, indexKey, textIndex } = args;
+  const params = indexConfigParams && takeOptions(indexConfigParams, paramNames);
   for (const name of ["precision", "spilling"] as const) {
-    if (indexType === "ivfflat" || params[name] === undefined) continue;
+    if (indexType === "ivfflat" || params?.[name] === undefined) continue;
     throw invalid(`indexConfigParams: expected ${name} only if indexType is ivfflat`);
   }
-  if (indexType !== "ivfpq" && (params.pqDim ?? params.pqBits) !== undefined) {
+  if (indexType !== "ivfpq" && (params?.pqDim ?? params?.pqBits) !== undefined) {
     throw invalid("indexConfigParams: expected pqDim and pqBits only if indexType is ivfpq");
   }
+  return {
+    ...args,
+    indexConfigParams: params,
+    indexKey: isBytes(indexKey) ? new Uint8Array(indexKey) : indexKey,
+    textIndex: textIndex && (JSON.parse(losslessJson(textIndex, "textIndex")) as TextIndexOptions),
+  } as EncryptedVectorStoreArgs;
 }
 
-function namesFor(args: unknown): OptionNames {
-  const options = (args ?? {}) as object;
-  if ("client" in options) return withClient;
-  return "baseUrl" in options ? withUrl : withLocation;
+function namesFor(options: EncryptedVectorStoreArgs): OptionNames {
+  if (hasOption(options, "client")) return withClient;
+  return hasOption(options, "baseUrl") ? withUrl : withLocation;
 }
 
 /** LangChain's example selectors pass their own options on to the factory of the store. */

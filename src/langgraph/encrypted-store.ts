@@ -19,14 +19,14 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { Embedder } from "../embedding/embedder.js";
 import { Models } from "../embedding/models.js";
-import { compileFilter, type Filter } from "../filter.js";
-import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { compileFilter, type Filter, takeFilter } from "../filter.js";
+import { invalid, losslessJson } from "../check-input.js";
+import { hasOption, optionNames, takeOptions } from "../option-names.js";
 import { type ProbingOptions, storeProbing } from "../probing.js";
 import type { Item, Metadata, SingleQuery, TextIndexOptions, VectorIndex } from "../vector-index.js";
 import { StoreIndex } from "../langchain/store-index.js";
 import type { EmbeddingsInput } from "../langchain/choose-embeddings.js";
-import type { EncryptedVectorStoreArgs } from "../langchain/store-options.js";
+import { type EncryptedVectorStoreArgs, takeStoreOptions } from "../langchain/store-options.js";
 import {
   type EmbeddedText,
   isSameState,
@@ -69,7 +69,8 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
   textIndex: true,
 });
 
-type OfVectorStore = "filter" | "metric" | "textIndex";
+/** A store has namespaces of its own. */
+type OfVectorStore = "filter" | "metric" | "namespace" | "textIndex";
 type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
 
 /** Where the store is and the key to it, as for `EncryptedVectorStore`; `index` for semantic search. */
@@ -96,45 +97,49 @@ export class EncryptedStore extends BaseStore {
   readonly #blank: readonly number[];
   #turn = 0;
 
-  constructor({ index, ...args }: EncryptedStoreArgs) {
+  constructor({ index: semantic, ...args }: EncryptedStoreArgs) {
     super();
-    for (const name of ["filter", "metric", "textIndex"] satisfies OfVectorStore[]) {
-      if (name in args) throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
+    for (const name of ["filter", "metric", "namespace", "textIndex"] satisfies OfVectorStore[]) {
+      if (hasOption(args, name))
+        throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
     }
+    const index = semantic && takeOptions(semantic, semanticIndexOptions);
     const textIndex = index?.textIndex ?? false;
-    this.#index = new StoreIndex({ ...args, metric: "cosine", textIndex } as EncryptedVectorStoreArgs);
+    const own = takeStoreOptions({ ...args, metric: "cosine", textIndex } as EncryptedVectorStoreArgs);
+    this.#index = new StoreIndex(own);
     this.#isHybrid = textIndex !== false;
-    this.#probing = storeProbing(args);
-    if (index !== undefined) checkOptions(index, semanticIndexOptions);
-    this.#models = new Models(args.models);
+    this.#probing = storeProbing(own);
+    this.#models = new Models(own.models);
     this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");
-    this.#fields = index?.fields ?? ["$"];
+    this.#fields = [...(index?.fields ?? ["$"])];
     this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
   }
 
   /** Throws `invalid_request`, and writes nothing, for an operation with a property that none of its kind has. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
-    const { index } = await this.#index.open();
     const puts = new Map<string, PutOperation>();
-    const results = operations.map(async (operation): Promise<unknown> => {
-      if ("namespacePrefix" in operation) {
-        checkOptions(operation, operationNames.search);
-        return this.#search(index, operation);
+    const reads = operations.map((operation): ((index: VectorIndex) => Promise<unknown>) => {
+      if (hasOption(operation, "namespacePrefix")) {
+        const search = takeSearch(operation as SearchOperation);
+        return (index) => this.#search(index, search);
       }
-      if ("value" in operation) {
-        checkOptions(operation, operationNames.put);
-        checkAddress(operation);
-        puts.set(itemId(operation.namespace, operation.key), operation);
-        return null;
+      if (hasOption(operation, "value")) {
+        const put = takePut(operation as PutOperation);
+        puts.set(itemId(put.namespace, put.key), put);
+        return async () => null;
       }
-      if ("key" in operation) {
-        checkOptions(operation, operationNames.get);
-        return this.#get(index, operation);
+      if (hasOption(operation, "key")) {
+        const { namespace, key } = takeOptions(operation as GetOperation, operationNames.get);
+        const id = itemId(namespace, key);
+        return (index) => this.#get(index, id);
       }
-      checkOptions(operation, operationNames.listNamespaces);
-      return this.#listNamespaces(index, operation);
+      const listing = structuredClone(
+        takeOptions(operation as ListNamespacesOperation, operationNames.listNamespaces),
+      );
+      return (index) => this.#listNamespaces(index, listing);
     });
-    const read = await Promise.all(results);
+    const { index } = await this.#index.open();
+    const read = await Promise.all(reads.map((of) => of(index)));
     if (puts.size > 0) await this.#put(index, puts);
     return read as OperationResults<Op>;
   }
@@ -144,13 +149,13 @@ export class EncryptedStore extends BaseStore {
     namespacePrefix: string[],
     options: SearchOptions = {},
   ): ReturnType<BaseStore["search"]> {
-    checkOptions(options, searchOptions);
+    options = takeOptions(options, searchOptions);
     return super.search(namespacePrefix, options);
   }
 
   /** As of any `BaseStore`. Throws `invalid_request` for an option that it does not take. */
   override async listNamespaces(options: NamespaceOptions = {}): ReturnType<BaseStore["listNamespaces"]> {
-    checkOptions(options, namespaceOptions);
+    options = takeOptions(options, namespaceOptions);
     return super.listNamespaces(options);
   }
 
@@ -167,8 +172,8 @@ export class EncryptedStore extends BaseStore {
     return `EncryptedStore(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  async #get(index: VectorIndex, { namespace, key }: GetOperation): Promise<StoreItem | null> {
-    const [found] = await index.get([itemId(namespace, key)], { include: ["metadata"] });
+  async #get(index: VectorIndex, id: string): Promise<StoreItem | null> {
+    const [found] = await index.get([id], { include: ["metadata"] });
     return found === undefined ? null : toStoreItem(rowOf(found.metadata));
   }
 
@@ -315,8 +320,28 @@ async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[
   }
 }
 
+/** The operation as it is now. Throws `invalid_request` for a value that JSON would change. */
+function takePut(operation: PutOperation): PutOperation {
+  const { namespace, key, value, index } = takeOptions(operation, operationNames.put);
+  checkAddress({ namespace, key });
+  const json = value === null ? "null" : losslessJson(value, "value");
+  return {
+    namespace: [...namespace],
+    key,
+    value: JSON.parse(json) as PutOperation["value"],
+    ...(index !== undefined && { index: index === false ? index : [...index] }),
+  };
+}
+
+/** The operation as it is now. Throws `invalid_request` for what is no filter. */
+function takeSearch(operation: SearchOperation): SearchOperation {
+  const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
+  const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
+  return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
+}
+
 /** What LangGraph's own `put` has checked; `batch` can be called past it. */
-function checkAddress({ namespace, key }: PutOperation): void {
+function checkAddress({ namespace, key }: Pick<PutOperation, "namespace" | "key">): void {
   if (namespace.length === 0 || !namespace.every((label) => typeof label === "string" && label !== "")) {
     throw invalid("namespace: expected at least one label, and labels that are not empty");
   }

@@ -87,12 +87,17 @@ export class NamespaceScopes {
     return new Set(scopes.flatMap(({ open }) => [...open.namesInUse()]));
   }
 
+  /** With the whole index, all secrets and segments are read, whichever is wanted, and by the first call alone. */
+  async #openWhole(manifest: Manifest): Promise<void> {
+    const { open } = this.#whole;
+    if (open.version === undefined || open.version < manifest.version) await open.at(manifest);
+  }
+
   #open(name?: string): Scope {
     const { log, objects, namespaces, config, cache, clock, maxStalenessMs, oblivious } = this.#resources;
     const onNewer = (manifest: Manifest) => this.refresh(manifest);
     const select = async (manifest: Manifest): Promise<Manifest> => {
-      // With the whole index, all secrets are read, whichever is wanted.
-      if (oblivious) await this.whole.snapshots.newest();
+      if (oblivious) await this.#openWhole(manifest);
       const id = name === undefined ? undefined : namespaces.idOf(name, manifest);
       const isOwn = ({ namespace }: { readonly namespace?: string }) => id !== undefined && namespace === id;
       return { ...manifest, segments: manifest.segments.filter(isOwn) };

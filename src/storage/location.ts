@@ -2,7 +2,7 @@
 
 import { SealdexError } from "../errors.js";
 import { invalid } from "../check-input.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
 import { isTransient as isTransientAtServer } from "./failure.js";
@@ -54,11 +54,11 @@ export function isPrivate(location: StorageLocation | BlobStore): boolean {
  * without a driver.
  */
 export function openLocation(
-  location: StorageLocation | BlobStore,
+  given: StorageLocation | BlobStore,
   timeoutMs = storageTimeoutMsDefault,
 ): BlobStore {
-  if (isBlobStore(location)) return location;
-  checkFields(location);
+  if (isBlobStore(given)) return given;
+  const location = takeFields(given);
   switch (location?.location) {
     case "memory":
       return createMemoryStore();
@@ -91,9 +91,9 @@ export function openLocation(
 }
 
 /** Locations that do not exist are refused afterwards. */
-function checkFields(location: StorageLocation): void {
+function takeFields(location: StorageLocation): StorageLocation {
   const kind = location?.location;
-  if (Object.hasOwn(locationFields, kind)) checkOptions(location, locationFields[kind]);
+  return Object.hasOwn(locationFields, kind) ? takeOptions(location, locationFields[kind]) : location;
 }
 
 function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {

@@ -10,7 +10,7 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import { backoffMs, pause } from "../pause.js";
 import { whenAborted } from "../when-aborted.js";
 import { withAbsenceCheckOf } from "./absence.js";
@@ -39,7 +39,7 @@ const pauseMsMax = 5000;
 
 /** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
 export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
-  checkOptions(options, retryOptions);
+  options = takeOptions(options, retryOptions);
   const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
 
   async function run<T>(

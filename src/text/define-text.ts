@@ -1,7 +1,7 @@
 /** Checks what callers say of words, and fills in every default. */
 
 import { invalid } from "../check-input.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import {
   type AnalyzerDefinition,
   type AnalyzerOptions,
@@ -32,7 +32,7 @@ const stopWordsMax = 10_000;
 
 /** Throws `invalid_request`. */
 export function defineText(options: TextIndexOptions): TextDefinition {
-  checkOptions(options, textIndexOptions);
+  options = takeOptions(options, textIndexOptions);
   const { analyzer = {}, textFields = { contents: 1 }, k1 = defaultK1, b = defaultB } = options;
   checkNumber(k1, k1Max, "textIndex.k1");
   checkNumber(b, 1, "textIndex.b");
@@ -40,7 +40,7 @@ export function defineText(options: TextIndexOptions): TextDefinition {
 }
 
 function defineAnalyzer(options: AnalyzerOptions): AnalyzerDefinition {
-  checkOptions(options, analyzerOptions);
+  options = takeOptions(options, analyzerOptions);
   const { language = "english", stemming = true, stopWords = true } = options;
   if (language !== "none" && !languages.includes(language)) {
     throw invalid(`textIndex.analyzer.language: expected none or one of ${languages.join(", ")}`);

@@ -1,8 +1,9 @@
 /** Writes the items of an index as lines of JSON. */
 
 import { invalid } from "../check-input.js";
-import type { Filter } from "../filter.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { type Filter, takeFilter } from "../filter.js";
+import { generatorOf } from "../generator-of.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type {
   CallOptions,
   ItemField,
@@ -40,8 +41,14 @@ const forms: readonly VectorForm[] = ["base64", "numbers", "none"];
  * Keys are not in them. They show one state of the index, see `VectorIndex.items`, page by page, as fast as they are read. Throws as
  * `listItems` does.
  */
-export async function* exportItems(request: ExportOptions): AsyncGenerator<string, void, undefined> {
-  checkOptions(request, options);
+export function exportItems(request: ExportOptions): AsyncGenerator<string, void, undefined> {
+  return generatorOf(() => {
+    const own = takeOptions(request, options);
+    return linesOf({ ...own, filter: own.filter && takeFilter(own.filter) });
+  });
+}
+
+async function* linesOf(request: ExportOptions): AsyncGenerator<string, void, undefined> {
   const { from, filter, after, namespace, vectors = "base64", signal } = request;
   if (!forms.includes(vectors)) throw invalid(`vectors: expected ${forms.join(", ")}`);
   const include: ItemField[] = ["contents", "metadata", ...(vectors === "none" ? [] : ["vector" as const])];

@@ -2,7 +2,7 @@
 
 import { invalid } from "../check-input.js";
 import { shiftPosition } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { VectorIndex } from "../vector-index.js";
 import { ingest, type IngestItem, type IngestOptions, type IngestResult } from "./ingest.js";
 import { decodeLine } from "./item-line.js";
@@ -39,7 +39,7 @@ const options = optionNames<ImportOptions>("importItems", {
  * more than importing them once.
  */
 export async function importItems(request: ImportOptions): Promise<ImportProgress> {
-  checkOptions(request, options);
+  request = takeOptions(request, options);
   const { lines, fromLine = 1, onProgress, ...others } = request;
   if (!Number.isInteger(fromLine) || fromLine < 1) throw invalid("fromLine: expected an integer from 1");
   /** Lines of the items that are not reported yet. */

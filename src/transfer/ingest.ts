@@ -2,8 +2,9 @@
 
 import { invalid, typeName } from "../check-input.js";
 import { shiftPosition } from "../errors.js";
-import { checkOptions, optionNames } from "../option-names.js";
+import { optionNames, takeOptions } from "../option-names.js";
 import type { CallOptions, Item, NamespaceOption, VectorIndex } from "../vector-index.js";
+import { takeItem } from "./take-item.js";
 import { namespaceBatches } from "./namespace-batches.js";
 
 export type IngestItem = Item & NamespaceOption;
@@ -47,7 +48,7 @@ const batchBytes = 16 * 1024 * 1024;
  * position of the item in the source, and what the source throws.
  */
 export async function ingest(request: IngestOptions): Promise<IngestResult> {
-  checkOptions(request, options);
+  request = takeOptions(request, options);
   const { to, items: source, batchSize = 1000, skipUnchanged = false, onProgress, signal } = request;
   if (!Number.isInteger(batchSize) || batchSize < 1 || batchSize > batchItemsMax) {
     throw invalid(`batchSize: expected an integer from 1 to ${batchItemsMax}`);
@@ -92,8 +93,9 @@ async function* batches(
 ): AsyncGenerator<readonly IngestItem[]> {
   let batch: IngestItem[] = [];
   let bytes = 0;
+  let taken = 0;
   for await (const item of source) {
-    batch.push(item);
+    batch.push(takeItem(item, `items[${taken++}]`));
     bytes += bytesOf(item);
     if (batch.length < size && bytes < batchBytes) continue;
     yield batch;

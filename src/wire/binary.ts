@@ -4,7 +4,7 @@ import { checkFloat32, invalid } from "../check-input.js";
 import type { Item } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { encodeBase64 } from "./base64.js";
-import type { ItemBody } from "./items.js";
+import type { EncodedItem } from "./items.js";
 import { queriesMax } from "./query.js";
 
 /** Vectors that have been received. */
@@ -36,9 +36,9 @@ export function encodeVectors(vectors: readonly (readonly number[])[], dimension
 }
 
 /** The dimension of items that a binary upsert can say: with vectors of one dimension, no images, no empty texts, and without times. */
-export function binaryDimension(items: readonly ItemBody[]): number | undefined {
+export function binaryDimension(items: readonly EncodedItem[]): number | undefined {
   const dimension = items[0]?.vector?.length;
-  const fits = ({ id, vector, contents, keep, expires_at }: ItemBody) =>
+  const fits = ({ id, vector, contents, keep, expires_at }: EncodedItem) =>
     typeof id === "string" &&
     vector?.length === dimension &&
     (contents === undefined || (typeof contents === "string" && contents !== "")) &&

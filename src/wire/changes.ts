@@ -18,26 +18,29 @@ import { foreign } from "./results.js";
 
 export interface UpsertConditionsBody extends NamespaceBody {
   readonly delete_filter?: Maybe<Metadata>;
+  readonly within?: Maybe<Metadata>;
   readonly skip_unchanged?: Maybe<boolean>;
 }
 
 export function encodeUpsertOptions(options: UpsertOptions): UpsertConditionsBody {
-  const { deleteFilter, skipUnchanged } = options;
+  const { deleteFilter, within, skipUnchanged } = options;
   if (skipUnchanged !== undefined && typeof skipUnchanged !== "boolean") {
     throw invalid(`skipUnchanged: expected a boolean, got ${typeof skipUnchanged}`);
   }
   return {
     delete_filter: encodeFilter(checkDeleteFilter(deleteFilter)),
+    within: encodeFilter(within),
     skip_unchanged: skipUnchanged,
     ...encodeNamespace(options),
   };
 }
 
 export function decodeUpsertOptions(body: UpsertConditionsBody): UpsertOptions {
-  const { delete_filter, skip_unchanged } = body;
+  const { delete_filter, within, skip_unchanged } = body;
   return {
     ...decodeNamespace(body),
     deleteFilter: checkDeleteFilter((delete_filter ?? undefined) as UpsertOptions["deleteFilter"]),
+    within: (within ?? undefined) as UpsertOptions["within"],
     skipUnchanged: skip_unchanged ?? false,
   };
 }

@@ -1,6 +1,6 @@
 /** Filters on their way through HTTP, under the specification's name and the library's. */
 
-import { compileFilter, type Filter } from "../filter.js";
+import { type Filter, takeFilter } from "../filter.js";
 import { filterOf } from "../selection.js";
 import type { Metadata } from "../vector-index.js";
 
@@ -13,8 +13,7 @@ export interface FilterBody {
 /** Refuses what the library would: JSON drops undefined fields, and the filter would match more than it says. */
 export function encodeFilter(filter: Filter | null | undefined): Metadata | undefined {
   if (filter === undefined || filter === null) return undefined;
-  compileFilter(filter);
-  return filter as Metadata;
+  return takeFilter(filter) as Metadata;
 }
 
 /** The filter under either of its two names. `where`: the method, for messages. */

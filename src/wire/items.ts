@@ -1,9 +1,9 @@
 /** Items on their way into an index. */
 
-import { checkText, losslessJson } from "../check-input.js";
-import { JsonText } from "../json-text.js";
+import { checkText } from "../check-input.js";
+import { type JsonText, parsedJson, takeJson } from "../json-text.js";
 import { itemFields } from "../method-options.js";
-import { checkOptions } from "../option-names.js";
+import { takeOptions } from "../option-names.js";
 import type { Item, Metadata } from "../vector-index.js";
 import type { Keep } from "../embedding/image.js";
 import type { Maybe } from "./address.js";
@@ -20,18 +20,22 @@ export interface ItemBody {
   readonly expires_at?: Maybe<string>;
 }
 
+/** An item without a reference to anything that its owner can change. */
+export interface EncodedItem extends Omit<ItemBody, "metadata"> {
+  readonly metadata: JsonText | undefined;
+}
+
 /** `where`: the item's place, for messages. */
-export function encodeItem(item: Item, where: string): ItemBody {
-  checkOptions(item, itemFields, where);
+export function encodeItem(item: Item, where: string): EncodedItem {
+  item = takeOptions(item, itemFields, where);
   const { id, vector, contents, keep, metadata, expiresAt } = item;
   checkText(id, `${where}.id`);
-  losslessJson(metadata, `${where}.metadata`);
   return {
     id,
     vector: vector && encodeVector(vector, `${where}.vector`),
     contents: encodeContents(contents, `${where}.contents`),
     keep,
-    metadata,
+    metadata: (metadata ?? undefined) === undefined ? undefined : takeJson(metadata, `${where}.metadata`),
     expires_at: encodeTime(expiresAt, `${where}.expiresAt`),
   };
 }
@@ -46,7 +50,7 @@ export function decodeItem(
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
     contents: decodeContents(contents),
     keep: keep ?? undefined,
-    metadata: metadata ? new JsonText(metadata, `${where}.metadata`) : undefined,
+    metadata: metadata ? parsedJson(metadata, `${where}.metadata`) : undefined,
     ...((expires_at ?? undefined) !== undefined && {
       expiresAt: decodeTime(expires_at, `${where}.expires_at`),
     }),
@@ -59,7 +63,7 @@ export function decodeItem(
  */
 export function decodeElement(name: string, element: unknown, where: string): unknown {
   if (name === "items") return decodeItem(element as ItemBody, where);
-  if (name === "batch.metadata" && element !== null) return new JsonText(element as object, where);
+  if (name === "batch.metadata" && element !== null) return parsedJson(element as object, where);
   if (name === "query_vectors" && Array.isArray(element)) return decodeVector(element, where);
   return element;
 }

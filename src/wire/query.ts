@@ -1,6 +1,6 @@
 /** The JSON of queries. */
 
-import { invalid, isArray, onlySubjectOf } from "../check-input.js";
+import { invalid, isArray, isVector, onlySubjectOf } from "../check-input.js";
 import { SealdexError } from "../errors.js";
 import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../probing.js";
 import { filterOf } from "../selection.js";
@@ -21,7 +21,6 @@ import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeVector, encodeVector, integer, within } from "./values.js";
-import { isFloat32Array } from "../value-kinds.js";
 
 /** The longest body of what has vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
@@ -80,7 +79,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     include,
     rerank,
     query_text: queryText,
-    fusion,
+    fusion: fusion && { ...fusion },
     ...encodeNamespace(query),
   };
 }
@@ -180,8 +179,4 @@ function decodeWords(body: QueryBody): Pick<WordQuery, "queryText" | "fusion"> |
   if ((fusion ?? undefined) !== undefined) return { queryText, fusion: fusion as Fusion };
   if ((alpha ?? k ?? undefined) === undefined) return { queryText };
   return { queryText, fusion: { method: "rank", alpha: alpha ?? undefined, k: k ?? undefined } };
-}
-
-function isVector(value: unknown): boolean {
-  return Array.isArray(value) || isFloat32Array(value);
 }

@@ -6,7 +6,7 @@ import { encodeAddress } from "./address.js";
 import { base64Length } from "./base64.js";
 import { binaryDimension, encodeVectors } from "./binary.js";
 import type { UpsertConditionsBody } from "./changes.js";
-import type { ItemBody } from "./items.js";
+import type { EncodedItem } from "./items.js";
 
 /** What an item adds to a request as text. */
 type Texts = readonly string[];
@@ -27,7 +27,7 @@ interface UpsertForm {
 export function upsertForms(
   address: OpenIndexOptions,
   conditions: UpsertConditionsBody,
-  items: readonly ItemBody[],
+  items: readonly EncodedItem[],
 ): { readonly json: UpsertForm; readonly binary: UpsertForm | undefined } {
   const open = jsonText({ ...encodeAddress(address), ...conditions }, "upsert").slice(0, -1);
   const dimension = binaryDimension(items);
@@ -37,18 +37,22 @@ export function upsertForms(
   };
 }
 
-function jsonForm(open: string, items: readonly ItemBody[]): UpsertForm {
+function jsonForm(open: string, items: readonly EncodedItem[]): UpsertForm {
   const bodyOf = (texts: readonly Texts[]) => `${open},"items":[${texts.join(",")}]}`;
   return {
     path: "/v1/vectors/upsert",
     emptyBytes: utf8Length(bodyOf([])),
     itemBytes: ",".length,
-    textsOf: (i) => [jsonText(items[i], `items[${i}]`)],
+    textsOf(i) {
+      const { metadata, ...others } = items[i];
+      const text = jsonText(others, `items[${i}]`);
+      return [metadata === undefined ? text : `${text.slice(0, -1)},"metadata":${metadata.text}}`];
+    },
     bodyOf,
   };
 }
 
-function binaryForm(open: string, items: readonly ItemBody[], dimension: number): UpsertForm {
+function binaryForm(open: string, items: readonly EncodedItem[], dimension: number): UpsertForm {
   const bodyOf = (texts: readonly Texts[], start: number) => {
     const column = (c: number) => texts.map((ofItem) => ofItem[c]).join(",");
     const vectors = items.slice(start, start + texts.length).map(({ vector }) => vector ?? []);
@@ -60,8 +64,8 @@ function binaryForm(open: string, items: readonly ItemBody[], dimension: number)
     emptyBytes: utf8Length(bodyOf([], 0)),
     itemBytes: ",,,".length + base64Length(4 * dimension),
     textsOf(i) {
-      const { id, metadata = null, contents = null } = items[i];
-      return [id, metadata, contents].map((value) => jsonText(value, `items[${i}]`));
+      const { id, metadata, contents = null } = items[i];
+      return [JSON.stringify(id), metadata?.text ?? "null", JSON.stringify(contents)];
     },
     bodyOf,
   };

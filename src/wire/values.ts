@@ -42,12 +42,12 @@ export function encodeKey(indexKey: IndexKey): string {
   return Array.from(indexKey, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Texts, as they are. Throws `invalid_request` for what is no array, and naming the first entry that is no text. */
+/** The texts, in an array of our own. Throws `invalid_request` for what is no array, and naming the first entry that is no text. */
 export function texts<T extends string>(values: readonly T[], where: string): readonly T[] {
   if (!isArray(values)) throw invalid(`${where}: expected an array, got ${typeName(values)}`);
   // In contrast to other ways, this one sees what an array has left out.
   for (const [i, value] of values.entries()) checkText(value, `${where}[${i}]`);
-  return values;
+  return [...values];
 }
 
 /** An integer or undefined, as it is; NaN, which JSON would turn into null, is refused. */

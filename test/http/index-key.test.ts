@@ -62,9 +62,14 @@ describe("a passphrase in a file", () => {
     expect((await service.post("/v1/indexes/create", address)).status).toBe(200);
     expect((await service.post("/v1/indexes/describe", address)).status).toBe(200);
     await service.close();
-    const wrapped = await passphraseKey(passphrase).wrap(new Uint8Array(32), { indexId: "ab".repeat(16) });
+    const wrapped = await passphraseKey(passphrase).wrap(new Uint8Array(32), {
+      indexId: "ab".repeat(16),
+      salt: "cd".repeat(32),
+    });
     const provider = parseIndexKeyProvider(`passphrase-file:${path}`, {});
-    expect(await provider.unwrap(wrapped, { indexId: "ab".repeat(16) })).toHaveLength(32);
+    expect(await provider.unwrap(wrapped, { indexId: "ab".repeat(16), salt: "cd".repeat(32) })).toHaveLength(
+      32,
+    );
     expect(inspect(provider, { depth: 9, showHidden: true })).not.toContain(passphrase);
   });
 
@@ -106,7 +111,7 @@ describe("Vault", () => {
       const before = requests.length;
       const provider = vault({ VAULT_TOKEN_FILE: await newFile(text) });
       const error: unknown = await provider
-        .wrap(new Uint8Array(32), { indexId: "ab".repeat(16) })
+        .wrap(new Uint8Array(32), { indexId: "ab".repeat(16), salt: "cd".repeat(32) })
         .catch((reason: unknown) => reason);
       expect(error).toMatchObject({ code: "forbidden" });
       expect(inspect(error)).not.toContain("s.sec");
@@ -235,7 +240,7 @@ describe("Google Cloud KMS", () => {
     ]) {
       await writeFile(path, wrong);
       const error: unknown = await google(environment)
-        .wrap(new Uint8Array(32), { indexId: "ab".repeat(16) })
+        .wrap(new Uint8Array(32), { indexId: "ab".repeat(16), salt: "cd".repeat(32) })
         .catch((reason: unknown) => reason);
       expect(error, wrong).toMatchObject({
         code: "storage_unavailable",

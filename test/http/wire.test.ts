@@ -12,6 +12,13 @@ function sent<T>(body: T): T {
   return JSON.parse(JSON.stringify(body)) as T;
 }
 
+/** The item as a request has it. */
+function sentItem(item: Item): wire.ItemBody {
+  const address = { indexName: "a", indexKey: "00".repeat(32) };
+  const { json } = wire.upsertForms(address, {}, [wire.encodeItem(item, "items[0]")]);
+  return JSON.parse(json.textsOf(0)[0]) as wire.ItemBody;
+}
+
 function thrown(work: () => unknown): SealdexError {
   try {
     work();
@@ -183,7 +190,7 @@ const item = fc.record({
 test("items are the same on the other side, floats bit for bit and metadata verbatim", () => {
   fc.assert(
     fc.property(item, (given: Item) => {
-      const back = wire.decodeItem(sent(wire.encodeItem(given, "items[0]")), "items[0]");
+      const back = wire.decodeItem(sentItem(given), "items[0]");
       const held = back.metadata as { text: string } | undefined;
       expect({ ...back, metadata: held?.text }).toEqual({
         ...given,
@@ -198,7 +205,7 @@ test("a Float32Array and the same numbers in an array are the same vector", () =
   fc.assert(
     fc.property(vector, (numbers) => {
       const [a, b] = [numbers, Float32Array.from(numbers)].map(
-        (given) => wire.decodeItem(sent(wire.encodeItem({ id: "a", vector: given }, "items[0]")), "").vector,
+        (given) => wire.decodeItem(sentItem({ id: "a", vector: given }), "").vector,
       );
       expect(a).toEqual(b);
       expect(b).toEqual(Float32Array.from(numbers));

@@ -119,26 +119,29 @@ test("which namespace is looked for does not show, and whether there is one of t
       { namespace },
     );
   }
-  const traceOfCalls = async (namespace: string, oblivious: boolean) => {
+  const traceOfCalls = async (wanted: readonly string[], oblivious: boolean) => {
     const { store, reads } = recorded(inner);
     const index = await open(store, { oblivious }).loadIndex(access);
-    const found = [
-      await index.query({ queryVector: rows[5], topK: 3, namespace, include: ["contents"] }),
-      await index.get(["item-7"], { namespace }),
-      await index.count({ namespace }),
-    ];
     const plain = await open(inner, { oblivious: false }).loadIndex(access);
-    expect(found[0]).toEqual(
-      await plain.query({ queryVector: rows[5], topK: 3, namespace, include: ["contents"] }),
-    );
-    expect(found[2]).toBe(namespace === "nobody" ? 0 : 60);
+    for (const namespace of wanted) {
+      const query = { queryVector: rows[5], topK: 3, namespace, include: ["contents"] } as const;
+      expect(await index.query(query)).toEqual(await plain.query(query));
+      await index.get(["item-7"], { namespace });
+      await index.listItems({ namespace, limit: 10 });
+      expect(await index.count({ namespace })).toBe(namespace === "nobody" ? 0 : 60);
+    }
     return reads;
   };
-  const traces: string[][] = [];
-  for (const namespace of namespaces) traces.push(await traceOfCalls(namespace, true));
-  expect(traces[1]).toEqual(traces[0]);
-  expect(traces[2]).toEqual(traces[0]);
-  expect(await traceOfCalls("ada", false)).not.toEqual(await traceOfCalls("bob", false));
+  // Nor whether a call is about a namespace that an earlier one was about.
+  for (const sequences of [
+    [["ada"], ["bob"], ["nobody"]],
+    namespaces.flatMap((one) => namespaces.map((two) => [one, two])),
+  ]) {
+    const traces: string[][] = [];
+    for (const sequence of sequences) traces.push(await traceOfCalls(sequence, true));
+    for (const trace of traces) expect(trace).toEqual(traces[0]);
+  }
+  expect(await traceOfCalls(["ada"], false)).not.toEqual(await traceOfCalls(["bob"], false));
 });
 
 test("after the index was read, looking for items asks storage for the newest manifest alone", async () => {

@@ -1,6 +1,7 @@
 /** Key providers: an index whose key a passphrase, a file, Vault, AWS KMS or Google Cloud KMS keeps. */
 
-import { randomBytes } from "node:crypto";
+import { createHook } from "node:async_hooks";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,14 +111,15 @@ describe.each(Object.keys(providers))("%s", (kind) => {
 
   test("wraps for one index only: what it wrapped for another opens nothing", async () => {
     const [key] = await providers[kind]();
-    const [one, two] = ["00".repeat(16), "01".repeat(16)];
+    const salt = "00".repeat(32);
+    const [one, two] = ["00".repeat(16), "01".repeat(16)].map((indexId) => ({ indexId, salt }));
     const plain = randomBytes(32);
-    const wrapped = await key.wrap(Uint8Array.from(plain), { indexId: one });
-    expect(Buffer.from(await key.unwrap(wrapped, { indexId: one }))).toEqual(plain);
-    expect(await codeOf(key.unwrap(wrapped, { indexId: two }))).toBe("wrong_index_key");
+    const wrapped = await key.wrap(Uint8Array.from(plain), one);
+    expect(Buffer.from(await key.unwrap(wrapped, one))).toEqual(plain);
+    expect(await codeOf(key.unwrap(wrapped, two))).toBe("wrong_index_key");
     const damaged = Uint8Array.from(wrapped);
     damaged[damaged.length - 5] ^= 1;
-    expect(await codeOf(key.unwrap(damaged, { indexId: one }))).toBe("wrong_index_key");
+    expect(await codeOf(key.unwrap(damaged, one))).toBe("wrong_index_key");
     expect(Buffer.from(wrapped).includes(plain)).toBe(false);
   });
 
@@ -184,7 +186,7 @@ test("what a service refuses is told apart, and no message holds a token or an a
 test("Vault is asked as its interface says, and its token goes nowhere without TLS", async () => {
   const before = requests.length;
   const provider = vaultKey({ address: base, token, key: "asked", namespace: "team" });
-  await provider.wrap(new Uint8Array(32), { indexId: "ab".repeat(16) });
+  await provider.wrap(new Uint8Array(32), { indexId: "ab".repeat(16), salt: "cd".repeat(32) });
   const [{ path, headers, body }] = requests.slice(before);
   expect(path).toBe("/v1/transit/encrypt/asked");
   expect(headers).toMatchObject({
@@ -223,4 +225,91 @@ test("what cannot be a provider is refused", async () => {
   expect(await codeOf(client.createIndex({ indexName, indexKey: fileKey("/nowhere/key") }))).toBe(
     "not_found",
   );
+});
+
+/** The index's record with so many wraps of the same provider before the owner's own, as whoever holds the storage can make it. */
+async function withForgedWraps(store: BlobStore, provider: string, count: number): Promise<BlobStore> {
+  const [name] = await store.list("names/", { limit: 1 });
+  const record = Buffer.from((await store.read(name)) as Uint8Array);
+  const tag = createHash("sha256")
+    .update("sealdex/1/provider\0")
+    .update(record.subarray(8, 24))
+    .update(provider, "utf8")
+    .digest();
+  const u32 = (value: number) => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(value);
+    return bytes;
+  };
+  const forged = () => Buffer.concat([randomBytes(32), tag, u32(80), randomBytes(80), u32(0)]);
+  const own = record.subarray(60, -32);
+  const wraps = [...Array.from({ length: count }, forged), own];
+  const body = Buffer.concat([record.subarray(0, 56), u32(wraps.length), ...wraps]);
+  const copy = createMemoryStore();
+  for (const key of await store.list("")) {
+    const bytes = key === name ? Buffer.concat([body, sha256(body)]) : await store.read(key);
+    await copy.create(key, bytes as Uint8Array);
+  }
+  return copy;
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+describe("a record with many forged wraps", () => {
+  test("costs one computation of scrypt", async () => {
+    const store = createMemoryStore();
+    const indexKey = passphraseKey("six random words are a passphrase");
+    await open(store).createIndex({ indexName, indexKey });
+    const forged = await withForgedWraps(store, indexKey.name, 40);
+    let computations = 0;
+    const hook = createHook({
+      init: (_, type) => {
+        if (type === "SCRYPTREQUEST") computations++;
+      },
+    }).enable();
+    const index = await open(forged).loadIndex({ indexName, indexKey });
+    hook.disable();
+    expect(computations).toBe(1);
+    expect(await index.listIds()).toEqual([]);
+  });
+
+  test("is damaged if it has more than an index may have", async () => {
+    const store = createMemoryStore();
+    const indexKey = fileKey(await newKeyFile());
+    await open(store).createIndex({ indexName, indexKey });
+    const most = await withForgedWraps(store, indexKey.name, 255);
+    expect(await codeOf(open(most).loadIndex({ indexName, indexKey }))).toBe("done");
+    const more = await withForgedWraps(store, indexKey.name, 256);
+    expect(await codeOf(open(more).loadIndex({ indexName, indexKey }))).toBe("corrupt");
+  });
+
+  test("is asked of the provider no longer when the call was aborted, and always in one context", async () => {
+    const store = createMemoryStore();
+    const file = fileKey(await newKeyFile());
+    const controller = new AbortController();
+    const contexts: unknown[] = [];
+    let abortAt = Infinity;
+    const indexKey: KeyProvider = {
+      ...file,
+      unwrap(wrapped, context) {
+        contexts.push(context);
+        if (contexts.length === abortAt) controller.abort(new Error("stop"));
+        return file.unwrap(wrapped, context);
+      },
+    };
+    await open(store).createIndex({ indexName, indexKey });
+    const forged = await withForgedWraps(store, indexKey.name, 40);
+    const { signal } = controller;
+    await open(forged).loadIndex({ indexName, indexKey, signal });
+    expect(contexts).toHaveLength(41);
+    expect(new Set(contexts).size).toBe(1);
+    contexts.length = 0;
+    abortAt = 3;
+    const client = open(forged);
+    await expect(client.loadIndex({ indexName, indexKey, signal })).rejects.toThrow("stop");
+    await client.close();
+    expect(contexts).toHaveLength(3);
+  });
 });

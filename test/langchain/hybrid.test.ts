@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { generateKey } from "../../src/core.js";
+import { createClient, generateKey } from "../../src/core.js";
 import { EncryptedVectorStore } from "../../src/langchain/encrypted-vector-store.js";
 
 const texts = [
@@ -68,17 +68,13 @@ test("retrievers search by words, by both, and as before", async () => {
 });
 
 test("the store's own filter limits searches by words", async () => {
-  const limited = new EncryptedVectorStore(embeddings, {
-    indexName: "limited",
-    indexKey: args.indexKey,
-    indexLocation: args.indexLocation,
-    textIndex: true,
-    filter: { even: true },
-  });
-  await limited.addTexts(texts, metadatas);
+  const client = createClient({ indexLocation: args.indexLocation });
+  const own = { indexName: "limited", indexKey: args.indexKey, client, textIndex: true };
+  await new EncryptedVectorStore(embeddings, own).addTexts(texts, metadatas);
+  const limited = new EncryptedVectorStore(embeddings, { ...own, filter: { even: true } });
   expect(await limited.keywordSearch("E1047")).toEqual([]);
   expect(contentsOf(await limited.hybridSearch("E1047"))).not.toContain(texts[1]);
-  await limited.close();
+  await client.close();
 });
 
 test("what retrievers and stores do not take is refused", async () => {

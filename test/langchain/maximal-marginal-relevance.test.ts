@@ -168,7 +168,8 @@ describe.each(Object.entries(places))("maxMarginalRelevanceSearch, %s", (_, plac
     expect(await store.maxMarginalRelevanceSearch("question", { k: 8, filter: even })).toEqual(
       await reference(store, 20, 0.5, 8, even),
     );
-    const { store: odd } = await filled({ filter: { even: false } });
+    const { embeddings, args } = await filled();
+    const odd = new EncryptedVectorStore(embeddings, { ...args, filter: { even: false } });
     const found = await odd.maxMarginalRelevanceSearch("question", { k: 60, filter: { even: true } });
     expect(found).toEqual([]);
     const documents = await odd.maxMarginalRelevanceSearch("question", { k: 60 });

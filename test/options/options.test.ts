@@ -103,7 +103,7 @@ const cases: Record<string, Case> = {
   },
   upsert: {
     takes: methodOptions.upsert,
-    valid: [{ deleteFilter: { a: 1 }, skipUnchanged: true, namespace, signal }],
+    valid: [{ deleteFilter: { a: 1 }, skipUnchanged: true, namespace, signal }, { within: {} }],
     call: (options, _client, index) => index.upsert([{ id: "a", vector }], options),
   },
   update: {
