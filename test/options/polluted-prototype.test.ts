@@ -100,6 +100,7 @@ const expected = await work();
 /** Runs `call` while every object has this property. */
 async function polluted<T>(name: string, value: unknown, call: () => Promise<T> | T): Promise<T> {
   const property = { value, enumerable: true, configurable: true, writable: true };
+  // oxlint-disable-next-line no-extend-native
   Object.defineProperty(Object.prototype, name, property);
   try {
     return await call();
