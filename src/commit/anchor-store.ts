@@ -13,6 +13,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import type { Anchor } from "./anchor.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
+import { readObject } from "./read-object.js";
 import { anchorName, parseAnchorName, anchorPrefix, deletedIndexId } from "./object-names.js";
 
 /** Anchors of older versions that stay: a writer that was suspended learns the outcome of its version. */
@@ -113,7 +114,7 @@ export class AnchorStore {
 
   async #read(name: string): Promise<string | undefined> {
     const { indexId, keys } = this.#identity;
-    const bytes = await this.#store.read(name);
+    const bytes = await readObject(this.#store, "anchor", name);
     if (bytes === null) return undefined;
     return Buffer.from(openObject(keys.anchor, { kind: "anchor", indexId, name }, bytes)).toString("hex");
   }

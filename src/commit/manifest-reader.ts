@@ -16,6 +16,7 @@ import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { openManifest, type SealedManifest } from "./manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
+import { readObject } from "./read-object.js";
 import { historyMs } from "./retention.js";
 
 /** Manifests read at once when catching up: 1, 2, 4, … and then the list is read. */
@@ -118,7 +119,7 @@ export class ManifestReader {
   /** A manifest by its number; null if it was deleted, or never was. */
   async read(version: number): Promise<SealedManifest | null> {
     const { indexId, keys } = this.#index;
-    const bytes = await this.#store.read(manifestName(indexId, version));
+    const bytes = await readObject(this.#store, "manifest", manifestName(indexId, version));
     if (bytes === null) return null;
     if (!keys.has(generationOf(bytes))) await this.#index.renewKeys();
     return openManifest(keys, indexId, version, bytes);

@@ -10,6 +10,7 @@ import { generationOf, openObject, sealObject } from "../crypto/sealed-object.js
 import { signatureBytes } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import type { KeyRing } from "../keys/key-ring.js";
+import { checkObjectLength } from "./read-object.js";
 import { type Watermark, firstWatermark } from "./retention.js";
 import { bornAt, manifestName } from "./object-names.js";
 
@@ -176,7 +177,8 @@ export function sealManifest(
   const text = Buffer.from(JSON.stringify(manifest), "utf8");
   const signature = keys.sign(signatureLabel, signedMessage(indexId, text));
   const context = manifestContext(indexId, manifest.version);
-  const bytes = sealObject(keys.data, context, Buffer.concat([signature, text]));
+  const sealed = sealObject(keys.data, context, Buffer.concat([signature, text]));
+  const bytes = checkObjectLength("manifest", "manifest", sealed);
   return { manifest, bytes, digest: digestOf(bytes) };
 }
 

@@ -15,6 +15,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { type Manifest, namesNamespace } from "./manifest.js";
+import { readObject } from "./read-object.js";
 import { isNumbered, namespaceName, namespacePrefix, namespacesPrefix, numberOf } from "./object-names.js";
 
 /** A namespace under one of its secrets. */
@@ -129,7 +130,9 @@ export class Namespaces {
     const destroyed = new Set(objectNames);
     for (const [id, { objectName }] of this.#known) if (destroyed.has(objectName)) this.#known.delete(id);
     await this.#store.delete(objectNames);
-    const left = await Promise.all(objectNames.map((name) => this.#store.read(name)));
+    const left = await Promise.all(
+      objectNames.map((name) => this.#store.read(name, { offset: 0, length: 0 })),
+    );
     if (left.every((bytes) => bytes === null)) return;
     throw new SealdexError(
       "storage_unavailable",
@@ -175,7 +178,7 @@ export class Namespaces {
 
   /** Null if it was destroyed since it was listed. */
   async #read(objectName: string): Promise<Namespace | null> {
-    const bytes = await this.#store.read(objectName);
+    const bytes = await readObject(this.#store, "namespace", objectName);
     return bytes === null ? null : this.#open(objectName, bytes);
   }
 

@@ -42,6 +42,7 @@ import { checkInteger, defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { listNames } from "./list-names.js";
 import { Listings } from "./listings.js";
@@ -274,10 +275,14 @@ export class EmbeddedClient implements EmbeddedClientType {
     const first = recordName(indexName, 1);
     const [[name], firstBytes] = await Promise.all([
       listRecords(this.#configStore, indexName),
-      this.#configStore.read(first),
+      readObject(this.#configStore, "record", first),
     ]);
     const bytes =
-      name === undefined ? null : name === first ? firstBytes : await this.#configStore.read(name);
+      name === undefined
+        ? null
+        : name === first
+          ? firstBytes
+          : await readObject(this.#configStore, "record", name);
     if (bytes === null) throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
     const opened = await openRecord(source, { indexName, name, bytes });
     opened.keys.checkUnexpired(indexName, this.#clock.wall());

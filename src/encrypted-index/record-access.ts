@@ -2,6 +2,7 @@
 
 import { createConfirmed } from "../commit/create-confirmed.js";
 import { isNumbered, numberOf, recordName, recordPrefix } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { equalInConstantTime, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
@@ -115,7 +116,7 @@ export class RecordAccess {
     const names = await listRecords(this.#configStore, this.indexName);
     const own = await Promise.all(
       names.map(async (name) => {
-        const bytes = await this.#configStore.read(name);
+        const bytes = await readObject(this.#configStore, "record", name);
         // Deleted since it was listed: a new index may have the key by now.
         if (bytes === null) return [];
         const indexId = claimedIndexId(bytes);
@@ -134,7 +135,7 @@ export class RecordAccess {
     for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
       const [name] = await this.#configStore.list(recordPrefix(indexName), { limit: 1 });
       if (name === undefined) break;
-      const bytes = await this.#configStore.read(name);
+      const bytes = await readObject(this.#configStore, "record", name);
       // Deleted since it was listed: then there is a newer one.
       if (bytes === null) continue;
       if (!equalInConstantTime(indexIdOf(indexName, bytes), this.scope.indexId)) break;

@@ -7,6 +7,7 @@ import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.j
 import { fingerprint, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { identityOf, indexId, keysUpTo, recordingStore, segmentRef, wavesOf } from "./commit-world.js";
+import { whole } from "../ranges.js";
 
 const keys = keysUpTo(1);
 
@@ -74,7 +75,7 @@ describe("a namespace for writing", () => {
     const { own, quiet } = world();
     const { id, objectName, keys: drawn } = await own.forWriting("Käse", manifest());
     const stored = { kind: "namespace", indexId, name: objectName } as const;
-    const bytes = (await quiet.read(objectName)) ?? Buffer.of();
+    const bytes = (await quiet.read(objectName, whole)) ?? Buffer.of();
     const plaintext = Buffer.from(openObject(keys.namespace, stored, bytes));
     expect(plaintext.subarray(0, 16).toString("hex")).toBe(id);
     expect(plaintext.subarray(48).toString("utf8")).toBe("Käse");
@@ -241,7 +242,7 @@ describe("finding a namespace", () => {
   test("is refused if its secret was moved to another name", async () => {
     const { own, open, quiet } = world();
     const ann = await own.forWriting("ann", manifest());
-    const bytes = (await quiet.read(ann.objectName)) ?? Buffer.of();
+    const bytes = (await quiet.read(ann.objectName, whole)) ?? Buffer.of();
     await quiet.create(nameOf("bob", 0), bytes);
     await expect(open().stored("bob")).rejects.toMatchObject({ code: "corrupt" });
   });

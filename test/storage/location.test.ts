@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { isBlobStore, openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { beginning } from "../ranges.js";
 
 function refusal(location: unknown): SealdexError {
   try {
@@ -23,7 +24,7 @@ test("memory and local open as stores", async () => {
   for (const location of [{ location: "memory" }, { location: "local", path }] as const) {
     const store = openLocation(location, 60_000);
     await store.create("a", Uint8Array.of(1));
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     await store.close();
   }
   await rm(path, { recursive: true });
