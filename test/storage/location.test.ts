@@ -48,7 +48,7 @@ test("anything else is an invalid request that says what was expected", () => {
   for (const path of [undefined, "", 3, null, "a\0b"]) {
     const { code, message } = refusal({ location: "local", path });
     expect(code).toBe("invalid_request");
-    expect(message).toMatch(/^storage location local: expected path/);
+    expect(message).toMatch(/^storage location local: path: expected a path to name a folder, got /);
   }
 });
 
