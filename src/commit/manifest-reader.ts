@@ -119,7 +119,9 @@ export class ManifestReader {
   /** A manifest by its number; null if it was deleted, or never was. */
   async read(version: number): Promise<SealedManifest | null> {
     const { indexId, keys } = this.#index;
-    const bytes = await readObject(this.#store, "manifest", manifestName(indexId, version));
+    const name = manifestName(indexId, version);
+    if (this.#isAbsent?.(name)) return null;
+    const bytes = await readObject(this.#store, "manifest", name);
     if (bytes === null) return null;
     if (!keys.has(generationOf(bytes))) await this.#index.renewKeys();
     return openManifest(keys, indexId, version, bytes);
