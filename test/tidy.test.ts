@@ -110,7 +110,7 @@ const table: Record<string, string> = {
   "errors.ts": "",
   "value-kinds.ts": "",
   "real-timers.ts": "",
-  "response-text.ts": "value-kinds.ts errors.ts",
+  "response-text.ts": "errors.ts",
   "text/": "errors.ts check-input.ts option-names.ts",
   "engine/": "errors.ts real-timers.ts",
   "memoize.ts": "",
@@ -118,7 +118,8 @@ const table: Record<string, string> = {
   "pause.ts": "real-timers.ts when-aborted.ts",
   "threads/": "real-timers.ts engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "value-kinds.ts errors.ts node:crypto",
-  "keys/": "value-kinds.ts crypto/ response-text.ts errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
+  "keys/":
+    "value-kinds.ts crypto/ response-text.ts errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
     "value-kinds.ts real-timers.ts threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "value-kinds.ts when-aborted.ts errors.ts",
@@ -151,7 +152,8 @@ const table: Record<string, string> = {
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "commit/": "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
+  "commit/":
+    "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts

@@ -30,7 +30,7 @@ const methods = ["read", "create", "list", "delete"] as const satisfies readonly
 
 /** Other clients of Redis have some of these. */
 const redisMethods = [
-  "getBuffer",
+  "getrangeBuffer",
   "zrangebylex",
   "info",
   "multi",

@@ -458,12 +458,12 @@ describe("a client of the wrong locations deletes nothing that is in use", () =>
     await (await right.createIndex(options)).upsert([{ id: "a", vector: [1] }]);
     // Moved by hand, or not yet brought back from a backup.
     for (const key of await config.list("names/")) {
-      await other.create(key, (await config.read(key)) as Uint8Array);
+      await other.create(key, (await config.read(key, whole)) as Uint8Array);
       await config.delete([key]);
     }
     await collectForDays({ indexLocation: bucket, configLocation: config });
     for (const key of await other.list("names/")) {
-      await config.create(key, (await other.read(key)) as Uint8Array);
+      await config.create(key, (await other.read(key, whole)) as Uint8Array);
     }
     expect(await (await right.loadIndex(options)).get(["a"])).toHaveLength(1);
   });

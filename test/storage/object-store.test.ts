@@ -224,7 +224,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       };
       expect(await throttled.create("a", one)).toBe(true);
       expect(await throttled.create("a", Uint8Array.of(2))).toBe(false);
-      expect(await throttled.read("a")).toEqual(one);
+      expect(await throttled.read("a", beginning)).toEqual(one);
       expect(await throttled.list("")).toEqual(["a"]);
       await throttled.close();
     });

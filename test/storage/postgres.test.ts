@@ -207,7 +207,7 @@ describe("a postgres location", unlessThere, () => {
     };
     expect(await failure(store.create("a", Uint8Array.of(1)))).toMatchObject(refused);
     expect(await writable.create("a", Uint8Array.of(1))).toBe(true);
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     for (const call of [store.create("b", Uint8Array.of(1)), store.delete(["a"])]) {
       expect(await failure(call)).toMatchObject(refused);
     }

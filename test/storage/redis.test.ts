@@ -96,7 +96,7 @@ describe("redis through an outage", unlessInstalled, () => {
     const before = await admin.dbsize();
     for (const location of [{ connectionString: database(99) }, { client }]) {
       const store = openLocation({ location: "redis", ...location });
-      for (const call of [store.create("a", Uint8Array.of(1)), store.read("a"), store.list("")]) {
+      for (const call of [store.create("a", Uint8Array.of(1)), store.read("a", beginning), store.list("")]) {
         expect(await failure(call)).toMatchObject({
           code: "invalid_request",
           message: "storage location redis: the server has no database 99",
@@ -116,7 +116,7 @@ describe("redis through an outage", unlessInstalled, () => {
   test("a replica is refused at once", async () => {
     const replica = await startRedis(["--replicaof", "127.0.0.1", `${server.port}`]);
     const store = openLocation({ location: "redis", connectionString: replica.address });
-    const { code, message } = await failure(store.read("a"));
+    const { code, message } = await failure(store.read("a", beginning));
     expect(code).toBe("not_supported");
     expect(message).toContain("expected a master, got a replica");
     await store.close();
