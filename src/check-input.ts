@@ -137,6 +137,24 @@ export function typeName(value: unknown): string {
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
 }
 
+/** What only a shell, or something else, would make a path of: it would become the name of a folder. */
+const unexpanded: readonly (readonly [RegExp, string])[] = [
+  [/^~/, "one with ~, which is not expanded: write join(homedir(), …), or ./~ for a folder of this name"],
+  [/(^|[\\/])\$[A-Za-z_]|\$\{|%[A-Za-z_]\w*%/, "one with a variable, which is not expanded: write its value"],
+  [/^file:|^[a-z][a-z0-9+.-]+:\/\//i, "a URL: write a path, such as fileURLToPath(url)"],
+];
+
+/** A folder as a caller names it. Throws `invalid_request`. `where`: names the path in messages. */
+export function checkFolderPath(path: unknown, where: string): string {
+  if (typeof path === "string" && path !== "" && !path.includes("\0")) {
+    const [, found] = unexpanded.find(([pattern]) => pattern.test(path)) ?? [];
+    if (found === undefined) return path;
+    throw invalid(`${where}: expected a path, got ${found}`);
+  }
+  const received = typeof path === "string" ? "an empty string or a NUL character" : typeof path;
+  throw invalid(`${where}: expected a path to name a folder, got ${received}`);
+}
+
 export function invalid(message: string): SealdexError {
   return new SealdexError("invalid_request", message);
 }

@@ -24,7 +24,9 @@ import type {
   Selection,
 } from "./vector-index.js";
 
+export { checkFolderPath } from "./check-input.js";
 export { dimensionMax };
+export { responseText } from "./response-text.js";
 export { decodeBinaryItems, decodeBinaryVectors } from "./wire/binary.js";
 export { type AddressBody, addressIn, decodeAddress, encodeAddress } from "./wire/address.js";
 export {

@@ -69,7 +69,8 @@ const serverTable: Record<string, string> = {
   "order-by.ts": "results.ts sealdex/core sealdex/wire",
   "schemas/":
     "schemas.ts keys/ audit/read-log.ts live-figures.ts location-health.ts open-indexes.ts typebox sealdex/wire",
-  "certificates.ts": "sealdex/core node:crypto node:fs node:tls",
+  "text-file.ts": "sealdex/core node:fs",
+  "certificates.ts": "text-file.ts sealdex/core node:crypto node:tls",
   "renew-certificates.ts": "certificates.ts http-server.ts node:tls",
   "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
     node:http`,
@@ -91,16 +92,16 @@ const serverTable: Record<string, string> = {
   "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts renew-certificates.ts service-key.ts routes/ http-server.ts connections.ts documentation.ts open-indexes.ts authentication.ts
     audit/ keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
   "location.ts": "sealdex/core node:url",
-  "secret-file.ts": "sealdex/core node:fs/promises",
-  "google-token.ts": "secret-file.ts sealdex/core node:crypto",
-  "index-key.ts": "google-token.ts secret-file.ts sealdex/core sealdex/wire node:fs",
+  "secret-file.ts": "sealdex/core node:fs",
+  "google-token.ts": "secret-file.ts sealdex/core sealdex/wire node:crypto",
+  "index-key.ts": "google-token.ts secret-file.ts text-file.ts sealdex/core sealdex/wire",
   "service-key.ts": "http-server.ts sealdex/core",
   "settings.ts":
     "certificates.ts index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
   "config-file.ts": "sealdex/wire yaml",
-  "load-settings.ts": "config-file.ts settings.ts settings-help.ts sealdex/core sealdex/wire node:fs",
+  "load-settings.ts": "config-file.ts settings.ts settings-help.ts text-file.ts sealdex/wire",
   "commands/":
-    "ascii-json.ts log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
+    "ascii-json.ts log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts secret-file.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
   "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
 };
 
@@ -109,6 +110,7 @@ const table: Record<string, string> = {
   "errors.ts": "",
   "value-kinds.ts": "",
   "real-timers.ts": "",
+  "response-text.ts": "errors.ts",
   "text/": "errors.ts check-input.ts option-names.ts",
   "engine/": "errors.ts real-timers.ts",
   "memoize.ts": "",
@@ -116,7 +118,8 @@ const table: Record<string, string> = {
   "pause.ts": "real-timers.ts when-aborted.ts",
   "threads/": "real-timers.ts engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "value-kinds.ts errors.ts node:crypto",
-  "keys/": "value-kinds.ts crypto/ errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
+  "keys/":
+    "value-kinds.ts crypto/ response-text.ts errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
     "value-kinds.ts real-timers.ts threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "value-kinds.ts when-aborted.ts errors.ts",
@@ -150,20 +153,22 @@ const table: Record<string, string> = {
     storage/storage-location.ts`,
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
-  "commit/": "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts errors.ts node:crypto",
+  "commit/":
+    "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
-  "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/location.ts
-    storage/retrying.ts storage/semaphore.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
+  "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
+    storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     generator-of.ts method-options.ts check-name-listing.ts ordered-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts":
     "wire.ts encrypted-index/for-loader.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
-  "wire.ts": "wire/ check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
+  "wire.ts":
+    "wire/ response-text.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
     "value-kinds.ts embedding/image.ts json-text.ts check-input.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "value-kinds.ts real-timers.ts wire.ts text/define-text.ts generator-of.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "value-kinds.ts real-timers.ts wire.ts response-text.ts text/define-text.ts generator-of.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts ordered-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/":
     "value-kinds.ts wire/values.ts embedding/image.ts json-text.ts generator-of.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",

@@ -1,9 +1,9 @@
 /** TLS by certificate files, which are read again: a renewed certificate needs no restart, and open connections keep the old one. */
 
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { SealdexError } from "sealdex/core";
+import { readTextFile } from "./text-file.js";
 
 /** Paths of PEM files. */
 export interface CertificateFiles {
@@ -56,19 +56,10 @@ export class Certificates {
 function readFiles({ certificate, key, clientAuthorities }: CertificateFiles): SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
-    cert: readText(certificate),
-    key: readText(key),
-    ...(clientAuthorities !== undefined && { ca: readText(clientAuthorities) }),
+    cert: readTextFile(certificate),
+    key: readTextFile(key),
+    ...(clientAuthorities !== undefined && { ca: readTextFile(clientAuthorities) }),
   };
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (cause) {
-    const { code = "" } = cause as NodeJS.ErrnoException;
-    throw new SealdexError("invalid_request", `${path}: the file cannot be read (${code})`, { cause });
-  }
 }
 
 function isEqual(a: SecureContextOptions, b: SecureContextOptions): boolean {

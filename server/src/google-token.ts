@@ -5,6 +5,7 @@
 
 import { createPrivateKey, sign } from "node:crypto";
 import { SealdexError } from "sealdex/core";
+import { responseText } from "sealdex/wire";
 import { readSecret } from "./secret-file.js";
 
 const credentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS";
@@ -12,6 +13,7 @@ const metadataServer = "metadata.google.internal";
 const scope = "https://www.googleapis.com/auth/cloudkms";
 const lifeSeconds = 600;
 const timeoutMs = 10_000;
+const answerBytesMax = 64 * 1024;
 
 interface ServiceAccount {
   readonly client_email: string;
@@ -80,7 +82,9 @@ async function askForToken(url: string, init: RequestInit): Promise<string> {
   let status: number;
   try {
     const response = await fetch(url, { ...init, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
-    const answer = (await response.json()) as { readonly access_token?: unknown } | null;
+    const answer = JSON.parse(await responseText(response, answerBytesMax, "Google Cloud")) as {
+      readonly access_token?: unknown;
+    } | null;
     if (response.ok && isText(answer?.access_token)) return answer.access_token;
     ({ status } = response);
   } catch (cause) {

@@ -1,6 +1,5 @@
 /** `SEALDEX_INDEX_KEY`: which key provider keeps the keys of indexes. Messages never repeat its value. */
 
-import { readFileSync } from "node:fs";
 import {
   awsKmsKey,
   fileKey,
@@ -13,6 +12,7 @@ import {
 import { invalid } from "sealdex/wire";
 import { googleTokens } from "./google-token.js";
 import { readSecret } from "./secret-file.js";
+import { readTextFile } from "./text-file.js";
 
 const variable = "SEALDEX_INDEX_KEY";
 
@@ -44,12 +44,7 @@ export function parseIndexKeyProvider(reference: string, environment: Environmen
 }
 
 function readPassphrase(path: string): string {
-  try {
-    return readFileSync(path, "utf8").replace(/[\r\n]+$/, "");
-  } catch (cause) {
-    const { code = "" } = cause as NodeJS.ErrnoException;
-    throw invalid(`expected a file with a passphrase, it cannot be read (${code})`);
-  }
+  return readTextFile(path).replace(/[\r\n]+$/, "");
 }
 
 /** `?endpoint=https://…` of a regional or private endpoint. */

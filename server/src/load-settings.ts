@@ -1,11 +1,10 @@
 /** The settings of a command: those of a file, and over them those of the environment. */
 
-import { readFileSync } from "node:fs";
-import { SealdexError } from "sealdex/core";
 import { unknownName } from "sealdex/wire";
 import { parseConfigFile } from "./config-file.js";
 import { readSettings, type Settings } from "./settings.js";
 import { variables } from "./settings-help.js";
+import { readTextFile } from "./text-file.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,7 +16,7 @@ export function loadSettings(environment: Environment, path?: string): Settings 
   const file = path ?? environment[fileVariable];
   if (!file) return readSettings(environment);
   const names = variables.map(({ name }) => name).filter((name) => name !== fileVariable);
-  const inFile = parseConfigFile(readText(file), file, environment, names);
+  const inFile = parseConfigFile(readTextFile(file), file, environment, names);
   const inEnvironment = Object.entries(environment).filter(([, value]) => value !== "");
   return readSettings({ ...inFile, ...Object.fromEntries(inEnvironment) });
 }
@@ -28,13 +27,4 @@ export function unknownVariables(environment: Environment): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("SEALDEX_") && !known.includes(name))
     .map((name) => `environment: ${unknownName(name, known)}`);
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (cause) {
-    const { code = "" } = cause as NodeJS.ErrnoException;
-    throw new SealdexError("invalid_request", `${path}: the file cannot be read (${code})`, { cause });
-  }
 }

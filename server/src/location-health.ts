@@ -35,7 +35,7 @@ async function check({ name, kind, store }: Location): Promise<LocationHealth> {
   const elapsed = () => Math.round(1000 * (performance.now() - startedAt)) / 1000;
   try {
     // Nothing has this name: whether the storage answers is all that is asked.
-    await store.read("ready", undefined, { signal: AbortSignal.timeout(responseMsMax) });
+    await store.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(responseMsMax) });
     return { name, kind, ms: elapsed() };
   } catch (error) {
     const code = error instanceof SealdexError ? error.code : "storage_unavailable";

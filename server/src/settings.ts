@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
-import { invalid } from "sealdex/wire";
+import { checkFolderPath, invalid } from "sealdex/wire";
 import type { CertificateFiles } from "./certificates.js";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
@@ -86,7 +86,9 @@ export function readSettings(environment: Environment): Settings {
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
     ...(SEALDEX_INDEX_KEY && { indexKey: parseIndexKeyProvider(SEALDEX_INDEX_KEY, environment) }),
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
-    ...(SEALDEX_AUDIT_FOLDER && { auditFolder: SEALDEX_AUDIT_FOLDER }),
+    ...(SEALDEX_AUDIT_FOLDER && {
+      auditFolder: checkFolderPath(SEALDEX_AUDIT_FOLDER, "SEALDEX_AUDIT_FOLDER"),
+    }),
     dashboard: parseSwitch(SEALDEX_DASHBOARD || "on", "SEALDEX_DASHBOARD"),
     automaticTraining: parseSwitch(SEALDEX_AUTOMATIC_TRAINING || "on", "SEALDEX_AUTOMATIC_TRAINING"),
     maxStalenessMs: parseMilliseconds(SEALDEX_MAX_STALENESS_MS || "0", "SEALDEX_MAX_STALENESS_MS"),

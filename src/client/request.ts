@@ -1,6 +1,7 @@
 /** One request to a service: its answer, or why there is none. API key and bodies appear in no error. */
 
 import { SealdexError } from "../errors.js";
+import { responseText } from "../response-text.js";
 import { whenAborted } from "../when-aborted.js";
 import { isError } from "../value-kinds.js";
 import { timers } from "../real-timers.js";
@@ -27,6 +28,12 @@ export interface NoAnswer {
   readonly isTransient: boolean;
 }
 
+/**
+ * A service lets the results of a request take 64 MiB of memory, unless it is set up for more, and as JSON they may be several times as
+ * long. A text of JavaScript is not much longer than this.
+ */
+const answerBytesMax = 256 * 1024 * 1024;
+
 /** `timeoutMs`: Infinity for no limit. Rejects with the signal's reason when it aborts. */
 export async function send(
   { method, url, headers, body }: Request,
@@ -48,9 +55,11 @@ export async function send(
       signal: controller.signal,
     });
     const retryAfter = response.headers.get("Retry-After");
-    return { status: response.status, text: await response.text(), retryAfter };
+    const text = await responseText(response, answerBytesMax, `${method} ${url}`);
+    return { status: response.status, text, retryAfter };
   } catch (cause) {
     if (signal?.aborted) throw signal.reason;
+    if (cause instanceof SealdexError) throw cause;
     const isLate = controller.signal.aborted;
     const reason = isLate ? "no answer in time" : reasonOf(cause);
     const message = `${method} ${url}: the service did not respond ${isLate ? "in time" : `(${reason})`}`;

@@ -14,6 +14,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import type { Anchor } from "./anchor.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
+import { readObject } from "./read-object.js";
 import { anchorName, parseAnchorName, anchorPrefix, deletedIndexId } from "./object-names.js";
 
 /** Anchors of older versions that stay: a writer that was suspended learns the outcome of its version. */
@@ -121,7 +122,7 @@ export class AnchorStore {
   /** Throws `corrupt` unless a writer made it whose keys were in force then. */
   async #read(name: string): Promise<string | undefined> {
     const { indexId, indexName, keys, renewKeys } = this.#identity;
-    const bytes = await this.#store.read(name);
+    const bytes = await readObject(this.#store, "anchor", name);
     if (bytes === null) return undefined;
     const generation = generationOf(bytes);
     if (!keys.has(generation)) await renewKeys(generation);

@@ -1,6 +1,7 @@
 /** Creating a blob whose acknowledgement may be lost. */
 
 import type { BlobStore } from "../storage/blob-store.js";
+import { holdsBytes } from "../storage/holds-bytes.js";
 
 /**
  * Whether the blob of this key is now the one with these bytes, which no other writer has. A store that fails, or that
@@ -10,10 +11,9 @@ export async function createConfirmed(store: BlobStore, key: string, bytes: Uint
   try {
     if (await store.create(key, bytes)) return true;
   } catch (error) {
-    const stored = await store.read(key);
-    if (stored === null) throw error;
-    return Buffer.compare(stored, bytes) === 0;
+    const won = await holdsBytes(store, key, bytes);
+    if (won === null) throw error;
+    return won;
   }
-  const stored = await store.read(key);
-  return stored !== null && Buffer.compare(stored, bytes) === 0;
+  return (await holdsBytes(store, key, bytes)) === true;
 }

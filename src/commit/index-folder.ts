@@ -4,16 +4,21 @@
  * it reads the record, which has the id.
  */
 
+import { SealdexError } from "../errors.js";
 import { withAbsenceCheckOf } from "../storage/absence.js";
-import type { BlobStore } from "../storage/blob-store.js";
+import type { BlobStore, ByteRange } from "../storage/blob-store.js";
 import { folderPrefix, indexesPrefix } from "./object-names.js";
+
+/** More than any part of an object, and as much as a driver has to read. */
+const rangeBytesMax = 2 ** 30;
 
 /** What `store` has of the indexes that have had this name: takes and gives names of objects in place of keys. */
 export function openFolder(store: BlobStore, indexName: string): BlobStore {
   const folder = folderPrefix(indexName);
   const keyOf = (name: string) => folder + name.slice(indexesPrefix.length);
   const inFolder: BlobStore = {
-    read: (name, range, options) => store.read(keyOf(name), range, options),
+    read: (name, range, options) =>
+      isPart(range) ? store.read(keyOf(name), range, options) : Promise.reject(noPart(name, range)),
     create: (name, bytes, options) => store.create(keyOf(name), bytes, options),
     async list(prefix, { after, ...options } = {}) {
       const keys = await store.list(keyOf(prefix), {
@@ -26,4 +31,17 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
     close: () => store.close(),
   };
   return withAbsenceCheckOf(inFolder, store, keyOf);
+}
+
+/** Lengths come from what is stored, which the holder of a key may have made up. */
+function isPart({ offset, length }: ByteRange): boolean {
+  const areNumbers = Number.isSafeInteger(offset) && Number.isSafeInteger(length);
+  return areNumbers && offset >= 0 && length >= 0 && length <= rangeBytesMax;
+}
+
+function noPart(name: string, { offset, length }: ByteRange): SealdexError {
+  return new SealdexError(
+    "corrupt",
+    `stored object ${name}: expected parts of at most ${rangeBytesMax} bytes, got one of ${length} from ${offset}`,
+  );
 }

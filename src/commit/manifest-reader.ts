@@ -16,6 +16,7 @@ import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { type Manifest, openManifest, type SealedManifest } from "./manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
+import { readObject } from "./read-object.js";
 import { historyMs } from "./retention.js";
 
 /** Manifests read at once when catching up: 1, 2, 4, … and then the list is read. */
@@ -120,7 +121,9 @@ export class ManifestReader {
   /** A manifest by its number; null if it was deleted, or never was. */
   async read(version: number): Promise<SealedManifest | null> {
     const { indexId, keys } = this.#index;
-    const bytes = await this.#store.read(manifestName(indexId, version));
+    const name = manifestName(indexId, version);
+    if (this.#isAbsent?.(name)) return null;
+    const bytes = await readObject(this.#store, "manifest", name);
     if (bytes === null) return null;
     const generation = generationOf(bytes);
     if (!keys.has(generation)) await this.#index.renewKeys(generation);

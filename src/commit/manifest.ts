@@ -10,6 +10,7 @@ import { generationOf, openObject, sealObject } from "../crypto/sealed-object.js
 import { signatureBytes } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import type { KeyRing } from "../keys/key-ring.js";
+import { checkObjectLength } from "./read-object.js";
 import { type Watermark, firstWatermark } from "./retention.js";
 import { bornAt, manifestName } from "./object-names.js";
 
@@ -173,7 +174,8 @@ export function sealManifest(keys: KeyRing, indexId: Uint8Array, manifest: Manif
   const signature = keys.sign(signatureLabel, signedMessage(indexId, text), generation);
   const context = manifestContext(indexId, manifest.version);
   const parents = { generation, key: keys.data.key };
-  const bytes = sealObject(parents, context, Buffer.concat([signature, text]));
+  const sealed = sealObject(parents, context, Buffer.concat([signature, text]));
+  const bytes = checkObjectLength("manifest", "manifest", sealed);
   return { manifest, bytes, digest: digestOf(bytes) };
 }
 

@@ -18,6 +18,7 @@ import type { BlobStore } from "../storage/blob-store.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
 import type { Manifest } from "./manifest.js";
+import { readObject } from "./read-object.js";
 import { isNumbered, namespaceName, namespacePrefix, namespacesPrefix, numberOf } from "./object-names.js";
 
 /** A namespace under one of its secrets. */
@@ -82,7 +83,7 @@ export class Namespaces {
     const objectName = namespaceName(indexId, this.#handle(name), manifest.erasures ?? 0);
     const known = [...this.#known.values()].find((one) => one.objectName === objectName);
     if (known !== undefined) return known;
-    const stored = await this.#store.read(objectName);
+    const stored = await readObject(this.#store, "namespace", objectName);
     if (stored !== null) return this.#open(objectName, stored);
     const plaintext = Buffer.concat([randomBytes(keyBytes), Buffer.from(name, "utf8")]);
     const bytes = sealObject(keys.namespace, { kind: "namespace", indexId, name: objectName }, plaintext);
@@ -147,7 +148,9 @@ export class Namespaces {
     const destroyed = new Set(objectNames);
     for (const [id, { objectName }] of this.#known) if (destroyed.has(objectName)) this.#known.delete(id);
     await this.#store.delete(objectNames);
-    const left = await Promise.all(objectNames.map((name) => this.#store.read(name)));
+    const left = await Promise.all(
+      objectNames.map((name) => this.#store.read(name, { offset: 0, length: 0 })),
+    );
     if (left.every((bytes) => bytes === null)) return;
     throw new SealdexError(
       "storage_unavailable",
@@ -169,7 +172,7 @@ export class Namespaces {
 
   async #read(id: string): Promise<Namespace> {
     const objectName = this.objectNameOf(id);
-    const bytes = await this.#store.read(objectName);
+    const bytes = await readObject(this.#store, "namespace", objectName);
     if (bytes === null)
       throw new SealdexError(
         "missing_object",

@@ -27,6 +27,7 @@ import {
   manifestPrefix,
   numberOf,
 } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { foldersOf, type IndexFolders, type OpenIndex } from "./open-index.js";
 import { listRecords } from "./record-access.js";
 
@@ -101,7 +102,7 @@ async function checkPlace(index: OpenIndex, { place, stores, folders }: Target):
   const newName = place.indexName;
   const names = await listRecords(configStore, newName);
   const [newest] = await folders.configStore.list(manifestPrefix(index.indexId), { limit: 1 });
-  const records = await Promise.all(names.map((name) => configStore.read(name)));
+  const records = await Promise.all(names.map((name) => readObject(configStore, "record", name)));
   const isThis = (record: Uint8Array | null) => {
     const id = record === null ? undefined : claimedIndexId(record);
     return id !== undefined && Buffer.compare(id, index.indexId) === 0;

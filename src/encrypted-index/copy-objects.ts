@@ -9,11 +9,13 @@ import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { verifySegment } from "../segment/verify.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { holdsBytes } from "../storage/holds-bytes.js";
 import { createSemaphore } from "../storage/semaphore.js";
 import { run } from "../threads/run.js";
 import { whenAborted } from "../when-aborted.js";
 import { type Manifest, objectRefs, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { indexPrefix, manifestName } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { keysOfSegment } from "../search/object-owner.js";
 import type { IndexFolders, OpenIndex } from "./open-index.js";
 import type { OrphanMark } from "./orphans.js";
@@ -84,7 +86,7 @@ async function copySecrets(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   for (const { objectName } of await index.namespaces.all(manifest)) {
-    const bytes = await index.log.store.read(objectName, undefined, { signal });
+    const bytes = await readObject(index.log.store, "namespace", objectName, { signal });
     if (bytes === null) throw new SealdexError("missing_object", `stored object ${objectName}: it is gone`);
     await createSame(to.configStore, objectName, bytes, signal);
   }
@@ -204,7 +206,6 @@ async function createSame(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (await store.create(name, bytes, { signal })) return;
-  const stored = await store.read(name, undefined, { signal });
-  if (stored !== null && Buffer.compare(stored, bytes) === 0) return;
+  if (await holdsBytes(store, name, bytes, { signal })) return;
   throw new SealdexError("already_exists", `stored object ${name}: the target holds something else`);
 }

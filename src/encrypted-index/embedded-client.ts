@@ -46,6 +46,7 @@ import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
 import { listNames } from "./list-names.js";
 import { Listings } from "./listings.js";
 import { listIndex, openListed } from "./open-listed.js";
+import { makeRoom } from "./gc.js";
 import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
 import { OrphanSweeps } from "./orphan-sweeps.js";
 import { findRecord, listRecords } from "./record-access.js";
@@ -305,6 +306,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       retentionMs: this.#retentionMs,
       oblivious: this.#oblivious,
       background: this.#background,
+      makeRoom,
     };
     return openIndex(indexName, record, this.stores, resources, anchor);
   }

@@ -53,6 +53,12 @@ export async function gcAfterCommit(index: OpenIndex, signal: AbortSignal): Prom
   await collectOld(index, undefined, signal);
 }
 
+/** Collects all that no reader of this process needs, without writing anything: for a location that is full. */
+export async function makeRoom(index: OpenIndex): Promise<void> {
+  await collectOld(index, undefined, undefined);
+  await deleteDropped(index, undefined);
+}
+
 async function advanceWatermarks(index: OpenIndex, uploadGraceMs: number): Promise<boolean> {
   const committed = await index.log.commit((latest) => {
     const now = index.clock.wall();

@@ -14,6 +14,7 @@ import {
   secretKey,
   type WrapKeys,
 } from "../crypto/keys.js";
+import { checkObjectLength } from "../commit/read-object.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -211,7 +212,7 @@ export function sealRecord(owner: OwnerKeyset<IndexDefinition>, scope: WrapScope
   });
   const numbers = [currentGeneration(owner), Number(isSettledIn(owner)), owner.members.length].map(uint32);
   const body = Buffer.concat([magic, indexId, salt, ...numbers, ...entries]);
-  return Buffer.concat([body, checksum(body)]);
+  return checkObjectLength("record", "index record", Buffer.concat([body, checksum(body)]));
 }
 
 function parseRecord({ indexName, bytes }: StoredRecord): { scope: WrapScope; entries: WrapEntry[] } {

@@ -16,6 +16,7 @@ import { NamespaceScopes, type SearchTarget } from "../search/namespace-scopes.j
 import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { withRoom } from "../storage/with-room.js";
 import { createSemaphore, type Semaphore } from "../storage/semaphore.js";
 import { type Analyzer, createAnalyzer } from "../text/analyzer.js";
 import type { TextDefinition } from "../text/text-options.js";
@@ -91,6 +92,8 @@ export interface ClientResources extends Retention {
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
+  /** Called when a location is full. */
+  makeRoom(index: OpenIndex): Promise<void>;
 }
 
 export function openIndex(
@@ -102,7 +105,12 @@ export function openIndex(
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious } = resources;
   const { configStore, anchorStore } = stores;
-  const folders = foldersOf(stores, indexName);
+  const { indexStore, configStore: manifestStore } = foldersOf(stores, indexName);
+  const makeRoom = () => resources.makeRoom(index);
+  const folders = {
+    indexStore: withRoom(indexStore, makeRoom),
+    configStore: withRoom(manifestStore, makeRoom),
+  };
   const { indexId, keys, definition } = record;
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
@@ -136,7 +144,7 @@ export function openIndex(
     haveCursor: () => listings.hasCursor(indexId),
   };
   const dropped = new DroppedObjects(folders.indexStore, readers, resources);
-  return {
+  const index: OpenIndex = {
     indexName,
     indexId,
     keys,
@@ -164,6 +172,7 @@ export function openIndex(
     pauses: new WritePauses(clock),
     updating: createSemaphore(1),
   };
+  return index;
 }
 
 /** The index as far as one namespace goes, or all of it. What is stored by the result belongs to the namespace. */

@@ -16,6 +16,7 @@ import {
   orphansPrefix,
   parseOrphanName,
 } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { uploadMs } from "../commit/retention.js";
 import { equalInConstantTime } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
@@ -92,7 +93,7 @@ async function recordOf(
   { indexName, indexId }: IndexPlace,
 ): Promise<"there" | "damaged" | "none"> {
   const names = await listRecords(configStore, indexName);
-  const records = await Promise.all(names.map((name) => configStore.read(name)));
+  const records = await Promise.all(names.map((name) => readObject(configStore, "record", name)));
   try {
     const ids = records.flatMap((bytes) => (bytes === null ? [] : [indexIdOf(indexName, bytes)]));
     return ids.some((id) => equalInConstantTime(id, indexId)) ? "there" : "none";

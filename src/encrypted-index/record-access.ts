@@ -4,6 +4,7 @@ import { createConfirmed } from "../commit/create-confirmed.js";
 import { openFolder } from "../commit/index-folder.js";
 import type { Manifest } from "../commit/manifest.js";
 import { isNumbered, numberOf, recordName, recordPrefix } from "../commit/object-names.js";
+import { readObject } from "../commit/read-object.js";
 import { storedGenerations } from "../commit/stored-generations.js";
 import { equalInConstantTime, type WrapKeys } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
@@ -37,7 +38,7 @@ export async function listRecords(configStore: BlobStore, indexName: string): Pr
 export async function readRecords(configStore: BlobStore, indexName: string): Promise<ListedRecord[]> {
   for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
     const names = await listRecords(configStore, indexName);
-    const all = await Promise.all(names.map((name) => configStore.read(name)));
+    const all = await Promise.all(names.map((name) => readObject(configStore, "record", name)));
     const records = all.flatMap((bytes, i) =>
       bytes === null ? [] : listed({ indexName, name: names[i], bytes }),
     );
@@ -54,7 +55,10 @@ export async function findRecord(
 ): Promise<StoredRecord | undefined> {
   // The first version is nearly always the only one: it is read in parallel with the list.
   const name = recordName(indexName, 1);
-  const [names, bytes] = await Promise.all([listRecords(configStore, indexName), configStore.read(name)]);
+  const [names, bytes] = await Promise.all([
+    listRecords(configStore, indexName),
+    readObject(configStore, "record", name),
+  ]);
   if (names.length === 0) return undefined;
   if (names.length === 1 && names[0] === name && bytes !== null) return { indexName, name, bytes };
   const records = await readRecords(configStore, indexName);
@@ -200,7 +204,7 @@ export class RecordAccess {
     const names = await listRecords(this.#configStore, this.indexName);
     const own = await Promise.all(
       names.map(async (name) => {
-        const bytes = await this.#configStore.read(name);
+        const bytes = await readObject(this.#configStore, "record", name);
         // Deleted since it was listed: a new index may have the key by now.
         if (bytes === null) return [];
         const indexId = claimedIndexId(bytes);

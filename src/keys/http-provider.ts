@@ -1,9 +1,12 @@
 /** Requests to key management services over HTTP. Neither keys nor tokens nor answers get into messages. */
 
 import { SealdexError } from "../errors.js";
+import { responseText } from "../response-text.js";
 import { refusal } from "./key-provider.js";
 
 const timeoutMs = 10_000;
+/** A wrapped key or a key, in JSON. */
+const answerBytesMax = 256 * 1024;
 
 export interface KeyRequest {
   /** The service, for messages. */
@@ -28,7 +31,7 @@ export async function postKeyRequest({ service, url, headers, body }: KeyRequest
       redirect: "error",
       signal: AbortSignal.timeout(timeoutMs),
     });
-    if (response.ok) return await response.json();
+    if (response.ok) return JSON.parse(await responseText(response, answerBytesMax, service)) as unknown;
   } catch (cause) {
     throw new SealdexError("storage_unavailable", `${service}: it did not respond`, { cause });
   }

@@ -1,7 +1,7 @@
 /** Key providers of secrets that people or machines keep: a passphrase, a file. */
 
 import { type KeyObject, scrypt } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
@@ -9,6 +9,8 @@ import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 const passphraseName = "passphrase";
 const keyFileName = "key file";
+/** A key and white space. */
+const keyFileBytesMax = 1024;
 /**
  * scrypt (RFC 7914), 128 MiB and a few hundred milliseconds per guess: OWASP's recommendation. The salt is the index's, and no wrap has one
  * of its own: a record with any number of wraps costs one computation.
@@ -48,9 +50,13 @@ export function fileKey(path: string): KeyProvider {
     throw new SealdexError("invalid_request", "key file: expected its path");
   }
   const read = async () => {
-    const text = await readFile(path, "utf8").catch((cause: unknown) => {
+    let text = "";
+    try {
+      for await (const chunk of createReadStream(path, { encoding: "utf8", end: keyFileBytesMax }))
+        text += chunk;
+    } catch (cause) {
       throw new SealdexError("not_found", "key file: it cannot be read", { cause });
-    });
+    }
     return parseIndexKey(text.trim());
   };
   return {

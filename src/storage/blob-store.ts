@@ -11,7 +11,7 @@
  * Any number of calls may be in progress at once; a driver bounds how many it works on.
  */
 
-/** `length` bytes from `offset`; whole numbers, 0 or more. */
+/** `length` bytes from `offset`; whole numbers, 0 or more, and at most 1 GiB. */
 export interface ByteRange {
   readonly offset: number;
   readonly length: number;
@@ -35,10 +35,11 @@ export interface ListOptions extends OperationOptions {
 
 export interface BlobStore {
   /**
-   * The blob's bytes, or the given part of them; null if there is no such blob. A range that reaches past
-   * the end gives what there is, possibly nothing. The result is the caller's to keep and to change.
+   * The given part of a blob; null if there is no such blob. A range that reaches past the end gives what there is, possibly
+   * nothing. Whatever is stored there, a read takes memory and time for the range alone. The result is the caller's to keep
+   * and to change.
    */
-  read(key: string, range?: ByteRange, options?: OperationOptions): Promise<Uint8Array | null>;
+  read(key: string, range: ByteRange, options?: OperationOptions): Promise<Uint8Array | null>;
   /**
    * Creates a blob and returns true; if the key is taken, changes nothing and returns false. Atomic among
    * all processes: of concurrent creates exactly one wins, and a loser can read the winner's complete bytes

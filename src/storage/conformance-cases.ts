@@ -21,6 +21,11 @@ type ConformanceCase = (open: () => Promise<BlobStore>, location: ConformanceLoc
 
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
 const mebibyte = 1024 * 1024;
+const largestBytes = 64 * mebibyte;
+/** A range has at most. */
+const longestBytes = 1024 * mebibyte;
+/** Of any blob here, and a byte more. */
+const whole = { offset: 0, length: largestBytes + 1 };
 /** More than the 1,000 keys that object stores list or delete at once. */
 const manyKeys = Array.from({ length: 1100 }, (_, i) => `many/k${String(i).padStart(4, "0")}`);
 
@@ -28,16 +33,16 @@ export const cases: Record<string, ConformanceCase> = {
   async "reads null if there is no blob"(open) {
     const store = await open();
     await store.create("there", sample(3));
-    strictEqual(await store.read("absent"), null);
-    strictEqual(await store.read("absent/below"), null);
-    strictEqual(await store.read("ther"), null);
+    strictEqual(await store.read("absent", whole), null);
+    strictEqual(await store.read("absent/below", whole), null);
+    strictEqual(await store.read("ther", whole), null);
     strictEqual(await store.read("absent", { offset: 0, length: 1 }), null);
   },
 
   async "reads what was created"(open) {
     const store = await open();
     strictEqual(await store.create("a/b", sample(1000)), true);
-    expectBytes(await store.read("a/b"), sample(1000));
+    expectBytes(await store.read("a/b", whole), sample(1000));
   },
 
   async "creates a taken key neither in part nor in whole"(open) {
@@ -45,7 +50,7 @@ export const cases: Record<string, ConformanceCase> = {
     await store.create("key", sample(1000));
     for (const bytes of [sample(1000, 1), sample(0), sample(5000, 2), sample(1000)]) {
       strictEqual(await store.create("key", bytes), false);
-      expectBytes(await store.read("key"), sample(1000));
+      expectBytes(await store.read("key", whole), sample(1000));
     }
   },
 
@@ -63,7 +68,7 @@ export const cases: Record<string, ConformanceCase> = {
         Promise.all(
           near.map(async (bytes, i) => {
             const store = stores[i % stores.length];
-            return { won: await store.create(key, bytes), seen: await store.read(key) };
+            return { won: await store.create(key, bytes), seen: await store.read(key, whole) };
           }),
         ),
         location.createElsewhere?.(key, far),
@@ -72,7 +77,7 @@ export const cases: Record<string, ConformanceCase> = {
       strictEqual(won.filter(Boolean).length, 1, `winners of ${won.length} creates`);
       const winner = contents[won.indexOf(true)];
       for (const { seen } of nearResults) expectBytes(seen, winner);
-      expectBytes(await (await open()).read(key), winner);
+      expectBytes(await (await open()).read(key, whole), winner);
     }
   },
 
@@ -101,10 +106,10 @@ export const cases: Record<string, ConformanceCase> = {
 
   async "keeps blobs of 0 bytes to 64 MiB"(open) {
     const store = await open();
-    for (const size of [0, 1, 65_536, mebibyte, 64 * mebibyte]) {
+    for (const size of [0, 1, 65_536, mebibyte, largestBytes]) {
       const bytes = sample(size);
       strictEqual(await store.create(`size/${size}`, bytes), true);
-      expectBytes(await store.read(`size/${size}`), bytes);
+      expectBytes(await store.read(`size/${size}`, whole), bytes);
       const offset = size >> 1;
       expectBytes(
         await store.read(`size/${size}`, { offset, length: mebibyte }),
@@ -113,13 +118,23 @@ export const cases: Record<string, ConformanceCase> = {
     }
   },
 
+  async "takes no memory for what a range has beyond the end"(open) {
+    const store = await open();
+    await store.create("key", sample(10));
+    for (const offset of [0, 5]) {
+      const part = await store.read("key", { offset, length: longestBytes });
+      expectBytes(part, sample(10).slice(offset));
+      ok((part as Uint8Array).buffer.byteLength < longestBytes, "it took memory for all that was asked for");
+    }
+  },
+
   async "stores just the part of a buffer that it is given"(open) {
     const store = await open();
-    const whole = sample(100);
-    await store.create("view", whole.subarray(7, 20));
-    await store.create("node", Buffer.from(whole.buffer, 20, 0));
-    expectBytes(await store.read("view"), whole.slice(7, 20));
-    expectBytes(await store.read("node"), sample(0));
+    const around = sample(100);
+    await store.create("view", around.subarray(7, 20));
+    await store.create("node", Buffer.from(around.buffer, 20, 0));
+    expectBytes(await store.read("view", whole), around.slice(7, 20));
+    expectBytes(await store.read("node", whole), sample(0));
   },
 
   async "shares no bytes with its caller"(open) {
@@ -127,9 +142,9 @@ export const cases: Record<string, ConformanceCase> = {
     const input = sample(5000);
     await store.create("key", input);
     input.fill(0);
-    for (const range of [undefined, { offset: 0, length: 5000 }, { offset: 10, length: 100 }]) {
+    for (const range of [whole, { offset: 0, length: 5000 }, { offset: 10, length: 100 }]) {
       (await store.read("key", range))?.fill(0);
-      expectBytes(await store.read("key"), sample(5000));
+      expectBytes(await store.read("key", whole), sample(5000));
     }
   },
 
@@ -197,7 +212,7 @@ export const cases: Record<string, ConformanceCase> = {
       `longest/${"x".repeat(250)}/${"y".repeat(250)}/zz`,
     ];
     for (const [i, key] of keys.entries()) strictEqual(await store.create(key, sample(50, i)), true, key);
-    for (const [i, key] of keys.entries()) expectBytes(await store.read(key), sample(50, i), key);
+    for (const [i, key] of keys.entries()) expectBytes(await store.read(key, whole), sample(50, i), key);
     deepStrictEqual(await store.list(""), [...keys].sort());
     await store.delete(keys);
     deepStrictEqual(await store.list(""), []);
@@ -209,9 +224,9 @@ export const cases: Record<string, ConformanceCase> = {
     await store.delete([]);
     await store.delete(["absent", "a", "absent/too", "c/d", "a"]);
     await store.delete(["a"]);
-    strictEqual(await store.read("a"), null);
-    strictEqual(await store.read("c/d"), null);
-    expectBytes(await store.read("b"), sample(9));
+    strictEqual(await store.read("a", whole), null);
+    strictEqual(await store.read("c/d", whole), null);
+    expectBytes(await store.read("b", whole), sample(9));
     deepStrictEqual(await store.list(""), ["b", "c/e"]);
   },
 
@@ -226,9 +241,9 @@ export const cases: Record<string, ConformanceCase> = {
     const watched = [keys[0], keys[keys.length >> 1], keys[keys.length - 1]];
     while (deletion.running) {
       // The later key is read first: once it is gone, each before it is.
-      const third = await other.read(watched[2]);
-      const second = await other.read(watched[1]);
-      const first = await other.read(watched[0]);
+      const third = await other.read(watched[2], whole);
+      const second = await other.read(watched[1], whole);
+      const first = await other.read(watched[0], whole);
       ok(second !== null || first === null, "a key was deleted before one that precedes it");
       ok(third !== null || second === null, "a key was deleted before one that precedes it");
       await new Promise(setImmediate);
@@ -240,24 +255,24 @@ export const cases: Record<string, ConformanceCase> = {
     const store = await open();
     for (let i = 0; i < 3; i++) {
       strictEqual(await store.create("key", sample(100, i)), true);
-      expectBytes(await store.read("key"), sample(100, i));
+      expectBytes(await store.read("key", whole), sample(100, i));
       await store.delete(["key"]);
     }
-    strictEqual(await store.read("key"), null);
+    strictEqual(await store.read("key", whole), null);
   },
 
   async "shows every change to other handles at once"(open) {
     const [first, second] = [await open(), await open()];
-    strictEqual(await second.read("x/y"), null);
+    strictEqual(await second.read("x/y", whole), null);
     deepStrictEqual(await second.list("x"), []);
     for (let i = 0; i < 10; i++) {
       const [writer, reader] = i % 2 === 0 ? [first, second] : [second, first];
       strictEqual(await writer.create("x/y", sample(10, i)), true);
-      expectBytes(await reader.read("x/y"), sample(10, i));
+      expectBytes(await reader.read("x/y", whole), sample(10, i));
       deepStrictEqual(await reader.list("x"), ["x/y"]);
       strictEqual(await reader.create("x/y", sample(11)), false);
       await reader.delete(["x/y"]);
-      strictEqual(await writer.read("x/y"), null);
+      strictEqual(await writer.read("x/y", whole), null);
       deepStrictEqual(await writer.list("x"), []);
     }
   },
@@ -273,20 +288,20 @@ export const cases: Record<string, ConformanceCase> = {
       else setTimeout(() => controller.abort(), delayMs);
       const bytes = sample(4 * mebibyte, i);
       const [read, listed, created] = await Promise.allSettled([
-        store.read("key", undefined, { signal }),
+        store.read("key", whole, { signal }),
         store.list("key", { signal }),
         store.create(`aborted/${i}`, bytes, { signal }),
         store.delete(["absent"], { signal }),
       ]);
       if (read.status === "fulfilled") expectBytes(read.value, sample(1000));
       if (listed.status === "fulfilled") deepStrictEqual(listed.value, ["key"]);
-      const found = await store.read(`aborted/${i}`);
+      const found = await store.read(`aborted/${i}`, whole);
       if (created.status === "fulfilled") strictEqual(created.value, true);
       if (created.status === "fulfilled" || found !== null) expectBytes(found, bytes, "an aborted create");
-      expectBytes(await store.read("key"), sample(1000));
+      expectBytes(await store.read("key", whole), sample(1000));
     }
     strictEqual(await store.create("after", sample(10)), true);
-    expectBytes(await store.read("after"), sample(10));
+    expectBytes(await store.read("after", whole), sample(10));
   },
 
   async "takes thousands of calls at once"(open) {

@@ -8,7 +8,8 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { canonicalQuery, type HmacKey, signed } from "./goog4.js";
-import { readBody } from "./object-body.js";
+import type { ByteRange } from "./blob-store.js";
+import { rangeHeader, readPart } from "./object-body.js";
 import { requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
@@ -25,6 +26,8 @@ export interface Request {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
+  /** Of an object. Without one, the answer is a text. */
+  readonly range?: ByteRange;
   readonly body?: Uint8Array;
   readonly signal?: AbortSignal | undefined;
 }
@@ -35,8 +38,8 @@ export interface Connection {
   close(): void;
 }
 
-/** An answer of an error says little; one that is longer is not from this service. */
-const errorBytesMax = 256 * 1024;
+/** Of lists and errors: a list of 1,000 names is shorter. */
+const textBytesMax = 4 * 1024 * 1024;
 
 /** `silenceMsMax`: how long nothing may be heard, also while connecting. */
 export function createConnection({
@@ -53,9 +56,9 @@ export function createConnection({
   const sockets = { keepAlive: true, maxSockets: requestsMax, timeout: silenceMsMax };
   const agent = isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets);
 
-  async function exchange({ method, path, query, headers, body, signal }: Request): Promise<Answer> {
+  async function exchange({ method, path, query, headers, range, body, signal }: Request): Promise<Answer> {
     const hash = await payloadHash(body ?? new Uint8Array(0));
-    const withHost = { ...headers, host };
+    const withHost = { ...headers, ...(range && { range: rangeHeader(range) }), host };
     const unsigned = { method, path, query, headers: withHost, payloadHash: hash };
     const search = canonicalQuery(query);
     const options = {
@@ -79,10 +82,14 @@ export function createConnection({
     });
     const status = answer.statusCode ?? 0;
     const stated = method === "HEAD" ? undefined : answer.headers["content-length"];
-    const bytes = await readBody(answer, {
-      length: stated === undefined ? undefined : Number(stated),
-      ...(status >= 400 && { bytesMax: errorBytesMax }),
-    });
+    const bytes = await readPart(
+      answer,
+      status < 400 && range !== undefined ? range : { offset: 0, length: textBytesMax },
+      {
+        length: stated === undefined ? undefined : Number(stated),
+        range: status === 206 ? (answer.headers["content-range"] ?? "none") : undefined,
+      },
+    );
     return { status, headers: answer.headers, body: bytes };
   }
 

@@ -1,16 +1,17 @@
 /** What the local store asks of the file system, and what the file system's answers mean. */
 
-import type { Dirent } from "node:fs";
-import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { constants, type Dirent, fstatSync, lstatSync, type Stats } from "node:fs";
+import { type FileHandle, link, lstat, mkdir, open, opendir, readdir, stat, unlink } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
 import { SealdexError } from "../errors.js";
 import { sortYielding } from "../threads/sort-yielding.js";
 import type { ByteRange } from "./blob-store.js";
 import { isError } from "../value-kinds.js";
 
 const staleMs = 60 * 60 * 1000;
-/** A part of at most this length is read without asking how long the file is. */
-const unmeasuredBytesMax = 4 * 1024 * 1024;
+/** Of an open: what is no file, or not where its name says, neither blocks it nor is followed. Windows has no such flags. */
+const readOnly = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+const readOnlyFolder = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_DIRECTORY;
 /** Entries of a large folder that are read at a time: a millisecond of the event loop. */
 const entriesTogether = 1024;
 
@@ -63,12 +64,73 @@ export async function linkUnlessTaken(file: string, name: string): Promise<boole
   }
 }
 
-/** The bytes of an open file, or the part of them that is in the range. */
-export async function readRange(file: FileHandle, range: ByteRange | undefined): Promise<Uint8Array> {
-  const offset = range?.offset ?? 0;
-  const wanted = range?.length ?? Infinity;
-  const length =
-    wanted <= unmeasuredBytesMax ? wanted : Math.max(0, Math.min(wanted, (await file.stat()).size - offset));
+/** A file that was opened to be read. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+/**
+ * Opens a blob's file. Throws `corrupt` for anything else that has its name: opening a pipe or reading a device may take for ever,
+ * and a link may lead anywhere.
+ */
+export async function openBlob(name: string): Promise<OpenFile> {
+  const handle = await open(name, readOnly);
+  try {
+    const stats = fstatSync(handle.fd);
+    checkFile(stats);
+    return { handle, size: stats.size };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** What has a name. A synchronous call of a microsecond: an asynchronous one takes longer than many a query. */
+export function entryAt(name: string): Stats | undefined {
+  try {
+    return lstatSync(name, { throwIfNoEntry: false });
+  } catch (error) {
+    if (hasCode(error, "ENOTDIR")) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a blob's file is there. Throws `corrupt` as `openBlob`: already opening a device may do something. */
+export function isFileThere(name: string): boolean {
+  const stats = entryAt(name);
+  if (stats !== undefined) checkFile(stats);
+  return stats !== undefined;
+}
+
+function checkFile(stats: Stats): void {
+  if (!stats.isFile()) throw new SealdexError("corrupt", `expected a file, got ${kindOf(stats)}`);
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return "a folder";
+  if (stats.isSymbolicLink()) return "a symbolic link";
+  if (stats.isFIFO()) return "a named pipe";
+  return stats.isSocket() ? "a socket" : "a device";
+}
+
+/**
+ * Throws `corrupt` for a link among the folders below `root` that lead to a name: what is created, listed and deleted there would be
+ * somewhere else.
+ */
+export function checkFolders(root: string, name: string): void {
+  for (let end = name.indexOf(sep, root.length + 1); end !== -1; end = name.indexOf(sep, end + 1)) {
+    if (entryAt(name.slice(0, end))?.isSymbolicLink())
+      throw new SealdexError("corrupt", "expected a folder, got a symbolic link");
+  }
+}
+
+/** The part of an open file that is in the range. */
+export async function readRange(
+  { handle: file, size }: OpenFile,
+  { offset, length: wanted }: ByteRange,
+): Promise<Uint8Array> {
+  const length = Math.max(0, Math.min(wanted, size - offset));
   const bytes = new Uint8Array(length);
   for (let done = 0; done < length;) {
     const { bytesRead } = await file.read(bytes, done, length - done, offset + done);
@@ -113,7 +175,7 @@ export async function deleteStaleTemporaries(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
     const file = join(folder, name);
-    const stats = await unlessAbsent(folder, stat(file));
+    const stats = await unlessAbsent(folder, lstat(file));
     if (stats !== null && Date.now() - stats.mtimeMs > staleMs) await unlessAbsent(folder, unlink(file));
   }
 }
@@ -124,7 +186,7 @@ export async function withFolder<T>(
   use: (handle: FileHandle | null) => Promise<T>,
 ): Promise<T> {
   if (process.platform === "win32") return use(null);
-  const handle = await open(folder, "r");
+  const handle = await open(folder, readOnlyFolder);
   return closing(handle, () => use(handle));
 }
 

@@ -12,7 +12,6 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
 import { type FileHandle, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { SealdexError } from "../errors.js";
@@ -21,8 +20,11 @@ import type { BlobStore } from "./blob-store.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
+  checkFolders,
   deleteStaleTemporaries,
+  entryAt,
   hasCode,
+  isFileThere,
   linkUnlessTaken,
   makeFolders,
   readRange,
@@ -104,8 +106,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       return run(`read ${key}`, async () => {
         checkKey(key);
         const name = root + sep + key;
-        // A synchronous call of a microsecond: an asynchronous one takes longer than many a query.
-        if (isFolder && !isThere(name)) return null;
+        if (!isFileThere(name) && isFolder) return null;
         const bytes = await unlessAbsent(
           root,
           reads.read(name, (file) => readRange(file, range)),
@@ -119,8 +120,9 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       return run(`create ${key}`, async () => {
         checkKey(key);
         const name = join(root, key);
+        checkFolders(root, name);
         // A commit that lost its race: writing and syncing a file that cannot be linked takes milliseconds.
-        if (isThere(name)) return false;
+        if (entryAt(name) !== undefined) return false;
         await prepare(dirname(name));
         // Opened before the name exists: once it does, nothing stands between it and the sync.
         return withFolder(dirname(name), async (folder) => {
@@ -143,6 +145,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
         const keys: string[] = [];
         if (limit === 0) return keys;
         const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+        checkFolders(root, join(root, folder));
         for await (const key of walk(root, folder, prefix, after)) {
           if (keys.push(key) === limit) break;
         }
@@ -155,6 +158,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       const names = keys.map((key) => join(root, key));
       for (const [i, name] of names.entries()) {
         await run(`delete ${keys[i]}`, async () => {
+          checkFolders(root, name);
           await unlessAbsent(root, unlink(name));
           const folder = dirname(name);
           const isLastHere = i + 1 === names.length || dirname(names[i + 1]) !== folder;
@@ -168,14 +172,10 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
   return withAbsenceCheck(store, (key) => failure === undefined && isFolder && isAbsent(root + sep + key));
 }
 
-function isThere(name: string): boolean {
-  return statSync(name, { throwIfNoEntry: false }) !== undefined;
-}
-
 /** Whether a name is certainly not there; what else the file system says is for a read to report. */
 function isAbsent(name: string): boolean {
   try {
-    return !isThere(name);
+    return entryAt(name) === undefined;
   } catch {
     return false;
   }
@@ -195,12 +195,16 @@ const hints: Readonly<Record<string, string>> = {
   ENOTDIR: "; the path, or a part of it, is a file and not a folder",
   EACCES: "; this process may not read and write there",
   EPERM: "; this process may not read and write there",
+  EISDIR: "; a folder is there in place of the file",
   EROFS: "; the file system is read-only",
   ENOENT: "; a folder could not be made there",
 };
 
 function translate(operation: string, cause: unknown): SealdexError {
-  if (cause instanceof SealdexError) return cause;
+  if (cause instanceof SealdexError) {
+    if (cause.code !== "corrupt") return cause;
+    return new SealdexError("corrupt", `local storage: ${operation} failed: ${cause.message}`);
+  }
   // The messages of the file system hold paths of this machine; they stay in the cause.
   const reason = isError(cause) && cause.code !== undefined ? cause.code : String(cause);
   const hint = hints[String(reason)] ?? "";

@@ -1,7 +1,7 @@
 /** From a storage location, as callers name it, to its driver: the only list of drivers. */
 
 import { SealdexError } from "../errors.js";
-import { invalid } from "../check-input.js";
+import { checkFolderPath, invalid } from "../check-input.js";
 import { takeOptions } from "../option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
@@ -30,7 +30,7 @@ const methods = ["read", "create", "list", "delete"] as const satisfies readonly
 
 /** Other clients of Redis have some of these. */
 const redisMethods = [
-  "getBuffer",
+  "getrangeBuffer",
   "zrangebylex",
   "info",
   "multi",
@@ -63,10 +63,13 @@ export function openLocation(
     case "memory":
       return createMemoryStore();
     case "local":
-      return withRetries(createLocalStore({ path: checkPath(location.path) }), {
-        timeoutMs,
-        isTransient: isTransientOnDisk,
-      });
+      return withRetries(
+        createLocalStore({ path: checkFolderPath(location.path, "storage location local: path") }),
+        {
+          timeoutMs,
+          isTransient: isTransientOnDisk,
+        },
+      );
     case "redis": {
       const { connectionString, path, allowEviction } = location;
       const client = checkClient<RedisClient>(location, redisMethods, "a Redis or Cluster of ioredis");
@@ -126,15 +129,6 @@ function openGcs(location: GcsLocation): BlobStore {
   const { credentials, ...checked } = checkBucketLocation(location);
   if (credentials !== undefined) return createGcsStore({ ...checked, credentials });
   throw invalid("storage location gcs: expected accessKey and secretKey of an HMAC key");
-}
-
-function checkPath(path: unknown): string {
-  if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
-  const received = typeof path === "string" ? "an empty string or a NUL character" : typeof path;
-  throw new SealdexError(
-    "invalid_request",
-    `storage location local: expected path to name a folder, got ${received}`,
-  );
 }
 
 interface CallersClient {

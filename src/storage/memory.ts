@@ -12,8 +12,7 @@ export function createMemoryStore(): BlobStore {
       checkKey(key);
       const blob = blobs.get(key);
       if (blob === undefined) return null;
-      const { offset, length } = range ?? { offset: 0, length: blob.length };
-      return joinBytes([blob.subarray(offset, offset + length)]);
+      return joinBytes([blob.subarray(range.offset, range.offset + range.length)]);
     },
     async create(key, bytes) {
       checkKey(key);

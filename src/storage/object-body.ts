@@ -1,57 +1,65 @@
-/** Bytes of a response's body, checked against the request and the response's own headers. */
+/** The bytes of a response's body that were asked for, checked against the response's headers, and never more. */
 
 import type { ByteRange } from "./blob-store.js";
 import { joinBytes } from "./join-bytes.js";
 import { ServiceError } from "./service-error.js";
 
-/** The most memory that is allocated because of a header alone. */
-const trustedBytesMax = 1024 * 1024 * 1024;
+/** Of a request for at least one byte. */
+export function rangeHeader({ offset, length }: ByteRange): string {
+  return `bytes=${offset}-${offset + length - 1}`;
+}
 
-/**
- * The whole body, in memory of its own. `length`: from the response's header; with it, chunks are copied as they arrive,
- * not all at once in the end. Throws a ServiceError for a body of another length, or longer than `bytesMax`.
- */
-export async function readBody(
-  body: AsyncIterable<Uint8Array>,
-  { length, bytesMax = trustedBytesMax }: { readonly length: number | undefined; readonly bytesMax?: number },
-): Promise<Uint8Array> {
-  const isKnown = length !== undefined && length <= bytesMax;
-  const parts: Uint8Array[] = [];
-  const bytes = new Uint8Array(isKnown ? length : 0);
-  let end = 0;
-  for await (const part of body) {
-    if (end + part.length > (isKnown ? length : bytesMax)) {
-      throw new ServiceError({ reason: "a response that is too long" });
-    }
-    if (isKnown) bytes.set(part, end);
-    else parts.push(part);
-    end += part.length;
-  }
-  if (isKnown) {
-    if (end < length) throw new ServiceError({ reason: "a response that is too short" });
-    return bytes;
-  }
-  return joinBytes(parts);
+/** What a response says of its body. */
+export interface Stated {
+  /** Content-Length. */
+  readonly length?: number | undefined;
+  /** Content-Range. Without one, the body is the whole object, which a server may answer to any request. */
+  readonly range?: string | undefined;
 }
 
 /**
- * The requested range of an object. `contentRange`: the header of that name; without one, the response is the
- * whole object, which a server may return. Throws a ServiceError for a range other than the requested one.
+ * The requested part of an object, in memory of its own: copied as it arrives, not all at once in the end. What comes after it
+ * is not waited for. Throws a ServiceError for another part than the requested one, and for one that is cut short.
  */
-export function checkRange(
-  bytes: Uint8Array,
-  range: ByteRange | undefined,
-  contentRange: string | undefined,
-): Uint8Array {
-  if (range === undefined) {
-    if (contentRange === undefined) return bytes;
-  } else if (contentRange === undefined) {
-    return bytes.slice(range.offset, range.offset + range.length);
-  } else {
-    const [, first, last, size] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(contentRange) ?? [];
-    const end = Math.min(range.offset + range.length, Number(size));
-    const isAsked = Number(first) === range.offset && Number(last) + 1 === end;
-    if (isAsked && bytes.length === end - range.offset) return bytes;
+export async function readPart(
+  body: AsyncIterable<Uint8Array>,
+  range: ByteRange,
+  stated: Stated,
+): Promise<Uint8Array> {
+  if (stated.range === undefined) return readBody(body, range, stated.length);
+  const [, first, last, size] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(stated.range) ?? [];
+  const end = Math.min(range.offset + range.length, Number(size));
+  const isAsked = Number(first) === range.offset && Number(last) + 1 === end;
+  const length = end - range.offset;
+  if (isAsked && (stated.length ?? length) === length) {
+    return readBody(body, { offset: 0, length }, length);
   }
   throw new ServiceError({ reason: "another part of the object" });
+}
+
+/**
+ * A range of the bytes of a body. `stated`: how long the body is, if that is known. What comes after the range is cut off. Throws
+ * a ServiceError for a body that ends sooner.
+ */
+export async function readBody(
+  body: AsyncIterable<Uint8Array>,
+  { offset, length }: ByteRange,
+  stated: number | undefined,
+): Promise<Uint8Array> {
+  const end = offset + Math.min(length, Math.max(0, (stated ?? Infinity) - offset));
+  const bytes = stated === undefined ? undefined : new Uint8Array(end - offset);
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  for await (const chunk of body) {
+    const part = chunk.subarray(Math.max(0, offset - at), Math.max(0, end - at));
+    if (bytes === undefined) parts.push(part);
+    else bytes.set(part, Math.max(0, at - offset));
+    at += chunk.length;
+    // Not sooner: a body that is left before its end takes its connection with it.
+    if (at > end) break;
+  }
+  if (stated !== undefined && at < Math.min(end, stated)) {
+    throw new ServiceError({ reason: "a response that is too short" });
+  }
+  return bytes ?? joinBytes(parts);
 }

@@ -22,8 +22,8 @@ export type Signal = AbortSignal | undefined;
 export interface ObjectService {
   /** What messages call it. */
   readonly title: string;
-  /** The object, or the part of it in a range of at least one byte; empty if the range lies past the end. */
-  get(name: string, range: ByteRange | undefined, signal: Signal): Promise<Uint8Array | null>;
+  /** The part of an object in a range of at least one byte; empty if the range lies past the end. */
+  get(name: string, range: ByteRange, signal: Signal): Promise<Uint8Array | null>;
   /** The token that the object was created with, undefined if it has none; null if there is no object. */
   tokenOf(name: string, signal: Signal): Promise<string | undefined | null>;
   /** Creates an object unless there is one. "conflict": refused because another request was in progress. */
@@ -103,10 +103,10 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
     read(key, range, { signal } = {}) {
       return run(`read ${key}`, signal, async () => {
         checkKey(key);
+        if (range.length > 0) return service.get(root + key, range, signal);
         // No range of HTTP has no bytes; whether there is a blob at all is still to be found out.
-        const asked = range?.length === 0 ? { offset: 0, length: 1 } : range;
-        const bytes = await service.get(root + key, asked, signal);
-        return range?.length === 0 && bytes !== null ? new Uint8Array(0) : bytes;
+        const first = await service.get(root + key, { offset: 0, length: 1 }, signal);
+        return first && new Uint8Array(0);
       });
     },
 

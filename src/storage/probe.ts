@@ -16,6 +16,9 @@ const firstPauseMs = 50;
 const pauseMsMax = 1000;
 /** Creates that race: on a service that looks first and writes then, some pair of so many meets. */
 const creates = 6;
+const blobBytes = 64;
+/** And one byte more, to see that nothing follows. */
+const whole = { offset: 0, length: blobBytes + 1 };
 
 /**
  * The same store, whose first `create` probes the location. About 20 small requests in six round trips, once for each
@@ -56,9 +59,9 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
       "not_supported",
       `${title}: this service cannot hold an index safely, and nothing was written: ${finding}`,
     );
-  const contents = Array.from({ length: creates }, () => randomBytes(64));
+  const contents = Array.from({ length: creates }, () => randomBytes(blobBytes));
   // Read before it exists: a cache that remembers the answer would hide it later.
-  if ((await store.read(key)) !== null) throw refuse("it has what was never written");
+  if ((await store.read(key, whole)) !== null) throw refuse("it has what was never written");
   try {
     const results = await Promise.all(contents.map((bytes) => store.create(key, bytes)));
     const winners = contents.filter((_, i) => results[i]);
@@ -69,7 +72,7 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
       );
     }
     const isThere = async () => {
-      const read = await store.read(key);
+      const read = await store.read(key, whole);
       return read !== null && Buffer.compare(read, winners[0]) === 0;
     };
     if (!(await isThere())) throw refuse("what was just created could not be read back");
@@ -94,7 +97,7 @@ export async function probe(store: BlobStore, title: string): Promise<void> {
     throw error;
   }
   for (const own of keys) await deleteOwn(store, own);
-  if ((await store.read(key)) !== null) throw refuse("what was deleted could still be read");
+  if ((await store.read(key, whole)) !== null) throw refuse("what was deleted could still be read");
 }
 
 /** Deletes a blob of the probe, again if that failed: nobody else creates one of its key. */

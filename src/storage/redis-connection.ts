@@ -15,7 +15,7 @@ import { isError } from "../value-kinds.js";
 
 /** What is used of a client of ioredis, `Redis` or `Cluster`. */
 export interface RedisClient {
-  getBuffer(key: string): Promise<Uint8Array | null>;
+  getrangeBuffer(key: string, first: number, last: number): Promise<Uint8Array>;
   zrangebylex(
     key: string,
     min: string,

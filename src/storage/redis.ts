@@ -115,14 +115,16 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
       return run(`read ${key}`, async (from) => {
         checkKey(key);
         const name = nameOf(bucketOf(key), key);
-        if (range === undefined) {
-          const value = await from.getBuffer(name);
-          return value === null ? null : plain(value).subarray(tokenCharacters);
-        }
         const start = tokenCharacters + range.offset;
+        const last = start + range.length - 1;
+        if (range.offset === 0) {
+          // Nothing at all, not even a token, is no blob.
+          const value = await from.getrangeBuffer(name, 0, last);
+          return value.length === 0 ? null : plain(value).subarray(tokenCharacters);
+        }
         const [size, part] = await transact(from, [
           ["strlen", name],
-          ["getrangeBuffer", name, start, start + range.length - 1],
+          ["getrangeBuffer", name, start, last],
         ]);
         return size === 0 ? null : plain(part as Uint8Array);
       });

@@ -15,6 +15,7 @@ import { backoffMs, pause } from "../pause.js";
 import { whenAborted } from "../when-aborted.js";
 import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
+import { holdsBytes } from "./holds-bytes.js";
 import { performance, timers } from "../real-timers.js";
 
 export interface RetryOptions {
@@ -69,7 +70,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
 
   const retried: BlobStore = {
     read(key, range, { signal } = {}) {
-      const extraMs = (range?.length ?? 0) / bytesPerMs;
+      const extraMs = range.length / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
@@ -104,17 +105,6 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
     close: () => store.close(),
   };
   return withAbsenceCheckOf(retried, store);
-}
-
-/** Whether the blob is these bytes, or null if there is none: the outcome of a create that rejected. */
-export async function holdsBytes(
-  store: BlobStore,
-  key: string,
-  bytes: Uint8Array,
-  options?: OperationOptions,
-): Promise<boolean | null> {
-  const stored = await store.read(key, undefined, options);
-  return stored && Buffer.compare(stored, bytes) === 0;
 }
 
 /** Errors of attempts that timed out; they are transient, whatever errors the driver itself reports. */

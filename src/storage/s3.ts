@@ -7,13 +7,13 @@
 
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import { addAbortSignal, type Readable } from "node:stream";
+import { addAbortSignal, pipeline, type Readable, Transform } from "node:stream";
 import type * as Sdk from "@aws-sdk/client-s3";
 import { SealdexError } from "../errors.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { checkRange, readBody } from "./object-body.js";
+import { rangeHeader, readPart } from "./object-body.js";
 import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
 import { codeFrom, ServiceError } from "./service-error.js";
@@ -29,6 +29,8 @@ export interface S3ClientLike {
 const tokenField = "sealdex-create";
 const connectMsMax = 10_000;
 const silenceMsMax = 60_000;
+/** Of lists and errors, which the client reads whole: a list of 1,000 names is shorter. */
+const textBytesMax = 4 * 1024 * 1024;
 /** For services that do not care; AWS itself is always asked with the right one. */
 const regionDefault = "us-east-1";
 
@@ -72,23 +74,21 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
       const answer = await request(
         signal,
         async (sdk, s3, options) => {
-          const last = range && range.offset + range.length - 1;
           const { Body, ContentRange, ContentLength } = await s3.send(
-            new sdk.GetObjectCommand({
-              Bucket: bucket,
-              Key: name,
-              ...(range && { Range: `bytes=${range.offset}-${last}` }),
-            }),
+            bounded(
+              new sdk.GetObjectCommand({ Bucket: bucket, Key: name, Range: rangeHeader(range) }),
+              "object",
+            ),
             options,
           );
           // The client lets go of the signal when the body begins.
           if (signal !== undefined) addAbortSignal(signal, Body as Readable);
-          const bytes = await readBody(Body as unknown as AsyncIterable<Uint8Array>, {
+          return readPart(Body as unknown as AsyncIterable<Uint8Array>, range, {
             length: ContentLength,
+            range: ContentRange,
           });
-          return checkRange(bytes, range, ContentRange);
         },
-        ({ code, status }) => code === "NoSuchKey" || (range !== undefined && status === 416),
+        ({ code, status }) => code === "NoSuchKey" || status === 416,
       );
       if (!(answer instanceof ServiceError)) return answer;
       return answer.code === "NoSuchKey" ? null : new Uint8Array(0);
@@ -97,7 +97,8 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     async tokenOf(name, signal) {
       const answer = await request(
         signal,
-        (sdk, s3, options) => s3.send(new sdk.HeadObjectCommand({ Bucket: bucket, Key: name }), options),
+        (sdk, s3, options) =>
+          s3.send(bounded(new sdk.HeadObjectCommand({ Bucket: bucket, Key: name })), options),
         ({ status }) => status === 404,
       );
       return answer instanceof ServiceError ? null : answer.Metadata?.[tokenField];
@@ -126,7 +127,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
             },
             { step: "build", name: "sealdexPayloadHash" },
           );
-          return s3.send(command, options);
+          return s3.send(bounded(command), options);
         },
         ({ status }) => status === 412 || status === 409 || status === 501,
       );
@@ -144,12 +145,14 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
         signal,
         (sdk, s3, options) =>
           s3.send(
-            new sdk.ListObjectsV2Command({
-              Bucket: bucket,
-              Prefix: prefix,
-              MaxKeys: limit,
-              ...(after !== "" && { StartAfter: after }),
-            }),
+            bounded(
+              new sdk.ListObjectsV2Command({
+                Bucket: bucket,
+                Prefix: prefix,
+                MaxKeys: limit,
+                ...(after !== "" && { StartAfter: after }),
+              }),
+            ),
             options,
           ),
         () => false,
@@ -162,7 +165,8 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     async remove(name, signal) {
       await request(
         signal,
-        (sdk, s3, options) => s3.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: name }), options),
+        (sdk, s3, options) =>
+          s3.send(bounded(new sdk.DeleteObjectCommand({ Bucket: bucket, Key: name })), options),
         ({ code }) => code === "NoSuchKey",
       );
     },
@@ -214,6 +218,42 @@ function newClient(sdk: typeof Sdk, { region, endpoint, credentials }: BucketLoc
       socketTimeout: silenceMsMax,
     },
   });
+}
+
+interface Sent {
+  readonly response: { readonly statusCode: number; body: Readable };
+}
+
+/** The command, of whose answer the client reads no more than a text. An "object" is read, and bounded, by `readPart`. */
+function bounded<C extends { readonly middlewareStack: object }>(
+  command: C,
+  answer: "object" | "text" = "text",
+): C {
+  const { middlewareStack } = command as Pick<Sdk.GetObjectCommand, "middlewareStack">;
+  middlewareStack.add(
+    (next) => async (step) => {
+      const result = await next(step);
+      const { response } = result as Sent;
+      const isObject = answer === "object" && response.statusCode < 300;
+      if (!isObject) response.body = cutOff(response.body);
+      return result;
+    },
+    // Next to the wire: nothing has read the body yet.
+    { step: "deserialize", name: "sealdexTextBytesMax", priority: "low" },
+  );
+  return command;
+}
+
+function cutOff(body: Readable): Readable {
+  let bytes = 0;
+  const limit = new Transform({
+    transform(chunk: Uint8Array, _, done) {
+      bytes += chunk.length;
+      if (bytes > textBytesMax) done(new ServiceError({ reason: "a response that is too long" }));
+      else done(null, chunk);
+    },
+  });
+  return pipeline(body, limit, () => undefined);
 }
 
 /** What the client threw, without what it holds. */

@@ -10,10 +10,11 @@ import { uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { repeats } from "../tier.js";
 import { readIndex, type ReadIndex, type Stored } from "./reader.js";
+import { whole } from "../ranges.js";
 
 async function storedIn(store: BlobStore): Promise<Stored> {
   const names = await store.list("");
-  const blobs = await Promise.all(names.map((name) => store.read(name)));
+  const blobs = await Promise.all(names.map((name) => store.read(name, whole)));
   return new Map(names.map((name, i) => [name, blobs[i] ?? new Uint8Array()]));
 }
 

@@ -5,6 +5,7 @@ import { type BlobStore, openLocation } from "../../src/core.js";
 import { decodeKeyText, encodeKeyText } from "../../server/src/keys/key-text.js";
 import { IssuedKeys, trustMs } from "../../server/src/keys/issued-keys.js";
 import { type KeyPage, type KeyRange, KeyStore } from "../../server/src/keys/key-store.js";
+import { whole } from "../ranges.js";
 
 const rootKey = "a root key of more than 32 letters".replaceAll(" ", "-");
 const mayRead = async () => undefined;
@@ -62,7 +63,7 @@ test("the storage has neither the key nor its secret", async () => {
   const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
   const [name] = await storage.list("");
   expect(name).toBe(`apikeys/${record.id}`);
-  const bytes = Buffer.from((await storage.read(name)) as Uint8Array);
+  const bytes = Buffer.from((await storage.read(name, whole)) as Uint8Array);
   const { secret } = decodeKeyText(apiKey) as { secret: Buffer };
   expect(bytes.includes(secret)).toBe(false);
   expect(bytes.includes(secret.toString("hex"))).toBe(false);
@@ -127,7 +128,7 @@ test("a storage that does not respond is waited for only when the record can be 
   const { apiKey } = await keys.create({ name: "a", scopes: ["read"] });
   const failing = { ...storage, read: async () => Promise.reject(new Error("no answer")) };
   let current: BlobStore = storage;
-  const switched = { ...storage, read: async (key: string) => current.read(key) };
+  const switched = { ...storage, read: async (key: string) => current.read(key, whole) };
   const process = inAnotherProcess(switched);
   expect(await process.callerOf(apiKey, mayRead)).toBeDefined();
   current = failing;
@@ -152,7 +153,7 @@ test("a record that the storage changed, moved or invented is not accepted", asy
   const a = await keys.create({ name: "a", scopes: ["read"], indexes: ["x"] });
   const b = await keys.create({ name: "b", scopes: ["admin"] });
   const [nameA, nameB] = [a, b].map(({ record }) => `apikeys/${record.id}`);
-  const bytes = Buffer.from((await storage.read(nameA)) as Uint8Array);
+  const bytes = Buffer.from((await storage.read(nameA, whole)) as Uint8Array);
   const isAccepted = async (apiKey: string) =>
     (await new IssuedKeys(keys).callerOf(apiKey, mayRead)) !== undefined;
 
@@ -168,7 +169,7 @@ test("a record that the storage changed, moved or invented is not accepted", asy
     await replace(nameA, wrong);
     expect(await isAccepted(a.apiKey)).toBe(false);
   }
-  await replace(nameA, (await storage.read(nameB)) as Uint8Array);
+  await replace(nameA, (await storage.read(nameB, whole)) as Uint8Array);
   expect(await isAccepted(a.apiKey)).toBe(false);
   await replace(nameA, bytes);
   expect(await isAccepted(a.apiKey)).toBe(true);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { Metrics } from "../../server/src/metrics.js";
 import { type RunningService, startService } from "./service.js";
+import { whole } from "../ranges.js";
 
 let metrics: Metrics;
 let service: RunningService;
@@ -77,7 +78,7 @@ test("a storage call that fails is counted as such, and its error is the caller'
     { ...openLocation({ location: "memory" }), read: async () => Promise.reject(new Error("gone")) },
     "config",
   );
-  await expect(store.read("a")).rejects.toThrow("gone");
+  await expect(store.read("a", whole)).rejects.toThrow("gone");
   const labels = 'location="config",operation="read"';
   expect(valueOf(await scrape(), `sealdex_storage_errors_total{${labels}}`)).toBe(1);
 });
@@ -89,7 +90,7 @@ test("a measured store does what the store does", async () => {
   expect(Buffer.from((await store.read("a/b", { offset: 1, length: 2 })) ?? [])).toEqual(Buffer.from("el"));
   expect(await store.list("a", { limit: 1 })).toEqual(["a/b"]);
   await store.delete(["a/b"]);
-  expect(await store.read("a/b")).toBeNull();
+  expect(await store.read("a/b", whole)).toBeNull();
 });
 
 test("metrics need a key for all indexes, which may be a bearer token", async () => {

@@ -70,6 +70,14 @@ test("two settings are needed, the others have defaults", () => {
   });
 });
 
+test.each(["~/audit", "$HOME/audit", "file:///audit"])(
+  "an audit folder of %s is refused by name",
+  (folder) => {
+    const wrong = () => readSettings({ ...required, SEALDEX_AUDIT_FOLDER: folder });
+    expect(wrong).toThrow(/^SEALDEX_AUDIT_FOLDER: expected a path, got /);
+  },
+);
+
 test("automatic training is on or off, nothing else", () => {
   const wrong = () => readSettings({ ...required, SEALDEX_AUTOMATIC_TRAINING: "secret" });
   expect(wrong).toThrow(/^SEALDEX_AUTOMATIC_TRAINING: expected on or off$/);

@@ -10,6 +10,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { AuditLog } from "../../server/src/audit/audit-log.js";
 import { startBoth } from "./both-clients.js";
 import { type RunningService, startService } from "./service.js";
+import { whole } from "../ranges.js";
 
 const { service, clients } = await startBoth();
 
@@ -250,7 +251,7 @@ test("renewing data keys seals everything again, under keys that a revoked holde
   });
   const renewed = (await segments()).filter((name) => !before.has(name));
   expect(renewed).toHaveLength(before.size);
-  for (const name of renewed) expect(generationOf((await store.read(name)) as Uint8Array)).toBe(2);
+  for (const name of renewed) expect(generationOf((await store.read(name, whole)) as Uint8Array)).toBe(2);
   expect((await own.post("/v1/vectors/get", { ...address, ids: ["a"] })).body).toMatchObject({
     results: [{ id: "a", contents: "first" }],
   });

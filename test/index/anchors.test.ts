@@ -7,6 +7,7 @@ import { historyMs } from "../../src/commit/retention.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { startService } from "../http/service.js";
+import { whole } from "../ranges.js";
 
 const indexName = "anchored";
 
@@ -23,7 +24,8 @@ function open(store: BlobStore, anchorLocation?: BlobStore) {
 
 async function contentOf(store: BlobStore): Promise<Map<string, Uint8Array>> {
   const content = new Map<string, Uint8Array>();
-  for (const name of await store.list("")) content.set(name, (await store.read(name)) ?? new Uint8Array());
+  for (const name of await store.list(""))
+    content.set(name, (await store.read(name, whole)) ?? new Uint8Array());
   return content;
 }
 

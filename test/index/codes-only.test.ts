@@ -12,6 +12,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { bruteForceDistance } from "./behaviour.js";
+import { whole } from "../ranges.js";
 
 const d = 32;
 const n = 1600;
@@ -197,7 +198,7 @@ test("ivf stores at most d / 8 + 40 bytes a vector beside ids and metadata", asy
   const sizes = async () => {
     let bytes = 0;
     for (const key of await store.list("index/")) {
-      if (key.includes("/segment/")) bytes += (await store.read(key))?.length ?? 0;
+      if (key.includes("/segment/")) bytes += (await store.read(key, whole))?.length ?? 0;
     }
     return bytes;
   };

@@ -8,6 +8,7 @@ import type { Item, VectorIndex } from "../../src/vector-index.js";
 import { openEverything } from "../format/reader.js";
 import { faultyStore, mishaps } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { whole } from "../ranges.js";
 
 const indexName = "erased";
 
@@ -85,7 +86,7 @@ describe("of an erased namespace", () => {
       await index.erase(ann.namespace);
       const kept = new Map([...hoard].filter(([name]) => !isSecret(name)));
       for (const name of (await store.list("")).filter(isSecret)) {
-        kept.set(name, (await store.read(name)) ?? new Uint8Array());
+        kept.set(name, (await store.read(name, whole)) ?? new Uint8Array());
       }
       for (const indexKey of keys) {
         const { manifests, segments, models } = openEverything(kept, indexName, indexKey);

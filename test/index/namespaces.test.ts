@@ -14,6 +14,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import type { IndexConfigInput, Item, VectorIndex } from "../../src/vector-index.js";
 import { startService } from "../http/service.js";
 import { readIndex, type Stored } from "../format/reader.js";
+import { whole } from "../ranges.js";
 
 const indexName = "tenants";
 
@@ -39,7 +40,7 @@ function itemsOf(name: string, count: number, dimension = 8): Item[] {
 
 async function storedIn(store: BlobStore): Promise<Stored> {
   const names = await store.list("");
-  const blobs = await Promise.all(names.map((name) => store.read(name)));
+  const blobs = await Promise.all(names.map((name) => store.read(name, whole)));
   return new Map(names.map((name, i) => [name, blobs[i] ?? new Uint8Array()]));
 }
 
@@ -181,7 +182,7 @@ describe("an erased namespace", () => {
     expect(await index.namespaces.list()).toEqual(["bob"]);
 
     const secrets = (await store.list("")).filter((name) => name.includes("/namespace/"));
-    for (const name of secrets) retained.set(name, (await store.read(name)) ?? new Uint8Array());
+    for (const name of secrets) retained.set(name, (await store.read(name, whole)) ?? new Uint8Array());
     const found = readIndex(retained, retained, indexName, indexKey);
     expect([...found.items.keys()].filter((key) => key.startsWith("ann/"))).toEqual([]);
     expect(found.items.size).toBe(140);

@@ -5,6 +5,7 @@ import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import { EarlyReads } from "../../src/search/early-reads.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName: "listed", indexKey: generateKey() };
 const query = { queryVector: [3, 1], topK: 100 };
@@ -203,7 +204,7 @@ describe("small objects are read at the same time as the manifest", () => {
     const store = createMemoryStore();
     await newIndex(store);
     const [key] = await keysOf(store, "/segment/");
-    const bytes = change((await store.read(key)) ?? new Uint8Array());
+    const bytes = change((await store.read(key, whole)) ?? new Uint8Array());
     await store.delete([key]);
     if (bytes !== null) await store.create(key, bytes);
     const loaded = await load(store);
@@ -234,7 +235,7 @@ describe("small objects are read at the same time as the manifest", () => {
     await newIndex(store, 1);
     const [key] = await keysOf(store, "/segment/");
     const [folder, id] = [key.slice(0, key.indexOf("/segment/")), key.split("/")[2]];
-    const bytes = (await store.read(key)) ?? new Uint8Array();
+    const bytes = (await store.read(key, whole)) ?? new Uint8Array();
     await store.create(`${folder}/segment/${"0".repeat(48)}`, bytes);
     await store.create(key.replace(id, "0".repeat(32)), bytes);
     expect(await idsOf(await load(store))).toEqual(["0"]);

@@ -6,6 +6,7 @@ import { generationOf } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { IndexConfigInput, VectorIndex } from "../../src/vector-index.js";
 import { faultyStore, switchedStore } from "../protocol/faulty-store.js";
+import { whole } from "../ranges.js";
 
 const indexName = "renewed";
 const queryVector = Array.from({ length: 16 }, (_, i) => Math.cos(i));
@@ -46,7 +47,7 @@ async function generationsInUse(store: BlobStore, indexKey: string): Promise<num
   const index = await open(store).loadIndex({ indexName, indexKey });
   await index.query({ queryVector, nProbes: 0, include: ["contents", "metadata"] });
   store.read = read;
-  const bytes = await Promise.all([...new Set(used)].map((key) => store.read(key)));
+  const bytes = await Promise.all([...new Set(used)].map((key) => store.read(key, whole)));
   return [...new Set(bytes.map((one) => generationOf(one as Uint8Array)))];
 }
 

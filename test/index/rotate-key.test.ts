@@ -5,6 +5,7 @@ import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } fr
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
+import { whole } from "../ranges.js";
 
 const indexName = "rotated";
 const item = { id: "a", vector: [1, 2] };
@@ -86,7 +87,7 @@ test("an old record that is put back does not make the old key good again", asyn
   const store = createMemoryStore();
   const { index, indexKey } = await newIndex(store);
   const [name] = await store.list("names/");
-  const old = (await store.read(name)) as Uint8Array;
+  const old = (await store.read(name, whole)) as Uint8Array;
   await index.rotateKey(generateKey());
   await store.delete(await store.list("names/"));
   await store.create(name, old);
@@ -160,7 +161,7 @@ test.each([
   const { indexKey } = await newIndex(store);
   const newKey = generateKey();
   const before = new Map<string, Uint8Array>();
-  for (const key of await store.list("")) before.set(key, (await store.read(key)) ?? new Uint8Array());
+  for (const key of await store.list("")) before.set(key, (await store.read(key, whole)) ?? new Uint8Array());
   let left = creates;
   for (let call = 0; ; call++) {
     const dying = faultyStore(store, call, "dies after");

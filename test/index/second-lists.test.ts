@@ -17,6 +17,7 @@ import { rowsOf } from "../engine/oracle.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
 import { repeats } from "../tier.js";
 import { bruteForceDistance } from "./behaviour.js";
+import { whole } from "../ranges.js";
 
 const n = 6000;
 const d = 13;
@@ -318,7 +319,7 @@ test("damaged second lists change no answer, and are found when the whole index 
   const [{ offset, length }] = reader.footer.spilled;
   await writer.close();
   const name = keyOf(ref.name);
-  const bytes = (await store.read(name)) as Uint8Array;
+  const bytes = (await store.read(name, whole)) as Uint8Array;
   const damaged = Uint8Array.from(bytes);
   damaged[offset + (length >> 1)] ^= 1;
   await store.delete([name]);

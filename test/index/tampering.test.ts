@@ -5,6 +5,7 @@ import { createClient, generateKey } from "../../src/core.js";
 import { headerBytes } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName: "tampered", indexKey: generateKey() };
 const items = Array.from({ length: 60 }, (_, i) => ({
@@ -70,7 +71,7 @@ async function outcome(
 async function neededKeys(store: BlobStore, expected: unknown): Promise<string[]> {
   const needed: string[] = [];
   for (const key of await store.list("")) {
-    const bytes = (await store.read(key)) as Uint8Array;
+    const bytes = (await store.read(key, whole)) as Uint8Array;
     const code = await outcome(
       store,
       expected,
@@ -88,7 +89,7 @@ describe("with one object", () => {
     const expected = await readAll(store);
     const needed = await neededKeys(store, expected);
     for (const key of needed) {
-      const bytes = (await store.read(key)) as Uint8Array;
+      const bytes = (await store.read(key, whole)) as Uint8Array;
       // A segment's own header is never read: the manifest holds it.
       const unread = key.includes("/segment/") ? headerBytes : 0;
       const step = Math.max(1, Math.floor(bytes.length / 150));
@@ -107,7 +108,7 @@ describe("with one object", () => {
     const store = await fill();
     const expected = await readAll(store);
     for (const key of await neededKeys(store, expected)) {
-      const bytes = (await store.read(key)) as Uint8Array;
+      const bytes = (await store.read(key, whole)) as Uint8Array;
       for (const length of [0, 1, 50, 76, bytes.length - 1]) {
         const change = () => replace(store, key, bytes.subarray(0, length));
         const code = await outcome(store, expected, change, () => replace(store, key, bytes));
@@ -121,9 +122,9 @@ describe("with one object", () => {
     const expected = await readAll(store);
     const keys = await store.list("");
     for (const key of await neededKeys(store, expected)) {
-      const bytes = (await store.read(key)) as Uint8Array;
+      const bytes = (await store.read(key, whole)) as Uint8Array;
       for (const other of keys.filter((name) => name !== key)) {
-        const change = async () => replace(store, key, await store.read(other));
+        const change = async () => replace(store, key, await store.read(other, whole));
         const code = await outcome(store, expected, change, () => replace(store, key, bytes));
         expect(code, `${key} replaced by ${other}`).toBe("corrupt");
       }
@@ -137,7 +138,7 @@ test("a missing segment or model is an error of its own", async () => {
   const needed = (await neededKeys(store, expected)).filter((key) => /segment|model/.test(key));
   expect(needed.length).toBeGreaterThanOrEqual(3);
   for (const key of needed) {
-    const bytes = (await store.read(key)) as Uint8Array;
+    const bytes = (await store.read(key, whole)) as Uint8Array;
     const code = await outcome(
       store,
       expected,
@@ -153,7 +154,7 @@ test("a history that was replaced under a running reader is a rollback", async (
   const client = createClient({ indexLocation: store });
   const index = await client.loadIndex(options);
   const before = await store.list("index/");
-  const saved = await Promise.all(before.map(async (key) => [key, await store.read(key)] as const));
+  const saved = await Promise.all(before.map(async (key) => [key, await store.read(key, whole)] as const));
   await index.upsert([{ id: "seen by this reader", vector: [1, 1, 1] }]);
   // The store forgets that commit, lets another writer make two of its own, and shows those.
   const manifests = (await store.list("index/")).filter((key) => key.includes("/manifest/"));

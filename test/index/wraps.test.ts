@@ -14,6 +14,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { whole } from "../ranges.js";
 
 const indexName = "shared";
 
@@ -362,11 +363,11 @@ test("of wraps that two processes add at the same time none is lost", async () =
 /** The newest manifest, and the record, as the holder of a key opens them. */
 async function newestManifest(store: BlobStore, key: string) {
   const [recordName] = await store.list("names/");
-  const stored = (await store.read(recordName)) as Uint8Array;
+  const stored = (await store.read(recordName, whole)) as Uint8Array;
   const record = await openRecord(parseIndexKey(key), { indexName, name: recordName, bytes: stored });
   const folder = openFolder(store, indexName);
   const [name] = await folder.list(manifestPrefix(record.indexId));
-  const bytes = (await folder.read(name)) as Uint8Array;
+  const bytes = (await folder.read(name, whole)) as Uint8Array;
   const plaintext = openObject(record.keys.data, { kind: "manifest", indexId: record.indexId, name }, bytes);
   const signature = plaintext.slice(0, 64);
   return {
@@ -384,7 +385,7 @@ async function forge(store: BlobStore, { record, signature, manifest }: Opened) 
   const folder = openFolder(store, indexName);
   const [newest] = await folder.list(manifestPrefix(indexId));
   const previous = createHash("sha256")
-    .update((await folder.read(newest)) as Uint8Array)
+    .update((await folder.read(newest, whole)) as Uint8Array)
     .digest("hex");
   const version = numberOf(newest) + 1;
   const text = Buffer.from(JSON.stringify({ ...manifest, version, previous, segments: [] }));

@@ -20,6 +20,7 @@ import {
   vaultKey,
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { whole } from "../ranges.js";
 import {
   type KeyServices,
   requests,
@@ -230,7 +231,7 @@ test("what cannot be a provider is refused", async () => {
 /** The index's record with so many wraps of the same provider before the owner's own, as whoever holds the storage can make it. */
 async function withForgedWraps(store: BlobStore, provider: string, count: number): Promise<BlobStore> {
   const [name] = await store.list("names/", { limit: 1 });
-  const record = Buffer.from((await store.read(name)) as Uint8Array);
+  const record = Buffer.from((await store.read(name, whole)) as Uint8Array);
   const tag = createHash("sha256")
     .update("sealdex/1/provider\0")
     .update(record.subarray(8, 24))
@@ -242,12 +243,12 @@ async function withForgedWraps(store: BlobStore, provider: string, count: number
     return bytes;
   };
   const forged = () => Buffer.concat([randomBytes(32), tag, u32(80), randomBytes(80), u32(0)]);
-  const own = record.subarray(60, -32);
+  const own = record.subarray(68, -32);
   const wraps = [...Array.from({ length: count }, forged), own];
-  const body = Buffer.concat([record.subarray(0, 56), u32(wraps.length), ...wraps]);
+  const body = Buffer.concat([record.subarray(0, 64), u32(wraps.length), ...wraps]);
   const copy = createMemoryStore();
   for (const key of await store.list("")) {
-    const bytes = key === name ? Buffer.concat([body, sha256(body)]) : await store.read(key);
+    const bytes = key === name ? Buffer.concat([body, sha256(body)]) : await store.read(key, whole);
     await copy.create(key, bytes as Uint8Array);
   }
   return copy;

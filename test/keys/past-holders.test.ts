@@ -14,6 +14,7 @@ import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { openRecord, useKeyset, wrapKeysOf } from "../../src/encrypted-index/index-record.js";
 import type { VectorIndex } from "../../src/vector-index.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { whole } from "../ranges.js";
 import { storeOf } from "../tamper/world.js";
 
 const indexName = "watched";
@@ -182,7 +183,7 @@ describe("secrets of namespaces", () => {
     const secretOf = async (name: string, erasures: number) => {
       const object = nameOf(name, erasures);
       const context = { kind: "namespace", indexId, name: object } as const;
-      return openObject(keys.namespace, context, (await folder.read(object)) ?? new Uint8Array());
+      return openObject(keys.namespace, context, (await folder.read(object, whole)) ?? new Uint8Array());
     };
     const plant = async (name: string, erasures: number, secret: Uint8Array) => {
       const object = nameOf(name, erasures);

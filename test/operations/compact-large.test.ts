@@ -11,6 +11,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { whole } from "../ranges.js";
 
 /** Of a write, more than 16 MiB in all. */
 const itemsPerWrite = 17;
@@ -27,7 +28,7 @@ beforeAll(async () => {
   await opened.inner.log.begin();
   for (let n = 0; n < fanIn - 1; n++) await write(opened, n);
   await opened.close();
-  for (const key of await store.list("")) stored.set(key, (await store.read(key)) ?? new Uint8Array());
+  for (const key of await store.list("")) stored.set(key, (await store.read(key, whole)) ?? new Uint8Array());
 });
 
 /** An index that one write separates from a merge of large segments, whose first segment is held up before it is stored. */

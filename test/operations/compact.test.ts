@@ -46,7 +46,7 @@ test.each([false, true])(
     const opened = new Set<string>();
     const watched = {
       ...store,
-      read: async (key: string, range?: { offset: number; length: number }) => {
+      read: async (key: string, range: { offset: number; length: number }) => {
         if (key.includes("/segment/")) opened.add(key);
         return store.read(key, range);
       },

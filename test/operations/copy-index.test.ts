@@ -14,6 +14,7 @@ import {
   type VectorIndex,
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName: "books", indexKey: generateKey() };
 
@@ -282,7 +283,7 @@ test("damage anywhere in the source or on the way is found, and makes no index",
       () => null,
     ]) {
       const read: BlobStore["read"] = async (key, range) => {
-        const bytes = await source.read(key);
+        const bytes = await source.read(key, whole);
         const found = key === damaged ? bytes && change(bytes) : bytes;
         return found && range ? found.subarray(range.offset, range.offset + range.length) : found;
       };

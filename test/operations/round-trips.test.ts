@@ -8,6 +8,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { type RunningService, startService } from "../http/service.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName: "counted", indexKey: generateKey() };
 const d = 32;
@@ -151,7 +152,7 @@ test("a small index takes few requests and bytes: there may be one for each of m
     vector: rowsOf(clustered(1, 384, 1, i + 1), 384)[0],
   }));
   await index.upsert(small);
-  const stored = await Promise.all((await memory.list("")).map((key) => memory.read(key)));
+  const stored = await Promise.all((await memory.list("")).map((key) => memory.read(key, whole)));
   expect(stored.reduce((sum, blob) => sum + (blob?.length ?? 0), 0)).toBeLessThan(20_000);
   const query = { queryVector: small[0].vector, topK: 3 };
   const other = await open(memory);

@@ -37,3 +37,39 @@ test.each([
   const location = { location: kind, ...whole[kind], [name]: undefined } as StorageLocation;
   expect(() => openLocation(location)).toThrow(new RegExp(`storage location ${kind}: expected .*${name}`));
 });
+
+test.each([
+  ["~", /got one with ~, which is not expanded: write join\(homedir\(\), …\), or \.\/~/],
+  ["~/data", /got one with ~/],
+  ["~saffron/data", /got one with ~/],
+  ["$HOME/data", /got one with a variable, which is not expanded: write its value$/],
+  ["/data/$TENANT", /got one with a variable/],
+  ["/data/${TENANT}/x", /got one with a variable/],
+  ["a-${TENANT}", /got one with a variable/],
+  ["%APPDATA%\\data", /got one with a variable/],
+  ["file:///data", /got a URL: write a path, such as fileURLToPath\(url\)$/],
+  ["file:data", /got a URL/],
+  ["s3://bucket/data", /got a URL/],
+  ["", /got an empty string or a NUL character$/],
+  ["a\0b", /got an empty string or a NUL character$/],
+  [new URL("file:///data"), /got object$/],
+  [undefined, /got undefined$/],
+])("a local path of %j is refused: it would make a folder of this name", (path, expected) => {
+  const attempt = () => openLocation({ location: "local", path } as StorageLocation);
+  expect(attempt).toThrow(/^storage location local: path: expected a path/);
+  expect(attempt).toThrow(expected);
+  expect(attempt).not.toThrow("saffron");
+});
+
+test.each([
+  "./~",
+  "a~b",
+  "/data/~x",
+  "a$b",
+  "C:\\data",
+  "\\\\host\\share$\\data",
+  "100%",
+  "50% of 100%",
+  "$",
+  "./a:b",
+])("a local path of %j is one", async (path) => openLocation({ location: "local", path }).close());

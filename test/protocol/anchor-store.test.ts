@@ -13,6 +13,7 @@ import {
   otherId,
   recordingStore,
 } from "./commit-world.js";
+import { whole } from "../ranges.js";
 
 const identity = identityOf(keysUpTo(1), "anchored");
 
@@ -131,7 +132,7 @@ test("anchors that are listed and never there are an outage after three attempts
 test.each([0, 20, 90])("an anchor with a wrong byte at %i is corrupt", async (at) => {
   const { open, quiet } = world();
   await open().advance(anchorOf(1), 1);
-  const bytes = (await quiet.read(nameOf(1))) ?? new Uint8Array();
+  const bytes = (await quiet.read(nameOf(1), whole)) ?? new Uint8Array();
   bytes[at] ^= 1;
   await quiet.delete([nameOf(1)]);
   await quiet.create(nameOf(1), bytes);
@@ -200,7 +201,7 @@ describe("a deleted index", () => {
     await open().end();
     await open().end();
     expect(await quiet.list("")).toEqual([nameOf(1, 2, deletedIndexId), nameOf(1, 1, deletedIndexId)]);
-    expect(await quiet.read(nameOf(1, 1, deletedIndexId))).toHaveLength(0);
+    expect(await quiet.read(nameOf(1, 1, deletedIndexId), whole)).toHaveLength(0);
   });
 
   test("does not come back, neither to those that had it open", async () => {

@@ -18,6 +18,7 @@ import {
   storeAll,
 } from "./commit-world.js";
 import { StandingClock } from "./standing-clock.js";
+import { whole } from "../ranges.js";
 
 describe("with anchors", () => {
   async function anchored() {
@@ -70,7 +71,7 @@ describe("with anchors", () => {
     // The others go on elsewhere, from here.
     const elsewhere = recordingStore();
     for (const key of await quiet.list(""))
-      await elsewhere.quiet.create(key, (await quiet.read(key)) ?? Buffer.of());
+      await elsewhere.quiet.create(key, (await quiet.read(key, whole)) ?? Buffer.of());
     const others = chainAfter(await open(elsewhere.quiet).newestSealed(), 3);
     const { manifest, digest } = others[2];
     await keep().advance({ version: manifest.version, digest }, 1);

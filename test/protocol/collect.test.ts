@@ -20,6 +20,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "./open.js";
 import { StandingClock } from "./standing-clock.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName: "collected", indexKey: generateKey() };
 
@@ -81,7 +82,7 @@ test("what others put among the records and the objects of indexes is passed ove
   await again.deleteIndex(options);
   expect(await again.listIndexes()).toEqual([]);
   for (const key of foreign.filter((name) => !name.startsWith(folderOf(folderOf(manifest))))) {
-    expect(await store.read(key), key).not.toBeNull();
+    expect(await store.read(key, whole), key).not.toBeNull();
   }
   await client.close();
   await again.close();
@@ -170,7 +171,7 @@ test("what was stored before a fence is stored again rather than committed", asy
         taken.push(key);
         // The collector takes it for what a crashed writer left, before its writer comes to commit it.
         await gc(collector.inner, { graceMs: 0 });
-        expect(await store.read(key)).toBeNull();
+        expect(await store.read(key, whole)).toBeNull();
       }
       return created;
     },
@@ -267,7 +268,7 @@ test("a manifest stays as small as the index is, whatever was written to it", as
   for (let i = 0; i < 320; i++) {
     await writer.index.upsert([{ id: `${i % 20}`, vector: [i, 1] }]);
     const [newest] = await matching(store, "/manifest/");
-    sizes.push(((await store.read(newest)) as Uint8Array).length);
+    sizes.push(((await store.read(newest, whole)) as Uint8Array).length);
   }
   const { segments } = await writer.inner.log.newest();
   expect(segments.length).toBeLessThan(20);
@@ -457,12 +458,12 @@ describe("a client of the wrong locations deletes nothing that is in use", () =>
     await (await right.createIndex(options)).upsert([{ id: "a", vector: [1] }]);
     // Moved by hand, or not yet brought back from a backup.
     for (const key of await config.list("names/")) {
-      await other.create(key, (await config.read(key)) as Uint8Array);
+      await other.create(key, (await config.read(key, whole)) as Uint8Array);
       await config.delete([key]);
     }
     await collectForDays({ indexLocation: bucket, configLocation: config });
     for (const key of await other.list("names/")) {
-      await config.create(key, (await other.read(key)) as Uint8Array);
+      await config.create(key, (await other.read(key, whole)) as Uint8Array);
     }
     expect(await (await right.loadIndex(options)).get(["a"])).toHaveLength(1);
   });

@@ -24,6 +24,7 @@ import { locationNames, prepareLocation } from "./locations.js";
 import { repeats } from "../tier.js";
 import { indexName, keyOf, openIndex, type Opened } from "./open.js";
 import { StandingClock } from "./standing-clock.js";
+import { whole } from "../ranges.js";
 
 const options = { indexName, indexKey: generateKey() };
 const minute = 60_000;
@@ -134,7 +135,7 @@ async function startProcess(store: BlobStore, at: number): Promise<Process & { e
     client,
     async open() {
       const name = recordName(options.indexName, 1);
-      const bytes = await store.read(name);
+      const bytes = await store.read(name, whole);
       if (bytes === null) throw new SealdexError("not_found", "there is no such index");
       const record = await openRecord(parseIndexKey(options.indexKey), {
         indexName: options.indexName,
@@ -155,7 +156,7 @@ async function startProcess(store: BlobStore, at: number): Promise<Process & { e
 
 async function copy(from: BlobStore, to: BlobStore): Promise<void> {
   await to.delete(await to.list(""));
-  for (const key of await from.list("")) await to.create(key, (await from.read(key)) as Uint8Array);
+  for (const key of await from.list("")) await to.create(key, (await from.read(key, whole)) as Uint8Array);
 }
 
 async function readModel(store: BlobStore, at: number): Promise<Model> {

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { openFolder } from "../../src/commit/index-folder.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { whole } from "../ranges.js";
 
 const bytes = Buffer.from("some bytes");
 /** "a" and "b" in base32hex. */
@@ -17,7 +18,7 @@ test("objects of an index are stored, read, listed and deleted below its name", 
   await folder.create("index/2/manifest/5", bytes);
   const keys = ["1/manifest/5", "1/segment/7", "2/manifest/5"].map((key) => folderOfA + key);
   expect(await store.list("")).toEqual(keys);
-  expect(Buffer.from((await folder.read("index/1/segment/7")) ?? [])).toEqual(bytes);
+  expect(Buffer.from((await folder.read("index/1/segment/7", whole)) ?? [])).toEqual(bytes);
   const part = await folder.read("index/1/segment/7", { offset: 5, length: 5 });
   expect(Buffer.from(part ?? []).toString()).toBe("bytes");
   expect(await folder.list("index/")).toEqual([
@@ -38,7 +39,7 @@ test("indexes of other names are not seen, not even those with the same id", asy
   const store = createMemoryStore();
   const [a, b] = [openFolder(store, "a"), openFolder(store, "b")];
   await a.create("index/1/manifest/5", bytes);
-  expect(await b.read("index/1/manifest/5")).toBeNull();
+  expect(await b.read("index/1/manifest/5", whole)).toBeNull();
   expect(await b.list("index/")).toEqual([]);
   expect(await b.create("index/1/manifest/5", bytes)).toBe(true);
   await a.delete(["index/1/manifest/5"]);

@@ -7,6 +7,7 @@ import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.j
 import { fingerprint, namespaceCheck, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { identityOf, indexId, keysUpTo, recordingStore, segmentRef, wavesOf } from "./commit-world.js";
+import { whole } from "../ranges.js";
 
 const keys = keysUpTo(1);
 
@@ -77,7 +78,7 @@ describe("a namespace for writing", () => {
     const { own, quiet } = world();
     const { id, objectName, keys: drawn } = await own.forWriting("Käse", manifest());
     const stored = { kind: "namespace", indexId, name: objectName } as const;
-    const bytes = (await quiet.read(objectName)) ?? Buffer.of();
+    const bytes = (await quiet.read(objectName, whole)) ?? Buffer.of();
     const plaintext = Buffer.from(openObject(keys.namespace, stored, bytes));
     expect(plaintext.subarray(32).toString("utf8")).toBe("Käse");
     const secret = secretKey(Buffer.from(plaintext.subarray(0, 32)));
@@ -193,7 +194,7 @@ describe("finding a namespace", () => {
   test("fails if its secret was destroyed, and storage is asked again the next time", async () => {
     const { own, open, quiet } = world();
     const drawn = await own.forWriting("ann", manifest());
-    const bytes = (await quiet.read(drawn.objectName)) ?? Buffer.of();
+    const bytes = (await quiet.read(drawn.objectName, whole)) ?? Buffer.of();
     const other = open();
     await own.destroy([drawn.objectName]);
     await expect(other.byId(drawn.id)).rejects.toMatchObject(goneFor(drawn));
@@ -236,7 +237,7 @@ describe("finding a namespace", () => {
   test("is refused if its secret, or the name in it, is not the one that the manifest names", async () => {
     const { own, open, quiet } = world();
     const ann = await own.forWriting("ann", manifest());
-    const bytes = (await quiet.read(ann.objectName)) ?? Buffer.of();
+    const bytes = (await quiet.read(ann.objectName, whole)) ?? Buffer.of();
     // Moved to another name.
     await quiet.create(nameOf("bob", 0), bytes);
     await expect(open().forWriting("bob", manifest())).rejects.toMatchObject({ code: "corrupt" });

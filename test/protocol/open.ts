@@ -8,6 +8,7 @@ import type { Clock } from "../../src/commit/clock.js";
 import { folderPrefix, indexesPrefix } from "../../src/commit/object-names.js";
 import { historyMs } from "../../src/commit/retention.js";
 import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
+import { makeRoom } from "../../src/encrypted-index/gc.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { Listings } from "../../src/encrypted-index/listings.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
@@ -70,6 +71,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
       retentionMs: historyMs,
       oblivious: false,
       background,
+      makeRoom,
     },
   );
   return {

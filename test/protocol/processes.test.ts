@@ -10,6 +10,7 @@ import { repeats } from "../tier.js";
 import { batchesOf, startChild } from "./child.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { expectPrefixes } from "./prefix.js";
+import { whole } from "../ranges.js";
 
 const writers = 8;
 const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 10 });
@@ -45,7 +46,7 @@ test.each(locationNames)(
 
     const store = openLocation(location);
     const manifests = (await store.list("index/")).filter((key) => key.includes("/manifest/"));
-    const newest = (await store.read(manifests[0])) as Uint8Array;
+    const newest = (await store.read(manifests[0], whole)) as Uint8Array;
     await store.close();
     process.stdout.write(
       `${name}: ${written.length} batches of ${writers} processes in ${seconds.toFixed(1)} s, ${reads.length} reads, ` +

@@ -11,6 +11,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { whole } from "../ranges.js";
 
 const record = fixedRecord();
 let clock: StandingClock;
@@ -284,7 +285,7 @@ describe("reads that fail", () => {
     await open.index.train({ nLists: 4 });
     const { manifest } = await open.inner.snapshots.newest();
     const name = manifest.model?.name as string;
-    const model = (await inner.read(keyOf(name))) as Uint8Array;
+    const model = (await inner.read(keyOf(name), whole)) as Uint8Array;
     expect(model).not.toBeNull();
     await inner.delete([keyOf(name)]);
     const gone = another();

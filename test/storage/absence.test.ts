@@ -8,6 +8,7 @@ import { openFolder } from "../../src/commit/index-folder.js";
 import { absenceCheckOf, withAbsenceCheckOf } from "../../src/storage/absence.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { openLocation } from "../../src/storage/location.js";
+import { whole } from "../ranges.js";
 
 const bytes = Buffer.from("some bytes");
 let path: string;
@@ -22,9 +23,10 @@ const openers: [string, () => BlobStore][] = [
 test.each(openers)("%s tells what is absent, as a read would", async (_, open) => {
   const store = open();
   await store.create("a/b", bytes);
-  await store.read("a/b");
+  await store.read("a/b", whole);
   const isAbsent = absenceCheckOf(store);
-  for (const key of ["a/b", "a/c", "c"]) expect(isAbsent?.(key), key).toBe((await store.read(key)) === null);
+  for (const key of ["a/b", "a/c", "c"])
+    expect(isAbsent?.(key), key).toBe((await store.read(key, whole)) === null);
   await store.create("a/c", bytes);
   expect(isAbsent?.("a/c")).toBe(false);
   await store.delete(["a/b"]);
@@ -39,7 +41,7 @@ test("a local disk of which nothing was read yet leaves it to a read", async () 
 test("what the file system refuses is for a read to report", async () => {
   const store = openLocation({ location: "local", path });
   await store.create("a", bytes);
-  await store.read("a");
+  await store.read("a", whole);
   const isAbsent = absenceCheckOf(store);
   // A name too long for any file system.
   expect(isAbsent?.("b".repeat(300))).toBe(false);
@@ -52,7 +54,7 @@ test("what the file system refuses is for a read to report", async () => {
 });
 
 async function isReadAsAbsent(store: BlobStore, key: string): Promise<boolean> {
-  return store.read(key).then(
+  return store.read(key, whole).then(
     (read) => read === null,
     () => false,
   );

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { type ConformanceLocation, storageConformance } from "../../src/storage/conformance.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { whole } from "../ranges.js";
 
 /** Makes a handle that does one thing wrong out of one that does not. */
 type Fault = (store: BlobStore) => Partial<BlobStore>;
@@ -36,6 +37,7 @@ const created = "reads what was created";
 const taken = "creates a taken key neither in part nor in whole";
 const race = "lets exactly one of 32 concurrent creates win, whose bytes the others can read at once";
 const ranges = "reads ranges at every edge";
+const beyond = "takes no memory for what a range has beyond the end";
 const sizes = "keeps blobs of 0 bytes to 64 MiB";
 const views = "stores just the part of a buffer that it is given";
 const sharing = "shares no bytes with its caller";
@@ -60,7 +62,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
   "does nothing wrong": { fault: () => ({}), caught: [] },
   "looks whether a key is free, and then creates": {
     fault: (store) => ({
-      create: async (key, bytes) => (await store.read(key)) === null && put(store, key, bytes),
+      create: async (key, bytes) => (await store.read(key, whole)) === null && put(store, key, bytes),
     }),
     caught: [race],
   },
@@ -92,7 +94,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
     fault: (store) => ({
       async create(key, bytes) {
         if (await store.create(key, bytes)) return true;
-        return Buffer.compare((await store.read(key)) as Uint8Array, bytes) === 0;
+        return Buffer.compare((await store.read(key, whole)) as Uint8Array, bytes) === 0;
       },
     }),
     caught: [taken],
@@ -112,20 +114,32 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
   },
   "reads one byte more than a range has": {
     fault: (store) => ({
-      read: (key, range) => store.read(key, range && { offset: range.offset, length: range.length + 1 }),
+      read: (key, range) => store.read(key, { offset: range.offset, length: range.length + 1 }),
     }),
     caught: [ranges, sizes, crowd],
   },
-  "rejects ranges past the end": {
+  "takes memory for a range before it looks": {
     fault: (store) => ({
       async read(key, range) {
-        const bytes = await store.read(key);
-        if (bytes === null || range === undefined) return bytes;
-        if (range.offset + range.length > bytes.length) throw new RangeError("past the end");
+        const bytes = await store.read(key, range);
+        if (bytes === null || range.length < 2 ** 30) return bytes;
+        const room = new Uint8Array(range.length);
+        room.set(bytes);
+        return room.subarray(0, bytes.length);
+      },
+    }),
+    caught: [beyond],
+  },
+  "rejects ranges that begin past the end": {
+    fault: (store) => ({
+      async read(key, range) {
+        const bytes = await store.read(key, whole);
+        if (bytes === null) return bytes;
+        if (range.offset > bytes.length) throw new RangeError("past the end");
         return store.read(key, range);
       },
     }),
-    caught: [ranges, sizes],
+    caught: [ranges],
   },
   "cuts blobs off at 16 MiB": {
     fault: (store) => ({ create: (key, bytes) => store.create(key, bytes.slice(0, 16 * 1024 * 1024)) }),
@@ -133,15 +147,15 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
   },
   "stores the whole buffer behind a view": {
     fault: (store) => ({ create: (key, bytes) => store.create(key, new Uint8Array(bytes.buffer)) }),
-    caught: [ranges, sizes, views, keys, deletes, handles, aborts],
+    caught: [ranges, sizes, beyond, views, keys, deletes, handles, aborts],
   },
   "hands out the same bytes again": {
     fault: (store) => {
       const read = new Map<string, Uint8Array>();
       return {
         async read(key, range) {
-          if (range !== undefined) return store.read(key, range);
-          const bytes = read.get(key) ?? (await store.read(key));
+          if (range.offset > 0 || range.length < 2 ** 26) return store.read(key, range);
+          const bytes = read.get(key) ?? (await store.read(key, range));
           if (bytes !== null) read.set(key, bytes);
           return bytes;
         },
@@ -222,7 +236,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
     fault: (store) => ({
       async delete(names) {
         for (const name of names) {
-          if ((await store.read(name)) === null) throw new Error("absent");
+          if ((await store.read(name, whole)) === null) throw new Error("absent");
           await store.delete([name]);
         }
       },
@@ -303,6 +317,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
       race,
       ranges,
       sizes,
+      beyond,
       views,
       sharing,
       lists,

@@ -13,6 +13,7 @@ import { openLocation, type StorageLocation } from "../../src/storage/location.j
 import { type GcsEmulator, startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { indexBehaviour } from "../index/behaviour.js";
 import { Peer } from "./peer.js";
+import { beginning } from "../ranges.js";
 
 const accessKey = "GOOG1EMULATED";
 const secretKey = randomBytes(30).toString("base64");
@@ -54,7 +55,7 @@ test("requests share connections, which close with the store", async () => {
   await store.create("a", Uint8Array.of(1));
   const before = emulator.connections();
   const answeredBefore = emulator.answered.length;
-  for (let i = 0; i < 50; i++) await store.read("a");
+  for (let i = 0; i < 50; i++) await store.read("a", beginning);
   expect(emulator.answered.length - answeredBefore).toBe(50);
   expect(emulator.connections() - before).toBe(0);
   await store.close();
@@ -73,7 +74,7 @@ test("connections are encrypted, and only to a server with a certificate that is
   const script = `
     const { openLocation } = require(${JSON.stringify(new URL("../../dist/cjs/storage/location.js", import.meta.url).pathname)});
     const store = openLocation(JSON.parse(process.env.LOCATION));
-    store.create("a", Buffer.from("x")).then(() => store.read("a")).then(String, (error) => error.message)
+    store.create("a", Buffer.from("x")).then(() => store.read("a", { offset: 0, length: 9 })).then(String, (error) => error.message)
       .then((outcome) => { process.stdout.write(outcome); return store.close(); });
   `;
   const run = (environment: Record<string, string>) => {
@@ -92,12 +93,12 @@ test("a store goes on when the service was restarted", async () => {
   await store.create("a", Uint8Array.of(1));
   const { port } = emulator;
   await emulator.stop();
-  await expect(store.read("a")).rejects.toMatchObject({
+  await expect(store.read("a", beginning)).rejects.toMatchObject({
     code: "storage_unavailable",
     message: "gcs storage: read a failed with ECONNREFUSED (nothing listens at the endpoint)",
   });
   emulator = await startGcsEmulator({ port, keys, buckets });
-  expect(await store.read("a")).toEqual(Uint8Array.of(1));
+  expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
   expect(await store.create("b", Uint8Array.of(2))).toBe(true);
   await store.close();
 });

@@ -18,6 +18,7 @@ import { SealdexError } from "../../src/errors.js";
 import { storageConformance } from "../../src/storage/conformance.js";
 import { createLocalStore } from "../../src/storage/local.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
+import { whole } from "../ranges.js";
 
 let base: string;
 beforeAll(async () => {
@@ -66,13 +67,13 @@ test("what is read after a blob was replaced is the new one, while parts of the 
   const store = createLocalStore({ path: await newFolder() });
   const old = new Uint8Array(20_000_000).fill(1);
   await store.create("a/b", old);
-  const reading = Promise.all(Array.from({ length: 4 }, () => store.read("a/b")));
+  const reading = Promise.all(Array.from({ length: 4 }, () => store.read("a/b", whole)));
   // In a turn of its own, so that these have opened the file.
   await store.read("a/b", { offset: 0, length: 1 });
   await store.delete(["a/b"]);
-  expect(await store.read("a/b")).toBeNull();
+  expect(await store.read("a/b", whole)).toBeNull();
   await store.create("a/b", Uint8Array.of(2));
-  expect(await store.read("a/b")).toEqual(Uint8Array.of(2));
+  expect(await store.read("a/b", whole)).toEqual(Uint8Array.of(2));
   for (const bytes of await reading) expect(bytes?.length).toBe(old.length);
 });
 
@@ -120,7 +121,7 @@ test("a process killed in the middle of creates leaves complete blobs, and each 
     const store = createLocalStore({ path });
     const keys = await store.list("");
     for (const key of keys) {
-      const bytes = (await store.read(key)) as Uint8Array;
+      const bytes = (await store.read(key, whole)) as Uint8Array;
       expect(Buffer.compare(bytes, Buffer.alloc(200_000, key)), key).toBe(0);
     }
     expect(keys).toEqual(expect.arrayContaining([...acknowledged]));
@@ -168,7 +169,7 @@ test("a folder that does not exist yet is an empty store", async () => {
   const path = join(await newFolder(), "absent");
   const store = createLocalStore({ path });
   expect(await store.list("")).toEqual([]);
-  expect(await store.read("a")).toBeNull();
+  expect(await store.read("a", whole)).toBeNull();
   await store.delete(["a"]);
   await expect(stat(path)).rejects.toThrow("ENOENT");
 });
@@ -178,7 +179,7 @@ test("a store whose folder is emptied goes on", async () => {
   const store = createLocalStore({ path });
   await store.create("a/b", Uint8Array.of(1));
   await rm(path, { recursive: true });
-  expect(await store.read("a/b")).toBeNull();
+  expect(await store.read("a/b", whole)).toBeNull();
   expect(await store.create("a/b", Uint8Array.of(2))).toBe(true);
 });
 
@@ -206,7 +207,7 @@ test("a path that is a file makes every operation fail, named with its key", asy
   await writeFile(path, "");
   const store = createLocalStore({ path });
   const operations = {
-    "read a/b": () => store.read("a/b"),
+    "read a/b": () => store.read("a/b", whole),
     "create a/b": () => store.create("a/b", Uint8Array.of(1)),
     "list a/": () => store.list("a/"),
     "delete a/b": () => store.delete(["a/b"]),
@@ -242,7 +243,7 @@ test("a folder that cannot be written or read is unavailable", async () => {
   await chmod(path, 0o000);
   for (const work of [
     () => createLocalStore({ path }).list(""),
-    () => createLocalStore({ path }).read("a"),
+    () => createLocalStore({ path }).read("a", whole),
   ]) {
     const refused = await unprivileged(path, () => failure(work()));
     expect(refused).toMatchObject({
@@ -279,7 +280,7 @@ test("keys and prefixes that could leave the folder are refused", async () => {
     "ä",
     "x".repeat(251),
   ]) {
-    expect((await failure(store.read(key))).code).toBe("internal");
+    expect((await failure(store.read(key, whole))).code).toBe("internal");
     expect((await failure(store.create(key, Uint8Array.of(1)))).code).toBe("internal");
     expect((await failure(store.delete(["b", key]))).code).toBe("internal");
   }
@@ -294,7 +295,7 @@ test("a location that cannot be a folder is refused by the first call, which say
   await writeFile(file, "x");
   for (const path of [file, join(file, "below")]) {
     const store = createLocalStore({ path });
-    const attempts = [store.list(""), store.create("a/b", new Uint8Array(1)), store.read("a/b")];
+    const attempts = [store.list(""), store.create("a/b", new Uint8Array(1)), store.read("a/b", whole)];
     for (const [i, attempt] of (await Promise.allSettled(attempts)).entries()) {
       expect(attempt.status, `${path} ${i}`).toBe("rejected");
       expect((attempt as PromiseRejectedResult).reason).toMatchObject({

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { isBlobStore, openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { beginning } from "../ranges.js";
 
 function refusal(location: unknown): SealdexError {
   try {
@@ -23,7 +24,7 @@ test("memory and local open as stores", async () => {
   for (const location of [{ location: "memory" }, { location: "local", path }] as const) {
     const store = openLocation(location, 60_000);
     await store.create("a", Uint8Array.of(1));
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     await store.close();
   }
   await rm(path, { recursive: true });
@@ -47,7 +48,7 @@ test("anything else is an invalid request that says what was expected", () => {
   for (const path of [undefined, "", 3, null, "a\0b"]) {
     const { code, message } = refusal({ location: "local", path });
     expect(code).toBe("invalid_request");
-    expect(message).toMatch(/^storage location local: expected path/);
+    expect(message).toMatch(/^storage location local: path: expected a path to name a folder, got /);
   }
 });
 

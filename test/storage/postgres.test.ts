@@ -10,6 +10,7 @@ import { freePorts, type RestartableServer } from "../servers/test-server.js";
 import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
+import { beginning } from "../ranges.js";
 
 const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
@@ -125,7 +126,7 @@ describe("a postgres location", unlessThere, () => {
       await pool.query(`DROP SCHEMA "${schema}" CASCADE`);
     });
     const absent = openLocation({ location: "postgres", connectionString, tableName: `${schema}.t` });
-    expect(await failure(absent.read("a"))).toMatchObject({ cause: { code: "3F000" } });
+    expect(await failure(absent.read("a", beginning))).toMatchObject({ cause: { code: "3F000" } });
     await absent.close();
   });
 
@@ -145,7 +146,7 @@ describe("a postgres location", unlessThere, () => {
     expect(await modest.list("")).toEqual(["a", "b"]);
     await modest.close();
     const other = openLocation({ location: "postgres", connectionString: url.href, tableName: newTable() });
-    expect(await failure(other.read("a"))).toMatchObject({
+    expect(await failure(other.read("a", beginning))).toMatchObject({
       code: "storage_unavailable",
       cause: { code: "42501" },
     });
@@ -174,7 +175,7 @@ describe("a postgres location", unlessThere, () => {
       await holder.query("BEGIN");
       await holder.query(`LOCK TABLE "${tableName}" IN ACCESS EXCLUSIVE MODE`);
       useFakeTime(["setTimeout", "clearTimeout"]);
-      const calls = Array.from({ length: 25 }, () => failure(store.read("a")));
+      const calls = Array.from({ length: 25 }, () => failure(store.read("a", beginning)));
       const blocked = "SELECT count(*)::int AS n FROM pg_locks WHERE relation = $1::regclass AND NOT granted";
       // Ten at once. The server does not notice that the clients of the earlier ones have gone.
       for (const waiting of [10, 20, 25]) {
@@ -188,7 +189,7 @@ describe("a postgres location", unlessThere, () => {
       await holder.query("COMMIT");
       holder.release();
     });
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     await store.close();
     await drop(tableName);
   });
@@ -206,7 +207,7 @@ describe("a postgres location", unlessThere, () => {
     };
     expect(await failure(store.create("a", Uint8Array.of(1)))).toMatchObject(refused);
     expect(await writable.create("a", Uint8Array.of(1))).toBe(true);
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     for (const call of [store.create("b", Uint8Array.of(1)), store.delete(["a"])]) {
       expect(await failure(call)).toMatchObject(refused);
     }
@@ -220,7 +221,7 @@ describe("a postgres location", unlessThere, () => {
     const tableName = newTable();
     await withPool(connectionString, (pool) => pool.query(`CREATE TABLE "${tableName}" (id int)`));
     const store = openLocation({ location: "postgres", connectionString, tableName });
-    expect((await failure(store.read("a"))).message).toContain("other columns");
+    expect((await failure(store.read("a", beginning))).message).toContain("other columns");
     await store.close();
     await drop(tableName);
   });
@@ -247,7 +248,7 @@ describe("postgres through an outage", unlessInstalled, () => {
 
   test("a store closes even if its server does not answer", async () => {
     const store = createPostgresStore({ connectionString: server.address, tableName: newTable() });
-    await store.read("a");
+    await store.read("a", beginning);
     await server.pause();
     try {
       await store.close();
@@ -288,7 +289,7 @@ describe("postgres through an outage", unlessInstalled, () => {
       const store = /^\d/.test(code)
         ? openLocation({ location: "postgres", connectionString: wrong })
         : createPostgresStore({ connectionString: wrong });
-      for (const call of [() => store.read("a"), () => store.create("a", Uint8Array.of(1))]) {
+      for (const call of [() => store.read("a", beginning), () => store.create("a", Uint8Array.of(1))]) {
         const error = await failure(call());
         expect(error).toMatchObject({
           code: "storage_unavailable",
@@ -316,7 +317,7 @@ test.each(["hunter2", "mysql://u:hunter2@h", "", undefined, { url: "hunter2" }])
 test("a connection string that pg cannot read is refused at the first call, without being repeated", async () => {
   const wrong = "postgres://u:hunter2@h:port/db";
   const store = openLocation({ location: "postgres", connectionString: wrong });
-  const error = await failure(store.read("a"));
+  const error = await failure(store.read("a", beginning));
   expect(error.code).toBe("invalid_request");
   expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("hunter2");
   await store.close();

@@ -8,6 +8,7 @@ import { redisCluster, startRedisCluster } from "../servers/redis-cluster.js";
 import type { RestartableServer } from "../servers/test-server.js";
 import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
+import { beginning } from "../ranges.js";
 
 const { "redis cluster": connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
@@ -63,7 +64,8 @@ test("that a single address belongs to a cluster is found out", unlessThere, asy
   const store = openLocation(location);
   const keys = Array.from({ length: 40 }, (_, i) => `index/${generateKey().slice(0, 32)}/segment/${i}`);
   for (const key of keys) expect(await store.create(key, Buffer.from(key))).toBe(true);
-  for (const key of keys) expect(Buffer.from((await store.read(key)) as Uint8Array).toString()).toBe(key);
+  for (const key of keys)
+    expect(Buffer.from((await store.read(key, beginning)) as Uint8Array).toString()).toBe(key);
   expect(await store.list("index/")).toEqual([...keys].sort());
   await store.delete(keys);
   await store.close();
@@ -112,7 +114,9 @@ describe("a redis cluster of this file's own", unlessInstalled, () => {
     expect(await client.ping()).toBe("PONG");
     client.disconnect();
     const lagging = new Cluster(startNodes(), { scaleReads: "slave" });
-    await expect(openLocation({ location: "redis", client: lagging }).read("a/b/c")).rejects.toMatchObject({
+    await expect(
+      openLocation({ location: "redis", client: lagging }).read("a/b/c", beginning),
+    ).rejects.toMatchObject({
       code: "not_supported",
       message: expect.stringContaining("scaleReads"),
     });
@@ -124,7 +128,7 @@ describe("a redis cluster of this file's own", unlessInstalled, () => {
     const node = new Redis({ host, port });
     await node.config("SET", "maxmemory-policy", "allkeys-lfu");
     const store = openLocation({ location: "redis", connectionString: server.address });
-    await expect(store.read("a")).rejects.toMatchObject({
+    await expect(store.read("a", beginning)).rejects.toMatchObject({
       code: "not_supported",
       message: expect.stringContaining("allkeys-lfu"),
     });

@@ -12,6 +12,7 @@ import { redis, type RedisServer, startRedis } from "../servers/redis.js";
 import { freePorts } from "../servers/test-server.js";
 import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
+import { beginning } from "../ranges.js";
 
 const { redis: shared = "" } = inject("servers");
 const unlessThere = { skip: shared === "" };
@@ -79,7 +80,7 @@ describe("redis through an outage", unlessInstalled, () => {
 
   test("a store closes even if its server does not answer", async () => {
     const store = openLocation({ location: "redis", connectionString: server.address });
-    await store.read("a");
+    await store.read("a", beginning);
     await server.pause();
     try {
       await store.close();
@@ -95,7 +96,7 @@ describe("redis through an outage", unlessInstalled, () => {
     const before = await admin.dbsize();
     for (const location of [{ connectionString: database(99) }, { client }]) {
       const store = openLocation({ location: "redis", ...location });
-      for (const call of [store.create("a", Uint8Array.of(1)), store.read("a"), store.list("")]) {
+      for (const call of [store.create("a", Uint8Array.of(1)), store.read("a", beginning), store.list("")]) {
         expect(await failure(call)).toMatchObject({
           code: "invalid_request",
           message: "storage location redis: the server has no database 99",
@@ -115,7 +116,7 @@ describe("redis through an outage", unlessInstalled, () => {
   test("a replica is refused at once", async () => {
     const replica = await startRedis(["--replicaof", "127.0.0.1", `${server.port}`]);
     const store = openLocation({ location: "redis", connectionString: replica.address });
-    const { code, message } = await failure(store.read("a"));
+    const { code, message } = await failure(store.read("a", beginning));
     expect(code).toBe("not_supported");
     expect(message).toContain("expected a master, got a replica");
     await store.close();
@@ -137,13 +138,13 @@ describe("redis through an outage", unlessInstalled, () => {
     const client = new Redis(server.address, { retryStrategy: () => 10 });
     const path = newPath();
     const store = createRedisStore({ client, path });
-    await store.read("a");
+    await store.read("a", beginning);
     // The server carries it out; its answer is lost, and the client sends the whole transaction again.
     const { stream } = client as unknown as { stream: Socket };
     stream.pause();
     const created = store.create("a", Uint8Array.of(7));
     const other = openLocation({ location: "redis", connectionString: server.address, path });
-    while ((await other.read("a")) === null) await new Promise(setImmediate);
+    while ((await other.read("a", beginning)) === null) await new Promise(setImmediate);
     stream.destroy();
     expect(await created).toBe(true);
     await other.close();
@@ -194,7 +195,7 @@ describe("redis over TLS", unlessInstalled, () => {
 
   test("a certificate of nobody that we trust is refused", async () => {
     const store = openLocation({ location: "redis", connectionString: server.address });
-    const { code, message } = await failure(store.read("a"));
+    const { code, message } = await failure(store.read("a", beginning));
     expect(code).toBe("storage_unavailable");
     expect(message).toMatch(/CERT|ISSUER|SIGNATURE/);
     await store.close();
@@ -213,7 +214,7 @@ describe("redis that evicts", unlessInstalled, () => {
     const client = new Redis(server.address);
     for (const location of [own, { location: "redis", client } as const]) {
       const store = openLocation(location);
-      for (const call of [store.read("a"), store.create("a", Uint8Array.of(1)), store.list("")]) {
+      for (const call of [store.read("a", beginning), store.create("a", Uint8Array.of(1)), store.list("")]) {
         const { code, message } = await failure(call);
         expect(code).toBe("not_supported");
         expect(message).toContain("allkeys-lru");
@@ -231,10 +232,10 @@ describe("redis that evicts", unlessInstalled, () => {
     expect(await insisting.create("a", Uint8Array.of(1))).toBe(true);
     await insisting.close();
     const store = openLocation({ location: "redis", connectionString });
-    await failure(store.read("a"));
+    await failure(store.read("a", beginning));
     const admin = new Redis(connectionString);
     await admin.config("SET", "maxmemory-policy", "volatile-lru");
-    expect(await store.read("a")).toEqual(Uint8Array.of(1));
+    expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     await store.close();
     admin.disconnect();
   });
@@ -257,7 +258,7 @@ describe("redis that evicts", unlessInstalled, () => {
     const store = openLocation({ location: "redis", connectionString: server.address, path: newPath() });
     const error = await failure(store.create("a/b", new Uint8Array(1000)));
     expect(error).toMatchObject({ code: "storage_unavailable", cause: { code: "OOM" } });
-    expect(await store.read("a/b")).toBeNull();
+    expect(await store.read("a/b", beginning)).toBeNull();
     expect(await store.list("")).toEqual([]);
     await store.close();
     admin.disconnect();
@@ -281,7 +282,7 @@ test("errors of every kind say nothing of how to get in", unlessInstalled, async
         ? openLocation({ location: "redis", connectionString })
         : createRedisStore({ connectionString });
     for (const call of [
-      () => store.read("a"),
+      () => store.read("a", beginning),
       () => store.create("a", Uint8Array.of(1)),
       () => store.list(""),
     ]) {

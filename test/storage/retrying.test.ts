@@ -13,6 +13,7 @@ import { createLocalStore } from "../../src/storage/local.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { withRetries } from "../../src/storage/retrying.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
+import { beginning } from "../ranges.js";
 
 const lost = () => new SealdexError("storage_unavailable", "the connection was lost");
 const never = () => new Promise<never>(() => {});
@@ -86,11 +87,11 @@ test("a failure that passes is waited out, one that stays is reported", async ()
     if (broken-- > 0) throw lost();
   });
   const retrying = withRetries(store, { timeoutMs: 1000 });
-  expect(await whileTimePasses(() => retrying.read("a"))).toEqual(bytes("a"));
+  expect(await whileTimePasses(() => retrying.read("a", beginning))).toEqual(bytes("a"));
   expect(calls.read).toBe(4);
   broken = Infinity;
   for (const operation of [
-    () => retrying.read("a"),
+    () => retrying.read("a", beginning),
     () => retrying.create("b", bytes("b")),
     () => retrying.list(""),
     () => retrying.delete(["a"]),
@@ -112,7 +113,7 @@ test("a delete is sent once: a second one could undo what somebody created in be
   });
   await expect(withRetries(store).delete(["a"])).rejects.toMatchObject({ code: "storage_unavailable" });
   expect(calls.delete).toBe(1);
-  expect(await memory.read("a")).toEqual(bytes("second"));
+  expect(await memory.read("a", beginning)).toEqual(bytes("second"));
 });
 
 test("where time runs out in an attempt, the failure of the one before is reported", async () => {
@@ -120,7 +121,7 @@ test("where time runs out in an attempt, the failure of the one before is report
     if (call > 1) return never();
     throw lost();
   });
-  const reading = () => withRetries(store, { timeoutMs: 300 }).read("a");
+  const reading = () => withRetries(store, { timeoutMs: 300 }).read("a", beginning);
   await expect(whileTimePasses(reading)).rejects.toThrow("the connection was lost");
 });
 
@@ -129,7 +130,7 @@ test("what is no transient failure is reported at once, as it came", async () =>
   const { store, calls } = faulty(createMemoryStore(), "before", () => {
     throw error;
   });
-  await expect(withRetries(store).read("a")).rejects.toBe(error);
+  await expect(withRetries(store).read("a", beginning)).rejects.toBe(error);
   await expect(withRetries(store).create("a", bytes("a"))).rejects.toBe(error);
   expect(calls).toMatchObject({ read: 1, create: 1 });
 });
@@ -180,7 +181,7 @@ test("an attempt without an answer is given up, its driver is told, and the next
       return never();
     },
   };
-  const read = () => withRetries(hanging, { timeoutMs: 200 }).read("a");
+  const read = () => withRetries(hanging, { timeoutMs: 200 }).read("a", beginning);
   expect(await whileTimePasses(read)).toEqual(bytes("a"));
   expect(aborted).toEqual([expect.objectContaining({ code: "storage_unavailable" })]);
 });
@@ -209,7 +210,7 @@ test("an aborted operation rejects with the signal's reason, in an attempt and i
     const during = new AbortController();
     for (const signal of [before, during.signal]) {
       const results = Promise.allSettled([
-        store.read("a", undefined, { signal }),
+        store.read("a", beginning, { signal }),
         store.create("a", bytes("a"), { signal }),
         store.list("", { signal }),
         // Without a second attempt there is no pause.

@@ -15,6 +15,7 @@ import { s3UnderTest, withBuckets } from "../servers/bucket.js";
 import { startCeph } from "../servers/ceph.js";
 import { startProxy } from "../servers/proxy.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
+import { beginning, whole } from "../ranges.js";
 
 const server = await s3UnderTest();
 afterAll(() => server?.stop());
@@ -64,7 +65,7 @@ describe.skipIf(server === null)("s3", () => {
     expect(await store.create("a", one)).toBe(true);
     await store.close();
     const again = openLocation({ location: "s3", bucket, path: "given", client });
-    expect(await again.read("a")).toEqual(one);
+    expect(await again.read("a", beginning)).toEqual(one);
     await again.close();
   });
 
@@ -106,7 +107,7 @@ describe.skipIf(server === null)("s3", () => {
     const script = `
       import { openLocation } from ${JSON.stringify(new URL("../../dist/esm/storage/location.js", import.meta.url).href)};
       const store = openLocation({ location: "s3", bucket: ${JSON.stringify(bucket)}, endpoint: ${JSON.stringify(proxy.endpoint)}, path: "found" });
-      const [read] = await Promise.allSettled([store.read("a")]);
+      const [read] = await Promise.allSettled([store.read("a", { offset: 0, length: 9 })]);
       process.stdout.write(read.status === "fulfilled" ? String(read.value) : read.reason.message);
       await store.close();
     `;
@@ -141,7 +142,7 @@ describe.skipIf(server === null)("s3", () => {
       });
     const body = `
       const store = openLocation({ location: "s3", bucket: "bucket" });
-      store.read("a").catch(({ code, message }) => console.log(code, message));`;
+      store.read("a", { offset: 0, length: 9 }).catch(({ code, message }) => console.log(code, message));`;
     const [esm, cjs] = [join(folder, "a.mjs"), join(folder, "b.cjs")];
     await writeFile(esm, `import { openLocation } from "./dist/esm/storage/location.js";${body}`);
     await writeFile(cjs, `const { openLocation } = require("./dist/cjs/storage/location.js");${body}`);
@@ -159,7 +160,7 @@ describe.skipIf(server === null)("s3", () => {
       (async () => {
         const store = openLocation(JSON.parse(process.env.LOCATION));
         await store.create("a", Buffer.from("x"));
-        process.stdout.write(String(await store.read("a")));
+        process.stdout.write(String(await store.read("a", { offset: 0, length: 9 })));
         await store.close();
       })();
     `;
@@ -177,14 +178,14 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
     const store = openLocation({ ...(await newBucket("restart")), path: "x" }, 6_000);
     await store.create("a", one);
     await own!.restartGateway(async () => {
-      const reading = expect(store.read("a")).rejects.toMatchObject({
+      const reading = expect(store.read("a", beginning)).rejects.toMatchObject({
         code: "storage_unavailable",
         message: "s3 storage: read a failed with ECONNREFUSED (nothing listens at the endpoint)",
       });
       await expect(store.create("b", one)).rejects.toMatchObject({ code: "storage_unavailable" });
       await reading;
     });
-    expect(await store.read("a")).toEqual(one);
+    expect(await store.read("a", beginning)).toEqual(one);
     expect(await store.create("b", one)).toBe(true);
     await store.close();
     await stop();
@@ -208,7 +209,7 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
     const keys = await store.list("");
     expect(keys.filter((key) => key.startsWith("w"))).toEqual(expect.arrayContaining([...acknowledged]));
     for (const key of keys) {
-      const bytes = (await store.read(key)) as Uint8Array;
+      const bytes = (await store.read(key, whole)) as Uint8Array;
       if (key.startsWith("w")) expect(Buffer.compare(bytes, Buffer.alloc(200_000, key)), key).toBe(0);
     }
     expect(await store.create("after", one)).toBe(true);

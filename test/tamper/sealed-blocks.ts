@@ -9,6 +9,7 @@ import { openRecord } from "../../src/encrypted-index/index-record.js";
 import type { Block } from "../../src/segment/block.js";
 import { decodeFooter } from "../../src/segment/footer.js";
 import { type Blobs, storeOf } from "./world.js";
+import { whole } from "../ranges.js";
 
 export interface SealedBlock {
   /** As the footer calls it, such as `codes` for blocks of lists and `postings` for chunks of postings; or `footer`. */
@@ -29,12 +30,12 @@ export async function sealedBlocks(
   const { indexId, keys } = await openRecord(parseIndexKey(indexKey), record);
   const folder = openFolder(store, indexName);
   const [name] = await folder.list(manifestPrefix(indexId), { limit: 1 });
-  const sealed = (await folder.read(name)) as Uint8Array;
+  const sealed = (await folder.read(name, whole)) as Uint8Array;
   const plaintext = openObject(keys.data, { kind: "manifest", indexId, name }, sealed);
   const { segments } = JSON.parse(Buffer.from(plaintext.subarray(64)).toString()) as Manifest;
   const found = new Map<string, readonly SealedBlock[]>();
   for (const ref of segments) {
-    const bytes = (await folder.read(ref.name)) as Uint8Array;
+    const bytes = (await folder.read(ref.name, whole)) as Uint8Array;
     const context = { kind: "segment", indexId, name: ref.name } as const;
     const opener = new ObjectOpener(keys.data, context, Buffer.from(ref.header, "base64"));
     const offset = ref.length - ref.footerLength;

@@ -86,7 +86,8 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     ...(dashboard && { dashboard: locations }),
     models: clientOptions.models.allowed ?? [],
     // Nothing has this name: whether the storage answers is all that is asked.
-    checkStorage: () => configStore.read("ready", undefined, { signal: AbortSignal.timeout(readyMsMax) }),
+    checkStorage: () =>
+      configStore.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
     ...(certificates && { certificates }),
     ...(worker && { siblings: worker.siblings }),

@@ -1,6 +1,5 @@
 /** `sealdex-server export` and `sealdex-server import`: the items of an index as lines of JSON. */
 
-import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
@@ -13,6 +12,7 @@ import {
   type VectorIndex,
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
+import { readSecret } from "../secret-file.js";
 import type { ReadSettings, Settings } from "../settings.js";
 
 interface IndexArguments {
@@ -106,7 +106,7 @@ async function runWithIndex(
   work: Work,
 ): Promise<void> {
   const { indexLocation, configLocation, anchorLocation, indexKey: provider } = settings;
-  const indexKey = keyFile === undefined ? provider : (await readFile(keyFile, "utf8")).trim();
+  const indexKey = keyFile === undefined ? provider : (await readSecret(keyFile, "--key-file")).trim();
   if (indexKey === undefined) {
     throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
   }

@@ -35,6 +35,9 @@ const labels = { record: "sealdex-server/1/api-key-record", secret: "sealdex-ser
 
 export const recordsPrefix = "apikeys/";
 
+/** The longest: 1,000 names of indexes, of 128 bytes that JSON escapes, are shorter. What is longer does not authenticate. */
+export const wholeRecord = { offset: 0, length: 2 ** 20 };
+
 export function recordKey(id: string): string {
   return recordsPrefix + id;
 }

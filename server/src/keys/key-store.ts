@@ -4,7 +4,14 @@ import { type BlobStore, SealdexError } from "sealdex/core";
 import { yieldIfDue } from "sealdex/wire";
 import { LastUses } from "./last-uses.js";
 import { encodeKeyText, isKeyId, newKeyText } from "./key-text.js";
-import { type KeyDetails, type KeyRecord, RecordKeys, recordKey, recordsPrefix } from "./key-record.js";
+import {
+  type KeyDetails,
+  type KeyRecord,
+  RecordKeys,
+  recordKey,
+  recordsPrefix,
+  wholeRecord,
+} from "./key-record.js";
 
 /** How many records are read at once. */
 const readsMax = 16;
@@ -54,7 +61,7 @@ export class KeyStore {
 
   /** Undefined if there is no such key, or its record does not authenticate. */
   async read(id: string): Promise<KeyRecord | undefined> {
-    const bytes = await this.#store.read(recordKey(id));
+    const bytes = await this.#store.read(recordKey(id), wholeRecord);
     return bytes === null ? undefined : this.recordKeys.open(id, bytes);
   }
 
@@ -78,7 +85,7 @@ export class KeyStore {
     const unknown: string[] = [];
     for (let start = 0; start < ids.length; start += readsMax) {
       const some = ids.slice(start, start + readsMax);
-      const stored = await Promise.all(some.map((id) => this.#store.read(recordKey(id))));
+      const stored = await Promise.all(some.map((id) => this.#store.read(recordKey(id), wholeRecord)));
       for (const [i, bytes] of stored.entries()) {
         if (bytes === null) continue;
         const record = this.recordKeys.open(some[i], bytes);
@@ -92,7 +99,7 @@ export class KeyStore {
 
   /** Deletes the record. Throws `not_found` if there is none. */
   async revoke(id: string): Promise<void> {
-    if (!isKeyId(id) || (await this.#store.read(recordKey(id))) === null) {
+    if (!isKeyId(id) || (await this.#store.read(recordKey(id), { offset: 0, length: 0 })) === null) {
       throw new SealdexError("not_found", "API key: there is no key with this id");
     }
     await this.#store.delete([recordKey(id)]);

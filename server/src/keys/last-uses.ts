@@ -141,8 +141,8 @@ export class LastUses {
   }
 
   async #read(name: string): Promise<number | undefined> {
-    const mac = await this.#store.read(name);
     const expected = this.#mac(name);
+    const mac = await this.#store.read(name, { offset: 0, length: expected.length + 1 });
     if (mac?.length !== expected.length || !timingSafeEqual(mac, expected)) return undefined;
     return parseName(name)?.at;
   }
