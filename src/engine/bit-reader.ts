@@ -1,5 +1,8 @@
 /** Reads what `BitWriter` wrote. Bits are numbered from the lowest one of the first byte on. */
 
+import { lowBitsMax } from "./bit-writer.js";
+import { badPostings } from "./postings.js";
+
 /** So many bytes more than there are may be read. */
 const slack = 8;
 
@@ -25,12 +28,15 @@ export class BitReader {
     return (this.plaintext[at >>> 3] >>> (at & 7)) & 1;
   }
 
-  /** Reads the `count` integers of the vector at bit `at`, and returns the bit after it. */
+  /** Reads the `count` integers of the vector at bit `at`, and returns the bit after it. Throws `corrupt` if they are more bits than there are. */
   vector(at: number, count: number, into: Uint32Array): number {
     const view = this.#view;
+    let next = at + 6;
+    this.#checkEnd(next);
     const head = view.getUint16(at >>> 3, true) >>> (at & 7);
     const lowBits = head & 31;
-    let next = at + 6;
+    if (lowBits > lowBitsMax) throw badPostings(`at most ${lowBitsMax} low bits`);
+    this.#checkEnd(next + count * lowBits);
     if (lowBits === 0) into.fill(0, 0, count);
     else {
       const mask = 2 ** lowBits - 1;
@@ -39,7 +45,14 @@ export class BitReader {
         next += lowBits;
       }
     }
-    return (head & 32) === 0 ? next : this.#addHighParts(next, count, lowBits, into);
+    if ((head & 32) === 0) return next;
+    next = this.#addHighParts(next, count, lowBits, into);
+    this.#checkEnd(next);
+    return next;
+  }
+
+  #checkEnd(end: number): void {
+    if (end > 8 * this.plaintext.length) throw badPostings("a vector to end where its chunk does, or before");
   }
 
   /** Each is as many zeros as it says, and a one. */

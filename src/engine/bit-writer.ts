@@ -2,7 +2,7 @@
 
 const sizeMin = 2 ** 10;
 /** Readers take low parts from 32 bits that begin at a byte. */
-const lowBitsMax = 24;
+export const lowBitsMax = 24;
 /** Bytes for which a loop takes less time than making a view. */
 const copiedOneByOne = 32;
 /** In the six bits before a vector, next to its low bits. */

@@ -1,7 +1,14 @@
 /** Walks the postings of one term by ascending row, without decoding the blocks that it skips. */
 
 import type { BitReader } from "./bit-reader.js";
-import { blockPositionsEnd, blockRowsMax, chunkBytes, type PostingList } from "./postings.js";
+import {
+  badPostings,
+  blockPositionsEnd,
+  blockRowsMax,
+  chunkBytes,
+  type PostingList,
+  positionsMax,
+} from "./postings.js";
 
 /** The row of a cursor that has no more. */
 export const endOfRows = 0xffffffff;
@@ -28,9 +35,11 @@ export class PostingCursor {
   frequencyMax = 0;
   lengthMin = 0;
   list: CursorList;
+  /** Rows of the segment. */
+  #rowsEnd: number;
   #chunks: readonly BitReader[];
   #chunk = 0;
-  #reader: BitReader;
+  #reader: BitReader | undefined;
   /** In the current chunk: where the block begins, and what follows it. */
   #at = 0;
   #next = 0;
@@ -48,9 +57,10 @@ export class PostingCursor {
   /** The positions of the block if they are decoded, and where those of each row end. */
   #positions: BlockPositions | undefined;
 
-  /** `chunks`: of the stream, from the one with the list's start on. */
-  constructor(list: CursorList, chunks: readonly BitReader[]) {
+  /** `chunks`: of the stream, from the one with the list's start on. `rowsEnd`: all rows are below it. */
+  constructor(list: CursorList, chunks: readonly BitReader[], rowsEnd: number) {
     this.list = list;
+    this.#rowsEnd = rowsEnd;
     this.#chunks = chunks;
     this.#reader = chunks[0];
     this.#begin();
@@ -58,12 +68,13 @@ export class PostingCursor {
 
   /** At the end of a list without rows, to be moved. */
   static ofNothing(): PostingCursor {
-    return new PostingCursor({ rows: 0, start: 0, hasHeads: false, frequencyMax: 0, lengthMin: 0 }, []);
+    return new PostingCursor({ rows: 0, start: 0, hasHeads: false, frequencyMax: 0, lengthMin: 0 }, [], 0);
   }
 
   /** Goes to the beginning of another list. `chunks`: all of its stream. */
-  moveTo(list: CursorList, chunks: readonly BitReader[]): void {
+  moveTo(list: CursorList, chunks: readonly BitReader[], rowsEnd: number): void {
     this.list = list;
+    this.#rowsEnd = rowsEnd;
     this.#chunks = chunks;
     this.#chunk = Math.floor(list.start / chunkBytes);
     this.#reader = chunks[this.#chunk];
@@ -97,27 +108,35 @@ export class PostingCursor {
       this.frequencyMax = list.frequencyMax;
       this.lengthMin = list.lengthMin;
     } else this.#readHead();
+    if (this.#count < 1 || this.#count > Math.min(this.#left, blockRowsMax)) {
+      throw badPostings(`a block of 1 to ${Math.min(this.#left, blockRowsMax)} rows, got ${this.#count}`);
+    }
     this.row = this.#before + 1;
     this.isUndecoded = true;
   }
 
   #readHead(): void {
     // No row follows itself: a zero fills the rest of a chunk.
-    if (this.#next >= this.#reader.plaintext.length || this.#reader.plaintext[this.#next] === 0) {
+    if (!this.#openChunk().plaintext[this.#next]) {
       this.#reader = this.#chunks[++this.#chunk];
       this.#next = 0;
     }
-    this.lastRow = this.#before + this.#varint();
-    this.#count = this.#varint();
-    this.frequencyMax = this.#varint();
-    this.lengthMin = this.#varint();
-    const bytes = this.#varint();
+    const { plaintext } = this.#openChunk();
+    this.lastRow = this.#before + this.#varint(plaintext);
+    this.#count = this.#varint(plaintext);
+    this.frequencyMax = this.#varint(plaintext);
+    this.lengthMin = this.#varint(plaintext);
+    const bytes = this.#varint(plaintext);
     this.#at = this.#next;
     this.#next += bytes;
   }
 
-  #varint(): number {
-    const { plaintext } = this.#reader;
+  #openChunk(): BitReader {
+    if (this.#reader === undefined) throw badPostings("a list to end in the chunks of its term");
+    return this.#reader;
+  }
+
+  #varint(plaintext: Uint8Array): number {
     let byte = plaintext[this.#next++];
     let value = byte & 0x7f;
     for (let shift = 7; byte >= 0x80; shift += 7) {
@@ -129,7 +148,7 @@ export class PostingCursor {
 
   /** Decodes the current block, and goes to its first row. */
   decode(): void {
-    const reader = this.#reader;
+    const reader = this.#openChunk();
     const rows = this.#rows;
     const count = this.#count;
     const start = 8 * this.#at;
@@ -138,6 +157,9 @@ export class PostingCursor {
     this.#isSingle = reader.bit(start) === 1;
     this.#positionsAt = reader.vector(start + 1, count, rows);
     for (let i = 0; i < count; i++) rows[i] = row += rows[i] + 1;
+    if (row >= this.#rowsEnd || (this.list.hasHeads && row !== this.lastRow)) {
+      throw badPostings(`a block to end with the row of its head, below ${this.#rowsEnd}; got ${row}`);
+    }
     if (this.#isSingle) this.#frequencies.fill(1, 0, count);
     else {
       this.#positionsAt = reader.vector(this.#positionsAt, count, this.#frequencies);
@@ -182,32 +204,36 @@ export class PostingCursor {
       into.rows[i] = this.#rows[i];
       into.frequencies[i] = this.#frequencies[i];
     }
-    const at = this.#readCounts(into.counts);
-    let positions = 0;
-    for (let i = 0; i < count; i++) positions += into.counts[i];
-    this.#reader.vector(at, positions, into.gaps);
+    const { at, positions } = this.#readCounts(into.counts);
+    this.#openChunk().vector(at, positions, into.gaps);
   }
 
-  /** Reads how many positions each row of the block has. Returns the bit after that. */
-  #readCounts(into: Uint32Array): number {
+  /** Reads how many positions each row of the block has. Returns how many that are, and the bit after it. */
+  #readCounts(into: Uint32Array): { readonly at: number; readonly positions: number } {
     const count = this.#count;
     if (this.#isSingle) {
       into.fill(1, 0, count);
-      return this.#positionsAt;
+      return { at: this.#positionsAt, positions: count };
     }
-    const at = this.#reader.vector(this.#positionsAt, count, into);
-    for (let i = 0; i < count; i++) into[i] = this.#frequencies[i] - into[i];
-    return at;
+    const at = this.#openChunk().vector(this.#positionsAt, count, into);
+    let positions = 0;
+    for (let i = 0; i < count; i++) {
+      positions += into[i] = this.#frequencies[i] - into[i];
+      if (into[i] > positionsMax || positions > blockPositionsEnd) {
+        throw badPostings(`at most ${positionsMax} positions of a row and ${blockPositionsEnd} of a block`);
+      }
+    }
+    return { at, positions };
   }
 
   #decodePositions(): BlockPositions {
     const count = this.#count;
     const ends = new Uint32Array(count);
-    const at = this.#readCounts(ends);
+    const { at, positions } = this.#readCounts(ends);
     let end = 0;
     for (let i = 0; i < count; i++) ends[i] = end += ends[i];
-    const values = new Uint32Array(end);
-    this.#reader.vector(at, end, values);
+    const values = new Uint32Array(positions);
+    this.#openChunk().vector(at, positions, values);
     if (this.#isSingle) return { values, ends };
     for (let i = 0, k = 0; i < count; i++) {
       for (let position = 0; k < ends[i]; k++) values[k] = position += values[k];

@@ -5,6 +5,7 @@
  * bounds the scores of its rows. A block lies within one chunk.
  */
 
+import { SealdexError } from "../errors.js";
 import { BitWriter } from "./bit-writer.js";
 import { ByteWriter } from "./byte-writer.js";
 
@@ -12,7 +13,7 @@ import { ByteWriter } from "./byte-writer.js";
 export const chunkBytes = 32 * 1024 - 4;
 export const blockRowsMax = 128;
 /** Positions of one term in one row that are kept, the first ones. */
-const positionsMax = 255;
+export const positionsMax = 255;
 /** A block is closed once it has as many positions. */
 const blockPositionsMax = 4096;
 /** With those of its last row. */
@@ -30,6 +31,11 @@ export interface PostingList {
   readonly frequencyMax: number;
   /** Of the rows that have the term. */
   readonly lengthMin: number;
+}
+
+/** Of postings that no writer writes. */
+export function badPostings(expected: string): SealdexError {
+  return new SealdexError("corrupt", `postings: expected ${expected}`);
 }
 
 /** Written list by list: the rows of one, each with its occurrences, and the list's end. */

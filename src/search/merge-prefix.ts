@@ -44,7 +44,8 @@ export async function mergePrefix(
     rows,
     cursor: (number) => {
       const found = merged[number];
-      return found && new PostingCursor(found.list, found.chunks);
+      const { footer } = texts.segments[number].segment.reader;
+      return found && new PostingCursor(found.list, found.chunks, footer.rows);
     },
   };
 }

@@ -44,7 +44,11 @@ export function* mergeTerms(sources: readonly TermSource[], rows: number): Work<
     postings.clear();
     do {
       const { walk, source } = heap.first;
-      for (cursor.moveTo(walk, source.postings); cursor.row !== endOfRows; cursor.skipBlock()) {
+      for (
+        cursor.moveTo(walk, source.postings, source.places.length);
+        cursor.row !== endOfRows;
+        cursor.skipBlock()
+      ) {
         cursor.decode();
         cursor.readBlock(block);
         done += postings.add(block, source.places);

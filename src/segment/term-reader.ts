@@ -91,13 +91,13 @@ export function openedCursor(reader: SegmentReader, list: PostingList): PostingC
     if (chunk === undefined) return undefined;
     chunks.push(chunk);
   }
-  return new PostingCursor(list, chunks);
+  return new PostingCursor(list, chunks, reader.footer.rows);
 }
 
 export async function loadCursor(reader: SegmentReader, list: PostingList): Promise<PostingCursor> {
   const blocks = chunksOf(reader, list);
   const chunks = await reader.load(blocks, (_, plaintext) => new PostingChunk(plaintext));
-  return new PostingCursor(list, chunks);
+  return new PostingCursor(list, chunks, reader.footer.rows);
 }
 
 function loadPages(reader: SegmentReader, blocks: readonly TermBlock[]): Promise<TermPage[]> {

@@ -85,6 +85,7 @@ function cursorOf(list: PostingList, chunks: readonly BitReader[]): PostingCurso
   return new PostingCursor(
     list,
     chunks.slice(Math.floor(list.start / chunkBytes), Math.ceil(list.end / chunkBytes)),
+    2 ** 31,
   );
 }
 
