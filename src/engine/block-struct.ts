@@ -6,6 +6,7 @@ import { wordAt, writeWords } from "./kernels/memory.js";
 /** Addresses of a block's data in kernel memory; see `Block` in assembly/search.ts. Absent: the block has none. */
 export interface BlockStruct {
   readonly n: number;
+  readonly dimension: number;
   /** Address of n * 4 words. */
   readonly fingerprints: number;
   readonly vectors?: number;
@@ -23,7 +24,16 @@ export interface BlockStruct {
 
 /** Writes a struct to `at`. */
 export function writeBlockStruct(at: number, block: BlockStruct): void {
-  const { n, fingerprints, vectors = 0, norms = 0, factors = 0, codes = 0, fitsFloat32 = 0 } = block;
+  const {
+    n,
+    dimension,
+    fingerprints,
+    vectors = 0,
+    norms = 0,
+    factors = 0,
+    codes = 0,
+    fitsFloat32 = 0,
+  } = block;
   const { precision = 0, scales = 0, rowCodes = 0 } = block;
   const fields = {
     n,
@@ -37,6 +47,7 @@ export function writeBlockStruct(at: number, block: BlockStruct): void {
     precision,
     scales,
     rowCodes,
+    dimension,
   };
   writeWords(at, blockLayout, fields);
 }

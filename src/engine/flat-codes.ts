@@ -37,16 +37,17 @@ export function loadedVectors(memory: FlatMemory, fingerprints: number): LoadedV
   const { n, dimension, vectors, norms, block, factors, bytes } = memory;
   const fitsFloat32 = kernels().fitsFloat32(norms, n);
   const codes = factors > 0 ? factors + 12 * Math.ceil(n / 32) * 32 : 0;
-  writeBlockStruct(block, { n, fingerprints, vectors, norms, factors, codes, fitsFloat32 });
+  writeBlockStruct(block, { n, dimension, fingerprints, vectors, norms, factors, codes, fitsFloat32 });
   return {
     kind: "vectors",
     n,
     bytes,
     address: block,
     gather(rows) {
+      const own = floatsAt(vectors, n * dimension);
       const gathered = new Float32Array(rows.length * dimension);
       rows.forEach((row, i) =>
-        gathered.set(floatsAt(vectors + 4 * row * dimension, dimension), i * dimension),
+        gathered.set(own.subarray(row * dimension, (row + 1) * dimension), i * dimension),
       );
       return gathered;
     },

@@ -9,7 +9,7 @@ import { NearestCentroids } from "./nearest-centroids.js";
 import { productLayout } from "./codeword-layout.js";
 import { ProductQuantizer } from "./product-quantizer.js";
 import { codedQueryLayout } from "./kernels/kernels.wasm.js";
-import { allWords } from "./kernels/memory.js";
+import { writeWords } from "./kernels/memory.js";
 import type { Quantizer } from "./quantizer.js";
 import type { QueryVector } from "./query-vector.js";
 
@@ -110,11 +110,8 @@ export class ModelQuantizer {
     tables.prepare(query.listAddress, at);
     query.coded = at;
     if (this.#references === undefined) return;
-    const squares = at + tables.queryBytes;
-    this.#references.squares(query.pointAddress, squares);
-    const words = allWords();
-    words[(at + codedQueryLayout.squares) >>> 2] = squares;
-    words[(at + codedQueryLayout.ownLists) >>> 2] = 0;
+    writeSquares(this.#references, query, at, at + tables.queryBytes);
+    writeWords(at, codedQueryLayout, { ownLists: 0 });
   }
 
   free(): void {
@@ -134,10 +131,14 @@ export function needSquares(
   room: (bytes: number) => number,
 ): void {
   const references = new NearestCentroids(quantizer.references, dimension);
-  const squares = room(squaresBytes(references.count));
-  references.squares(query.pointAddress, squares);
+  writeSquares(references, query, at, room(squaresBytes(references.count)));
   references.free();
-  allWords()[(at + codedQueryLayout.squares) >>> 2] = squares;
+}
+
+/** Writes the squared distances of the reference centroids from a query, prepared at `at`, to `squares`. */
+function writeSquares(references: NearestCentroids, query: QueryVector, at: number, squares: number): void {
+  references.squares(query.pointAddress, squares);
+  writeWords(at, codedQueryLayout, { squares, nSquares: references.count });
 }
 
 function squaresBytes(count: number): number {

@@ -10,6 +10,8 @@ import type { Rotation } from "./rotation.js";
 const structBytes = nextMultipleOf16(queryLayout.bytes);
 const structsBytes = 2 * structBytes + rowGroupLayout.bytes;
 
+/** Scratch per row. */
+const scratchRowBytes = 12;
 /** RaBitQ's error parameter, if nothing else is measured: how many standard deviations an estimate may be off before a row is wrongly pruned. */
 export const epsilonByDefault = 2.2;
 /** The same for lists: a missed list is one of the farthest, and another takes its place. */
@@ -82,8 +84,10 @@ export class QueryVector {
   useScratch(at: number, bytes: number): void {
     this.#scratchBytes = bytes;
     const words = allWords();
-    words[(this.address + queryLayout.scratch) >>> 2] = at;
-    words[(this.listAddress + queryLayout.scratch) >>> 2] = at;
+    for (const query of [this.address, this.listAddress]) {
+      words[(query + queryLayout.scratch) >>> 2] = at;
+      words[(query + queryLayout.scratchRows) >>> 2] = bytes / scratchRowBytes;
+    }
   }
 
   /** The address of `IdTable` structs of newer segments, newest first. */
@@ -109,7 +113,7 @@ export class QueryVector {
 
 /** Bytes of scratch that scanning blocks of up to `rows` rows takes. */
 export function scratchBytes(rows: number): number {
-  return 12 * Math.ceil(Math.max(rows, scratchRowsMin) / 32) * 32;
+  return scratchRowBytes * Math.ceil(Math.max(rows, scratchRowsMin) / 32) * 32;
 }
 
 function nextMultipleOf16(offset: number): number {

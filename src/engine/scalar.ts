@@ -7,7 +7,7 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
-import { bytesOf, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, checkLength, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
 import type { Metric, ScalarPrecision } from "./config.js";
 import { kernels } from "./kernels/kernels.js";
@@ -42,6 +42,7 @@ export function scalarCodec(
     kind: "scalar",
     sections,
     codeBytes: (n) => bytesOf(sections, n),
+    check: (piece) => checkLength(piece, sections),
     *encode(vectors, list) {
       const codes = encodeScalars(vectors, shape);
       if (typeof pruning === "string") return [codes];
@@ -135,6 +136,7 @@ function load(
   free(decoded);
   writeBlockStruct(block, {
     n,
+    dimension,
     fingerprints,
     vectors,
     norms,
@@ -152,9 +154,10 @@ function load(
       const at = allocate(rows.length * scalarRowBytes(shape) + slackBytes);
       const codes = at + 4 * rows.length;
       const [from, to] = [floatsAt(scales, n), floatsAt(at, rows.length)];
+      const [own, gathered] = [bytesAt(vectors, n * rowBytes), bytesAt(codes, rows.length * rowBytes)];
       rows.forEach((row, i) => {
         to[i] = from[row];
-        bytesAt(codes + i * rowBytes, rowBytes).set(bytesAt(vectors + row * rowBytes, rowBytes));
+        gathered.set(own.subarray(row * rowBytes, (row + 1) * rowBytes), i * rowBytes);
       });
       const decodedRows = decodeAt(codes, at, rows.length, shape);
       free(at);

@@ -97,7 +97,7 @@ export class SpilledCodes implements CachedValue {
       yield [
         {
           kernel: "encodeSpilled",
-          args: [at, n, rotated, quantizer.rotatedCentroid(0), listsAt, block, this.groups],
+          args: [at, n, rotated, quantizer.rotatedCentroid(0), listsAt, block, this.groups, quantizer.nLists],
           cost: 8 * n * rotated,
         },
       ];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
 import { kernels } from "../../src/engine/kernels/kernels.js";
+import { queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
 import {
   allocate,
   allocatedBytes,
@@ -119,8 +120,8 @@ function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n
   const m = Math.ceil(n / 32) * 32;
   const square = distance * distance;
   const asking = new QueryVector("euclidean", query, quantizer.rotation);
-  const [table, groups] = wordsAt(asking.address + 16, 2);
-  const [step, shift, rounding, deviations] = floatsAt(asking.address + 40, 4);
+  const [table, groups] = wordsAt(asking.address + queryLayout.table, 2);
+  const [step, shift, rounding, deviations] = floatsAt(asking.address + queryLayout.step, 4);
   const sums = allocate(8 * m);
   const estimates = sums + 4 * m;
   const scan = () => fastScanSmall(at + 12 * m, table, m / 32, groups, sums);

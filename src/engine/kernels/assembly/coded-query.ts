@@ -56,8 +56,9 @@ export class CodedQuery {
   isFine: u32;
   /** 1: the reference centroids are the lists, so the bases of jobs count. */
   ownLists: u32;
-  /** float32 squared distances of the reference centroids; 0: only bases count. */
+  /** float32 squared distances of the reference centroids; none: only bases count. */
   squares: usize;
+  nSquares: u32;
 }
 
 /** Rounding of the table, relative to the error of the code, above which entries of two bytes are worth a second pass. */
@@ -104,6 +105,7 @@ export function prepareCodes(point: Query, quantizer: RowQuantizer, query: Coded
   query.isFine = 0;
   query.ownLists = 1;
   query.squares = 0;
+  query.nSquares = 0;
   if (quantizer.rotated) prepareSigns(point, quantizer, query);
   else prepareProducts(point, quantizer, query);
 }
@@ -144,7 +146,9 @@ function round(query: CodedQuery, low: usize, high: usize, scale: usize): void {
 function prepareProducts(point: Query, quantizer: RowQuantizer, query: CodedQuery): void {
   const vector = vectorOf(query);
   for (let i: usize = 0; i < <usize>quantizer.dimension << 2; i += 4) {
-    const at = <usize>load<u32>(quantizer.order + i) << 2;
+    const component = load<u32>(quantizer.order + i);
+    if (component >= quantizer.dimension) unreachable();
+    const at = <usize>component << 2;
     store<f32>(vector + i, -2 * (load<f32>(point.vector + at) - load<f32>(quantizer.origin + at)));
   }
   const width = quantizer.dimension / quantizer.subspaces;

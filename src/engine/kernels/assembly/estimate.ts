@@ -16,7 +16,7 @@ const farthest: f32 = f32.MAX_VALUE;
  *
  * `low` and `high` are tables of layout (groups, 16) as `roundTable` writes them with their `step` and `shift`; `high` may be 0
  * (entries of one byte). `factors` is float32 of layout (2, n): add and scale. `references` (n uint32) are the rows' positions in
- * `bases` (float32); if `references` is 0, all rows have the base `base`. Writes n float32 `estimates`, from 0 to the largest
+ * `bases` (`nBases` float32); if `references` is 0, all rows have the base `base`. Writes n float32 `estimates`, from 0 to the largest
  * float32. `sums` is scratch for 2 * m uint32, m being n rounded up to 32.
  */
 export function estimateNibbles(
@@ -30,6 +30,7 @@ export function estimateNibbles(
   factors: usize,
   references: usize,
   bases: usize,
+  nBases: u32,
   base: f32,
   sums: usize,
   estimates: usize,
@@ -58,10 +59,17 @@ export function estimateNibbles(
   for (let i = whole; i < n; i++) {
     const at = <usize>i << 2;
     const product = <f32>load<u32>(sums + at) * step + shift;
-    const from = references ? load<f32>(bases + (<usize>load<u32>(references + at) << 2)) : base;
+    const from = references ? baseAt(bases, nBases, load<u32>(references + at)) : base;
     const guess = from + load<f32>(factors + at) + load<f32>(scales + at) * product;
     store<f32>(estimates + at, within(guess));
   }
+}
+
+/** The base of a row. Traps unless it is one of the query's: beyond them lie the bytes of other indexes. */
+@inline
+export function baseAt(bases: usize, nBases: u32, reference: u32): f32 {
+  if (reference >= nBases) unreachable();
+  return load<f32>(bases + (<usize>reference << 2));
 }
 
 /**
@@ -79,20 +87,22 @@ export function estimateProducts(
   factors: usize,
   references: usize,
   bases: usize,
+  nBases: u32,
   base: f32,
   estimates: usize,
 ): void {
   const scales = factors + (<usize>n << 2);
+  const areBytes = bits == 8 && k == 256;
   for (let i: u32 = 0; i < n; i++) {
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
-    const sum = bits == 8 ? sumBytes(row, subspaces, tables, k) : sumBits(row, subspaces, bits, tables, k);
-    const from = references ? load<f32>(bases + (<usize>load<u32>(references + at) << 2)) : base;
+    const sum = areBytes ? sumBytes(row, subspaces, tables, k) : sumBits(row, subspaces, bits, tables, k);
+    const from = references ? baseAt(bases, nBases, load<u32>(references + at)) : base;
     store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
 }
 
-/** Four independent sums, so that no addition waits for the previous one. */
+/** Of numbers below 256, of so many codewords. Four independent sums, so that no addition waits for the previous one. */
 @inline
 function sumBytes(row: usize, subspaces: u32, tables: usize, k: u32): f32 {
   const stride = <usize>k << 2;
@@ -121,6 +131,7 @@ function sumBytes(row: usize, subspaces: u32, tables: usize, k: u32): f32 {
   return a + b + (c + d);
 }
 
+/** Traps at the number of a codeword that there is not. */
 @inline
 function sumBits(row: usize, subspaces: u32, bits: u32, tables: usize, k: u32): f32 {
   const stride = <usize>k << 2;
@@ -131,6 +142,7 @@ function sumBits(row: usize, subspaces: u32, bits: u32, tables: usize, k: u32): 
   let position: u32 = 0;
   for (let subspace: u32 = 0; subspace < subspaces; subspace++) {
     const word = (load<u32>(row + (position >> 3)) >> (position & 7)) & mask;
+    if (word >= k) unreachable();
     const entry = load<f32>(table + (<usize>word << 2));
     if (subspace & 1) odd += entry;
     else even += entry;

@@ -2,7 +2,7 @@
 
 import { Heap } from "./heap";
 import { acceptMatches, hasMatch } from "./match-table";
-import { Block, Job, Query } from "./search";
+import { Block, checkBlock, Job, Query } from "./search";
 import { addWaiting, WaitingRows } from "./waiting-rows";
 
 /** A block of a list. */
@@ -79,8 +79,9 @@ export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): b
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
+export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
   const listBlock = listBlockAt(table, number);
+  checkBlock(query, listBlock.block);
   listBlock.block.lastUse = now;
   job.number = number;
   job.block = listBlock.block;
@@ -90,9 +91,11 @@ export function setJob(table: ListBlockTable, job: Job, number: u32, base: f64, 
   acceptMatches(table.matching, number, job);
 }
 
-/** Lets a row of a block in memory wait for its score. */
+/** Lets a row of a block in memory wait for its score. Traps unless the block has it. */
 @inline
 export function addRow(query: Query, heap: Heap, table: ListBlockTable, number: u32, row: u32): void {
   const listBlock = listBlockAt(table, number);
+  checkBlock(query, listBlock.block);
+  if (row >= listBlock.block.n) unreachable();
   addWaiting(query, heap, table.waiting, number, listBlock.block, listBlock.newerSegments, row);
 }

@@ -1,7 +1,7 @@
 /** The scan of `ivf` and `ivfpq`: rows without vectors, whose scores are the estimates of their codes. */
 
 import { CodedQuery, needFine } from "./coded-query";
-import { estimateNibbles, estimateProducts } from "./estimate";
+import { baseAt, estimateNibbles, estimateProducts } from "./estimate";
 import { Heap } from "./heap";
 import { offerEstimates } from "./offer-estimates";
 import { Job, Query } from "./search";
@@ -43,7 +43,7 @@ export function scanCoded(query: Query, heap: Heap, job: Job): void {
 function estimate(query: CodedQuery, rows: RowCodes, n: u32, ownBase: f64, estimates: usize): void {
   const isOwn = query.ownLists && ownBase >= 0 && !rows.differ;
   const references = rows.differ ? rows.codes : 0;
-  const base = isOwn ? ownBase : rows.differ ? 0 : <f64>load<f32>(query.squares + (<usize>rows.reference << 2));
+  const base = isOwn ? ownBase : rows.differ ? 0 : <f64>baseAt(query.squares, query.nSquares, rows.reference);
   const factors = rows.codes + (<usize>n << 2);
   const codes = rows.codes + 12 * <usize>n;
   if (!query.nibbles) {
@@ -58,6 +58,7 @@ function estimate(query: CodedQuery, rows: RowCodes, n: u32, ownBase: f64, estim
       factors,
       references,
       query.squares,
+      query.nSquares,
       <f32>base,
       estimates,
     );
@@ -76,6 +77,7 @@ function estimate(query: CodedQuery, rows: RowCodes, n: u32, ownBase: f64, estim
     factors,
     references,
     query.squares,
+    query.nSquares,
     <f32>base,
     estimates + (<usize>((n + 31) & ~31) << 2),
     estimates,

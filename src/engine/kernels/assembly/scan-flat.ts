@@ -15,7 +15,7 @@ import { groupSum, rowsOfGroup, setGroupRow, sumGroup, vectorBytes } from "./row
 import { scanCoded } from "./scan-coded";
 import { offerIfNear } from "./scan-scalar";
 import { scanFirst } from "./scan-together";
-import { acceptedFour, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
+import { acceptedFour, checkBlock, clampCosine, isAccepted, Job, jobAt, offerRow, Query } from "./search";
 
 /** If more rows than this are wanted, choosing the most promising ones costs more than it saves. */
 export const promisingMax: u32 = 128;
@@ -25,6 +25,7 @@ const smallestFloat32: f64 = 1.401298464324817e-45;
 
 /** Compares a query with `count` `Job` structs, and offers the rows to a heap. */
 export function scanFlat(query: Query, heap: Heap, jobs: usize, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) checkBlock(query, jobAt(jobs, i).block);
   for (let i = scanFirst(query, heap, jobs, count); i < count; i++) scanJob(query, heap, jobAt(jobs, i));
 }
 

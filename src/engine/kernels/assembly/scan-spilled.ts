@@ -42,7 +42,8 @@ export const spilledRowBytes = offsetof<SpilledRow>();
 
 /**
  * Writes the codes of n rotated rows, layout (n, d), in their second `lists` (n uint32): those of a segment's code block, from its first row on. `centroids`
- * are those of all lists, rotated; `groups` has per list the address of its group, whose codes are zeros where rows have not been written.
+ * are those of all `nLists` lists, rotated; `groups` has per list the address of its group, whose codes are zeros where rows have not been written. Traps
+ * if a list is none of them, or its group has no room.
  */
 export function encodeSpilled(
   rows: usize,
@@ -52,12 +53,15 @@ export function encodeSpilled(
   lists: usize,
   block: u32,
   groups: usize,
+  nLists: u32,
 ): void {
   const rowBytes = <usize>d << 2;
   for (let i: u32 = 0; i < n; i++) {
     const list = <usize>load<u32>(lists + (<usize>i << 2));
+    if (list >= <usize>nLists) unreachable();
     const address = <usize>load<u32>(groups + (list << 2));
     const group = changetype<SpilledGroup>(address);
+    if (group.written >= group.n) unreachable();
     const place = group.written++;
     const spilledRow = rowAt(address, place);
     spilledRow.block = block;

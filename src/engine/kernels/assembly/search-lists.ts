@@ -138,7 +138,7 @@ export function scanNearest(
     for (let number = firstOf(table, list); number < end; number++) {
       if (!isWanted(table, number, i >= whole)) continue;
       if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
-      setJob(table, job, number, base, length, now);
+      setJob(query, table, job, number, base, length, now);
       if (count == 0 && !isPruned(query, job)) {
         scanJob(query, heap, job);
         scanned++;
@@ -146,7 +146,7 @@ export function scanNearest(
       }
       const together = jobAt(jobs, count++);
       together.accepted = 0;
-      setJob(table, together, number, base, length, now);
+      setJob(query, table, together, number, base, length, now);
     }
   }
   return scanned + scanTogether(query, heap, jobs, count, table.waiting);
@@ -208,7 +208,7 @@ export function scanList(
       left--;
       continue;
     }
-    setJob(table, job, number, base, length, now);
+    setJob(query, table, job, number, base, length, now);
     if (mayWait(heap) && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }

@@ -19,8 +19,9 @@ export class Query {
   /** The lookup table of the rotated query and its number of groups of four components; table 0: nothing is pruned. */
   table: usize;
   groups: u32;
-  /** Room for 12 bytes per row of the largest job, rounded up to 32 rows. */
+  /** Room for 12 bytes for each of so many rows, a multiple of 32: no block has more. */
   scratch: usize;
+  scratchRows: u32;
   /** `IdTable` structs of newer segments, newest first. */
   newerIdTables: usize;
   /** Euclidean norm of the vector. */
@@ -68,6 +69,8 @@ export class Block {
   scales: usize;
   /** The `RowCodes` (see scan-coded.ts) of rows without vectors. */
   rowCodes: usize;
+  /** Of its rows. */
+  dimension: u32;
 }
 
 /** A block to scan. */
@@ -101,6 +104,12 @@ export class IdTable {
 export function clampCosine(scale: f64, product: f64): f64 {
   // A zero vector has no direction and counts as orthogonal to everything.
   return scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - product / scale));
+}
+
+/** Traps unless a query can be compared with a block: what it would read or write beyond that is another index's. */
+@inline
+export function checkBlock(query: Query, block: Block): void {
+  if (block.dimension != query.dimension || block.n > query.scratchRows) unreachable();
 }
 
 @inline
