@@ -3,6 +3,7 @@
  * vectors and then signs. In a block of all rows, each section is that of one piece after the other.
  */
 
+import { SealdexError } from "../errors.js";
 import { bytesAt } from "./kernels/memory.js";
 
 /** Rows that codecs lay out, and kernels scan, together: all pieces but the last have a multiple of it. */
@@ -19,6 +20,16 @@ export type Sections = (n: number) => readonly number[];
 /** Bytes of the codes of n rows. */
 export function bytesOf(sections: Sections, n: number): number {
   return sections(n).reduce((sum, length) => sum + length, 0);
+}
+
+/** Throws `corrupt` unless a piece is as long as codes of its rows are. Where one is shorter, kernel memory keeps what it held before. */
+export function checkLength({ codes, n }: CodePiece, sections: Sections): void {
+  const expected = bytesOf(sections, n);
+  if (codes.length === expected) return;
+  throw new SealdexError(
+    "corrupt",
+    `code block: expected ${expected} bytes of ${n} rows, got ${codes.length}`,
+  );
 }
 
 export function rowsIn(pieces: readonly CodePiece[]): number {

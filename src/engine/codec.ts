@@ -48,6 +48,8 @@ interface BlockCodec {
   readonly sections: Sections;
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
+  /** Throws `corrupt` unless the codes are such as are written. All else takes what was checked. */
+  check(piece: CodePiece): void;
   /** Copies the codes of n rows, in pieces, into kernel memory. `fingerprints` is the address of n * 4 words. */
   load(pieces: readonly CodePiece[], fingerprints: number): LoadedCodes;
 }

@@ -3,18 +3,28 @@
  * estimates, never NaN and never below 0; under `cosine` never above 2.
  */
 
+import { SealdexError } from "../errors.js";
 import { writeBlockStruct } from "./block-struct.js";
-import { consecutive, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import {
+  checkLength,
+  type CodePiece,
+  consecutive,
+  copyPieces,
+  rowsIn,
+  type Sections,
+} from "./code-pieces.js";
 import type { LoadedRowCodes, RowCodec } from "./codec.js";
 import {
   blockBytes,
   blockSections,
+  codeWords,
   noCentroid,
   packBlock,
   rowCodeBytes,
   unpackBlock,
   unpackRows,
 } from "./code-layout.js";
+import { bitOffsetOf, codewordAt, productLayout } from "./codeword-layout.js";
 import type { IndexConfig } from "./config.js";
 import { blockLayout, rowCodesLayout } from "./kernels/kernels.wasm.js";
 import { allocate, bytesAt, free, wordsAt, writeWords } from "./kernels/memory.js";
@@ -55,6 +65,11 @@ export function codedCodec(
     rowCost: quantizer?.rowCost ?? 0,
     sections,
     codeBytes: (n) => blockBytes(layout, n),
+    check(piece) {
+      checkLength(piece, sections);
+      checkReferences(piece, model, directions);
+      checkCodewords(piece, model, config);
+    },
     unpack: (codes, n, chosen) =>
       chosen === undefined ? unpackBlock(layout, codes, n) : unpackRows(layout, codes, n, chosen),
     pack: (rows) => packBlock(layout, rows),
@@ -67,7 +82,7 @@ export function codedCodec(
       const structBytes = blockLayout.bytes + rowCodesLayout.bytes;
       const address = allocate(structBytes + length + slackBytes);
       const rowCodes = address + blockLayout.bytes;
-      writeBlockStruct(address, { n, fingerprints, rowCodes });
+      writeBlockStruct(address, { n, dimension: model.dimension, fingerprints, rowCodes });
       const at = address + structBytes;
       copyPieces(pieces, sections, consecutive(at, sections(n)));
       const references = readReferences(at, n);
@@ -105,6 +120,40 @@ export function codedCodec(
       };
     },
   };
+}
+
+/** Throws `corrupt` unless each row has a reference centroid of the model or, of `directions`, none. */
+function checkReferences({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, directions: boolean) {
+  const view = new DataView(codes.buffer, codes.byteOffset, codes.byteLength);
+  const count = quantizer.references.length / dimension;
+  for (let row = 0; row < n; row++) {
+    const reference = view.getUint32(4 * row, true);
+    if (reference < count || (directions && reference === noCentroid)) continue;
+    throw misfit(`a reference centroid below ${count}, got ${reference}`);
+  }
+}
+
+/** Throws `corrupt` unless each row has codewords of the model. */
+function checkCodewords({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, config: IndexConfig) {
+  if (quantizer.codebooks === undefined) return;
+  const k = quantizer.codebooks.codewords.length / dimension;
+  const layout = productLayout(config);
+  const { subspaces, bits } = layout;
+  // All numbers of so many bits are codewords.
+  if (k === 2 ** bits) return;
+  const rows = unpackBlock(layout, codes, n);
+  const rowBytes = rowCodeBytes(layout);
+  for (let at = 0; at < rows.length; at += rowBytes) {
+    const own = rows.subarray(at + 4 * codeWords, at + rowBytes);
+    for (let subspace = 0; subspace < subspaces; subspace++) {
+      const codeword = codewordAt(own, bitOffsetOf(layout, subspace), bits);
+      if (codeword >= k) throw misfit(`a codeword below ${k}, got ${codeword}`);
+    }
+  }
+}
+
+function misfit(what: string): SealdexError {
+  return new SealdexError("corrupt", `code block: expected ${what}`);
 }
 
 /** What the n references at the beginning of a block have in common. Missing ones are replaced by 0 in memory. */

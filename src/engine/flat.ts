@@ -6,7 +6,7 @@
  * float64, so they do not depend on how rows are distributed over blocks.
  */
 
-import { bytesOf, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, checkLength, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "./config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
@@ -23,6 +23,7 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
     kind: "vectors",
     sections,
     codeBytes: (n) => bytesOf(sections, n),
+    check: (piece) => checkLength(piece, sections),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof pruning === "string") return [exact];

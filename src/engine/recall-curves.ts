@@ -113,6 +113,26 @@ export function* learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
+/** Whether stored curves can be those of an index of so many lists. */
+export function areCurves({ depths, values }: RecallCurves, nLists: number): boolean {
+  const ascend = depths.every((depth, i) => depth > 0 && depth < Infinity && !(depth < depths[i - 1]));
+  return (
+    ascend && values.every((_, at) => at % width !== 0 || areLimits(values.subarray(at, at + width), nLists))
+  );
+}
+
+function areLimits([recall, probes, ratio, cosine, epsilon]: Float32Array, nLists: number): boolean {
+  const isNumberOfLists = Number.isInteger(probes) && probes >= 1 && probes <= nLists;
+  return (
+    Number.isFinite(recall) &&
+    isNumberOfLists &&
+    ratio >= 0 &&
+    cosine >= -1 &&
+    epsilon >= 0 &&
+    epsilon < Infinity
+  );
+}
+
 /** The recall and the limits of a loss by lists. */
 type LimitsOf = (
   loss: number,

@@ -3,7 +3,7 @@
 import { type Manifest, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { codecToRead } from "../engine/choose-codec.js";
-import type { Model } from "../engine/model.js";
+import { listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { memoize } from "../memoize.js";
 import type { IndexCache } from "../segment/index-cache.js";
@@ -46,8 +46,8 @@ export class OpenObjects {
    */
   async open(manifest: Manifest, now: number): Promise<Snapshot> {
     if (this.#oblivious) this.#checkRoom(manifest);
-    const model = manifest.model && this.model(manifest.model);
-    model?.catch(() => undefined);
+    const opening = manifest.model && this.model(manifest.model);
+    opening?.catch(() => undefined);
     const used = manifest.segments.map((ref) =>
       this.#use(ref, ref.model === undefined ? undefined : manifest.model),
     );
@@ -56,7 +56,9 @@ export class OpenObjects {
       const segments = await Promise.all(
         readers.map((reader, i) => this.#segment(manifest.segments[i], reader)),
       );
-      const snapshot = new Snapshot(manifest, segments, await model, this.#cache);
+      const model = await opening;
+      checkShapes(manifest, segments, model);
+      const snapshot = new Snapshot(manifest, segments, model, this.#cache);
       if (readers.some(({ footer }) => footer.expiries.length > 0)) {
         return await this.#withoutExpired(snapshot, used, now);
       }
@@ -101,14 +103,14 @@ export class OpenObjects {
 
   model(ref: ObjectRef): Promise<Model> {
     return memoize(this.#models, ref.name, async () => {
-      const { indexId, keys } = this.#owner;
+      const { indexId, keys, config } = this.#owner;
       // The length is known, and determines how long reading may take.
       const bytes = await this.#store.read(ref.name, { offset: 0, length: ref.length });
       if (bytes === null) throw new SealdexError("missing_object", `stored object ${ref.name}: it is gone`);
       if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
         throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);
       }
-      return decodeModel(openObject(keys.data, { kind: "model", indexId, name: ref.name }, bytes));
+      return decodeModel(openObject(keys.data, { kind: "model", indexId, name: ref.name }, bytes), config);
     });
   }
 
@@ -165,6 +167,33 @@ export class OpenObjects {
       `oblivious: expected an index of at most cacheBytesMax, ${limit}, stored bytes, got ${bytes}`,
     );
   }
+}
+
+/**
+ * Throws `corrupt` unless rows and models have the manifest's dimension, and rows are in lists of its model. Segments and models are opened once, and
+ * manifests say what they are together.
+ */
+function checkShapes(
+  { dimension, model }: Manifest,
+  segments: readonly OpenSegment[],
+  opened: Model | undefined,
+): void {
+  if (opened !== undefined && opened.dimension !== dimension) throw misfit(model?.name, "dimension");
+  for (const { ref, reader } of segments) {
+    const { footer, codec } = reader;
+    const ofCodes = codec.kind === "codes" ? codec.model.dimension : dimension;
+    if (footer.dimension !== dimension || ofCodes !== dimension) throw misfit(ref.name, "dimension");
+    const isOlder = ref.model !== model?.name;
+    const lists = opened === undefined ? 1 : listCount(opened);
+    if (!isOlder && footer.codes.lists > lists) throw misfit(ref.name, "lists");
+  }
+}
+
+function misfit(name: string | undefined, what: string): SealdexError {
+  return new SealdexError(
+    "corrupt",
+    `stored object ${name}: its ${what} are not those of the manifest that names it`,
+  );
 }
 
 /** An object that was read as a whole, as the store of its ranges. */

@@ -10,6 +10,7 @@ import type { RowBlock } from "./block.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
 import type { KeyOf } from "./cache-group.js";
 import type { OpenCodes } from "./opened-blocks.js";
+import { misfit } from "./footer-texts.js";
 import { type EntryReader, writeEntries } from "./row-entries.js";
 
 /** Codes of rows of one inverted list, in one sealed block or in several that follow one another; the number is that of the first. */
@@ -23,6 +24,9 @@ export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
 
 /** Of a block, as stored. */
 export const codeBlockBytesMax = 640 * 1024;
+/** What a row takes at the least. */
+const fingerprintBytes = 16;
+const listMax = 2 ** 32 - 1;
 /** Of a sealed block in memory: its length, first row, rows, list, radius. */
 const words = { count: rowWords + 2, length: 0, rows: 2, list: 3, radius: 4 };
 
@@ -59,6 +63,8 @@ export function writeCodeEntries(
 export class CodeTable implements Iterable<CodeBlock> {
   /** Each sealed block as a block of its own. */
   readonly sealed: BlockTable<CodeBlock>;
+  /** All blocks are of lists below it. */
+  readonly lists: number;
   readonly #words: Uint32Array;
   /** Of each block the number of its first sealed one; then how many sealed ones there are. */
   readonly #firsts: Uint32Array;
@@ -70,9 +76,14 @@ export class CodeTable implements Iterable<CodeBlock> {
     let list = 0;
     this.#words = entries.words({ count, rows, each: words.count }, (own, at) => {
       list += entries.varint();
+      const radius = entries.byte() | (entries.byte() << 8);
+      const [length, blockRows] = [own[at + words.length], own[at + words.rows]];
+      if (blockRows === 0 || fingerprintBytes * blockRows > length) throw misfit();
+      if (list > listMax || radius > radiusMax) throw misfit();
       own[at + words.list] = list;
-      own[at + words.radius] = (entries.byte() | (entries.byte() << 8)) << radiusShift;
+      own[at + words.radius] = radius << radiusShift;
     });
+    this.lists = count === 0 ? 0 : list + 1;
     this.sealed = new BlockTable(this.#words, layout, 0, offset);
     this.#firsts = firstsOf(this.#words);
   }
@@ -151,6 +162,8 @@ function firstsOf(sealed: Uint32Array): Uint32Array {
 
 /** A radius is stored as the upper half of a float32 but for its sign, and may grow by that but never shrink. */
 const radiusShift = 15;
+/** Infinity. */
+const radiusMax = 0xff00;
 const bits = new DataView(new ArrayBuffer(4));
 
 /** Of the least such radius that is not below `radius`. */

@@ -132,12 +132,16 @@ export class SegmentReader {
     return { fingerprints, codes: joinPieces(parts.map(codesOf), this.codec.sections) };
   }
 
-  /** Per block, the sealed blocks that it consists of. */
+  /** Per block, the sealed blocks that it consists of, checked. All codes are read here. */
   async #readSealed(blocks: readonly CodeBlock[]): Promise<CodePlaintext[][]> {
     const sealed = blocks.map((block) => this.footer.codes.sealedOf(block));
     const plaintexts = (await this.#source.read(sealed.flat())).values();
     return sealed.map((parts) =>
-      parts.map(({ rows }) => ({ rows, plaintext: plaintexts.next().value as Uint8Array })),
+      parts.map(({ rows }) => {
+        const part = { rows, plaintext: plaintexts.next().value as Uint8Array };
+        this.codec.check(codesOf(part));
+        return part;
+      }),
     );
   }
 

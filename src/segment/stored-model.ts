@@ -1,7 +1,9 @@
 /** Models as bytes. FORMAT.md §6. */
 
+import { keepsCodesOnly } from "../engine/coded.js";
+import { dimensionMax, type IndexConfig } from "../engine/config.js";
 import { type QuantizerModel, listCount, type Model } from "../engine/model.js";
-import { stepLength } from "../engine/recall-curves.js";
+import { areCurves, stepLength } from "../engine/recall-curves.js";
 import type { Work } from "../engine/work.js";
 import { SealdexError } from "../errors.js";
 import { bytesOf, decodeCentroids, encodeCentroids } from "./stored-centroids.js";
@@ -40,14 +42,15 @@ export function* encodeModel(model: Model): Work<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** `bytes` are authenticated; a kind that is not known was written by a newer version. */
-export function decodeModel(bytes: Uint8Array): Model {
+/**
+ * `bytes` are authenticated; yet whatever they hold, this gives a model that an index of this configuration can have, or throws `corrupt`. A kind that is
+ * not known was written by a newer version.
+ */
+export function decodeModel(bytes: Uint8Array, config: IndexConfig): Model {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   const take = (length: number) => {
-    if (length > bytes.length - at) {
-      throw new SealdexError("corrupt", "stored model: it is shorter than its counts say");
-    }
+    expect(length <= bytes.length - at, "its bytes", "longer, by its counts");
     at += length;
     return bytes.subarray(at - length, at);
   };
@@ -66,28 +69,73 @@ export function decodeModel(bytes: Uint8Array): Model {
       `stored model: its kind is ${kind}, which this version cannot read`,
     );
   }
+  const isCoded = kind === kinds.coded || kind === kinds.regrouped;
+  expect(isCoded === keepsCodesOnly(config), "its kind", `that of ${config.type}`);
+  expect(dimension >= 1 && dimension <= dimensionMax, "its dimension", `1 to ${dimensionMax}`);
+  expect(lists >= 1, "its lists", "1 or more");
+  expect(depths >= 1 && values === stepLength * depths, "its recall curves", "the values of their depths");
   const probeLimits = floats(limits);
-  if (depths === 0 || values !== stepLength * depths) {
-    throw new SealdexError("corrupt", "stored model: its recall curves have not the values of their depths");
-  }
-  const curves = { depths: floats(depths), values: floats(values) };
-  const spreads = floats(lists);
-  const centroids = decodeCentroids(take, lists, dimension);
-  const model = { dimension, centroids, spreads, curves, probeLimits, rotationSeed };
-  if (kind === kinds.plain) return model;
-  if (kind === kinds.spilled) {
-    return { ...model, spilledCurves: { depths: curves.depths, values: floats(values) } };
-  }
-  const [quantizerSeed, referenceCount, codewordCount] = Array.from({ length: quantizerWords }, word);
-  const origin = floats(dimension);
-  const references = kind === kinds.regrouped ? decodeCentroids(take, referenceCount, dimension) : centroids;
-  const quantizer: QuantizerModel = { rotationSeed: quantizerSeed, origin, references };
-  if (codewordCount === 0) return { ...model, quantizer };
-  const order = Uint32Array.from({ length: dimension }, word);
-  return {
-    ...model,
-    quantizer: { ...quantizer, codebooks: { order, codewords: floats(codewordCount * dimension) } },
+  expect(probeLimits.every(isRatio), "its probe limits", "0 or more");
+  const readCurves = (curveDepths: Float32Array) => {
+    const curves = { depths: curveDepths, values: floats(values) };
+    expect(areCurves(curves, lists), "its recall curves", "ascending depths and limits of so many lists");
+    return curves;
   };
+  const curves = readCurves(floats(depths));
+  const spreads = floats(lists);
+  expect(spreads.every(isRatio), "its spreads", "0 or more");
+  const readPoints = (n: number) => finite(decodeCentroids(take, n, dimension));
+  const centroids = readPoints(lists);
+  const model = { dimension, centroids, spreads, curves, probeLimits, rotationSeed };
+  const whole = <M extends Model>(read: M) => {
+    expect(at === bytes.length, "its bytes", "shorter, by its counts");
+    return read;
+  };
+  if (kind === kinds.plain) return whole(model);
+  if (kind === kinds.spilled) return whole({ ...model, spilledCurves: readCurves(curves.depths) });
+  const [quantizerSeed, referenceCount, k] = Array.from({ length: quantizerWords }, word);
+  expect(referenceCount >= 1, "its reference centroids", "1 or more");
+  const origin = finite(floats(dimension));
+  const references = kind === kinds.regrouped ? readPoints(referenceCount) : centroids;
+  expect(references.length === referenceCount * dimension, "its reference centroids", "its lists");
+  const quantizer: QuantizerModel = { rotationSeed: quantizerSeed, origin, references };
+  const { pqDim = 1, pqBits = 0 } = config;
+  if (config.type !== "ivfpq") {
+    expect(k === 0, "its codewords", "none");
+    return whole({ ...model, quantizer });
+  }
+  expect(k >= 1 && k <= 2 ** pqBits, "its codewords", `1 to ${2 ** pqBits} in each of its codebooks`);
+  expect(dimension % pqDim === 0, "its dimension", `a multiple of ${pqDim}`);
+  const order = Uint32Array.from({ length: dimension }, word);
+  expect(isPermutation(order), "the order of its components", "a permutation");
+  return whole({
+    ...model,
+    quantizer: { ...quantizer, codebooks: { order, codewords: finite(floats(k * dimension)) } },
+  });
+}
+
+function expect(isSo: boolean, what: string, expected: string): void {
+  if (!isSo) throw new SealdexError("corrupt", `stored model: expected ${what} to be ${expected}`);
+}
+
+/** Infinity is one, NaN is none. */
+function isRatio(value: number): boolean {
+  return value >= 0;
+}
+
+function finite(values: Float32Array): Float32Array {
+  // Without a call per number: there are millions.
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] - values[i] !== 0) expect(false, "its points", "finite");
+  }
+  return values;
+}
+
+function isPermutation(order: Uint32Array): boolean {
+  return order
+    .slice()
+    .sort()
+    .every((component, i) => component === i);
 }
 
 function words(...values: readonly number[]): Uint8Array {

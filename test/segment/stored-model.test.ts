@@ -1,6 +1,7 @@
 /** Models as bytes: what is read is what was written, bit by bit, and what is cut off or made up is refused. */
 
 import { describe, expect, test } from "vitest";
+import type { IndexConfig } from "../../src/engine/config.js";
 import type { Model } from "../../src/engine/model.js";
 import { trainModel } from "../../src/engine/train.js";
 import { trainQuantizer } from "../../src/engine/train-quantizer.js";
@@ -24,7 +25,11 @@ mixed.centroids[2 * d] = Math.PI;
 mixed.centroids.set([1 + 2 ** -10, 2 ** -10], 5 * d);
 mixed.centroids.fill(-0, 6 * d, 7 * d);
 mixed.centroids.fill(0, 7 * d, 8 * d);
-mixed.centroids[8 * d] = Infinity;
+mixed.centroids[8 * d] = 3e38;
+
+const flatConfig = { type: "ivfflat", nLists: lists, metric: "euclidean" } as const;
+const configOf = ({ quantizer: coded }: Model): IndexConfig =>
+  coded === undefined ? flatConfig : productConfig;
 
 const models: Record<string, Model> = {
   plain: trained,
@@ -36,19 +41,22 @@ const models: Record<string, Model> = {
 
 describe.each(Object.keys(models))("a model, %s", (name) => {
   const bytes = finish(encodeModel(models[name]));
+  const config = configOf(models[name]);
 
   test("is read as it was written", () => {
-    expect(decodeModel(bytes)).toEqual(models[name]);
-    const { centroids, quantizer: read } = decodeModel(bytes);
+    expect(decodeModel(bytes, config)).toEqual(models[name]);
+    const { centroids, quantizer: read } = decodeModel(bytes, config);
     expect(Buffer.from(centroids.buffer)).toEqual(Buffer.from(models[name].centroids.slice().buffer));
     if (name === "coded") expect(read?.references).toBe(centroids);
   });
 
-  test("is refused if it is cut off", () => {
+  test("is refused if it is cut off, or goes on", () => {
     for (let length = 0; length < bytes.length; length += 7) {
-      expect(() => decodeModel(bytes.subarray(0, length))).toThrow(SealdexError);
-      expect(() => decodeModel(bytes.subarray(0, length))).toThrow("shorter");
+      const cut = bytes.subarray(0, length);
+      expect(() => decodeModel(cut, config)).toThrow(expect.objectContaining({ code: "corrupt" }));
+      expect(() => decodeModel(cut, config)).toThrow("its bytes to be longer");
     }
+    expect(() => decodeModel(Buffer.concat([bytes, new Uint8Array(4)]), config)).toThrow("to be shorter");
   });
 });
 
@@ -64,12 +72,12 @@ test("a precision that there is not, and counts beyond the bytes, are corrupt", 
   const at = 4 * (7 + probeLimits.length + curves.depths.length + curves.values.length + spreads.length);
   const changed = Buffer.from(bytes);
   changed[at] = 3;
-  expect(() => decodeModel(changed)).toThrow("a precision that there is not");
+  expect(() => decodeModel(changed, flatConfig)).toThrow("a precision that there is not");
   // Dimension, lists, limits, depths, values.
   for (let word = 1; word < 6; word++) {
     const large = Buffer.from(bytes);
     large.writeUInt32LE(0xffffffff, 4 * word);
-    expect(() => decodeModel(large)).toThrow(SealdexError);
+    expect(() => decodeModel(large, flatConfig)).toThrow(SealdexError);
   }
 });
 
@@ -84,6 +92,83 @@ test("recall curves whose values are not those of their depths are corrupt", () 
     const changed = Buffer.from(bytes);
     changed.writeUInt32LE(limited, 4 * 4);
     changed.writeUInt32LE(measured, 4 * 5);
-    expect(() => decodeModel(changed)).toThrow("recall curves");
+    expect(() => decodeModel(changed, flatConfig)).toThrow("recall curves");
   }
+});
+
+describe("a model is corrupt whose", () => {
+  const { curves, spreads, probeLimits } = trained;
+  const limitsAt = 4 * 7;
+  const depthsAt = limitsAt + 4 * probeLimits.length;
+  const valuesAt = depthsAt + 4 * curves.depths.length;
+  const spreadsAt = valuesAt + 4 * curves.values.length;
+  const centroidsAt = spreadsAt + 4 * spreads.length;
+  /** Of the words before the origin of `coded`, whose centroids are all of one precision. */
+  const quantizerAt = (bytes: Uint8Array) => bytes.length - 4 * (4 + d + d + quantizerWords);
+  const quantizerWords = quantizer.codebooks?.codewords.length ?? 0;
+  const k = quantizerWords / d;
+  const nan = Number.NaN;
+
+  const float = (at: number, value: number) => (bytes: Buffer) => bytes.writeFloatLE(value, at);
+  const word = (at: number, value: number) => (bytes: Buffer) => bytes.writeUInt32LE(value, at);
+  const inQuantizer = (i: number, value: number) => (bytes: Buffer) =>
+    bytes.writeUInt32LE(value, quantizerAt(bytes) + 4 * i);
+  const floatInQuantizer = (i: number, value: number) => (bytes: Buffer) =>
+    bytes.writeFloatLE(value, quantizerAt(bytes) + 4 * i);
+
+  test.each<[string, keyof typeof models, (bytes: Buffer) => number]>([
+    ["kind is that of another type", "plain", word(0, 2)],
+    ["kind is that of another type, coded", "coded", word(0, 1)],
+    ["dimension is 0", "plain", word(4, 0)],
+    ["dimension is too large", "plain", word(4, 8193)],
+    ["lists are none", "plain", word(8, 0)],
+    ["probe limit is no number", "plain", float(limitsAt, nan)],
+    ["probe limit is negative", "plain", float(limitsAt + 4, -1)],
+    ["depth is no number", "plain", float(depthsAt, nan)],
+    ["depth is 0", "plain", float(depthsAt, 0)],
+    ["depth is infinite", "plain", float(valuesAt - 4, Infinity)],
+    ["depths descend", "plain", float(depthsAt + 4, curves.depths[0] / 2)],
+    ["recall is infinite", "plain", float(valuesAt, -Infinity)],
+    ["number of lists to probe is no number", "plain", float(valuesAt + 4, nan)],
+    ["number of lists to probe is 0", "plain", float(valuesAt + 4, 0)],
+    ["number of lists to probe is no integer", "plain", float(valuesAt + 4, 1.5)],
+    ["number of lists to probe is above that of all", "plain", float(valuesAt + 4, lists + 1)],
+    ["distance ratio is negative", "plain", float(valuesAt + 8, -1)],
+    ["cosine is no number", "plain", float(valuesAt + 12, nan)],
+    ["deviations are infinite", "plain", float(valuesAt + 16, Infinity)],
+    ["deviations are negative", "plain", float(valuesAt + 16, -1)],
+    [
+      "curves of two lists probe more lists than there are",
+      "spilled",
+      (bytes) => bytes.writeFloatLE(lists + 1, bytes.length - 4 * curves.values.length + 4),
+    ],
+    ["spread is no number", "plain", float(spreadsAt, nan)],
+    ["spread is negative", "plain", float(spreadsAt, -1)],
+    ["centroid has a scale that is no number", "plain", float(centroidsAt + lists, nan)],
+    ["centroid is infinite", "plain", float(centroidsAt + lists, Infinity)],
+    ["rows are none", "coded", inQuantizer(0, 0)],
+    ["reference centroids are not its lists", "coded", inQuantizer(2, lists + 1)],
+    ["codewords are none", "coded", inQuantizer(3, 0)],
+    ["codewords are more than their bits number", "coded", inQuantizer(3, k + 1)],
+    ["origin is no number", "coded", floatInQuantizer(4, nan)],
+    ["order of components has one twice", "coded", inQuantizer(4 + d, quantizer.codebooks?.order[1] ?? 0)],
+    ["order of components has one that there is not", "coded", inQuantizer(4 + d, 0xffffffff)],
+    ["codeword is no number", "coded", floatInQuantizer(4 + 2 * d, nan)],
+  ])("%s", (_, name, change) => {
+    const bytes = Buffer.from(finish(encodeModel(models[name])));
+    const config = configOf(models[name]);
+    expect(decodeModel(bytes, config)).toEqual(models[name]);
+    change(bytes);
+    expect(() => decodeModel(bytes, config)).toThrow(expect.objectContaining({ code: "corrupt" }));
+  });
+
+  test("codebooks do not divide its dimension, or are of an index without", () => {
+    const bytes = finish(encodeModel(models.coded));
+    for (const config of [
+      { ...productConfig, pqDim: 5 },
+      { ...productConfig, type: "ivf" as const },
+    ]) {
+      expect(() => decodeModel(bytes, config)).toThrow(expect.objectContaining({ code: "corrupt" }));
+    }
+  });
 });
