@@ -4,8 +4,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BitReader } from "../../src/engine/bit-reader.js";
 import { BitWriter } from "../../src/engine/bit-writer.js";
-import { endOfRows, PostingCursor } from "../../src/engine/posting-cursor.js";
-import { chunkBytes, type PostingList, PostingStream } from "../../src/engine/postings.js";
+import { endOfRows, PostingBlock, PostingCursor } from "../../src/engine/posting-cursor.js";
+import { blockRowsMax, chunkBytes, type PostingList, PostingStream } from "../../src/engine/postings.js";
+import { SealdexError } from "../../src/errors.js";
 
 interface Posting {
   readonly row: number;
@@ -143,4 +144,91 @@ test("the largest rows, lengths and positions there can be", () => {
     expect(cursor).toMatchObject({ row, frequency: 4800 });
     expect([...cursor.positions()]).toEqual(positions.slice(0, 255));
   }
+});
+
+/** Everything that a walk over a list reads; throws unless its rows ascend below `end`, and it ends. */
+function walkAll(list: PostingList, chunks: readonly BitReader[], end: number): void {
+  const cursor = new PostingCursor(list, chunks, end);
+  const block = new PostingBlock();
+  let before = -1;
+  for (let seen = 0; cursor.row !== endOfRows; cursor.skipBlock()) {
+    cursor.decode();
+    cursor.readBlock(block);
+    cursor.positions();
+    for (const row of block.rows.subarray(0, block.count)) {
+      if (row <= before || row >= end || ++seen > list.rows) throw new Error(`row ${row} after ${before}`);
+      before = row;
+    }
+  }
+}
+
+test("whatever chunks hold, the rows of a list ascend and end below those of the segment, or they are corrupt", () => {
+  const end = 50_000;
+  const stream = new PostingStream();
+  const written = [1, 100, 1000].map((n) =>
+    write(
+      stream,
+      Array.from({ length: n }, (_, i) => ({
+        row: 7 * i + (i % 3),
+        length: 1 + i,
+        weight: 1 + (i % 5),
+        positions: Array.from({ length: 1 + (i % 40) }, (__, k) => k * k),
+      })),
+    ),
+  );
+  const chunk = stream.finish()[0];
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 600, size: "max" }),
+    fc
+      .array(fc.tuple(fc.nat(chunk.length - 1), fc.nat(255)), { minLength: 1, maxLength: 20 })
+      .map((changes) => {
+        const changed = chunk.slice();
+        for (const [at, byte] of changes) changed[at] = byte;
+        return changed;
+      }),
+    fc.nat(chunk.length).map((length) => chunk.slice(0, length)),
+  );
+  const any = fc.record({
+    rows: fc.oneof(fc.nat(300), fc.nat(2 ** 30 - 1)),
+    start: fc.oneof(fc.nat(600), fc.nat(2 ** 32 - 1)),
+    end: fc.constant(chunkBytes),
+    hasHeads: fc.boolean(),
+    frequencyMax: fc.nat(2 ** 32 - 1),
+    lengthMin: fc.nat(2 ** 32 - 1),
+  });
+  const outcomes = { walked: 0, corrupt: 0 };
+  for (const list of written) walkAll(list, [new BitReader(chunk)], end);
+  fc.assert(
+    fc.property(
+      fc.array(bytes, { maxLength: 3 }),
+      fc.oneof(fc.constantFrom(...written), any),
+      (chunks, list) => {
+        try {
+          walkAll(
+            list,
+            chunks.map((each) => new BitReader(each)),
+            end,
+          );
+          outcomes.walked++;
+        } catch (error) {
+          if (!(error instanceof SealdexError) || error.code !== "corrupt") throw error;
+          outcomes.corrupt++;
+        }
+      },
+    ),
+    { numRuns: 2000 },
+  );
+  expect(outcomes.walked).toBeGreaterThan(0);
+  expect(outcomes.corrupt).toBeGreaterThan(0);
+});
+
+test("a list of more rows than a block has, but without heads, or of none, is not walked without end", () => {
+  const chunks = [new BitReader(new Uint8Array(1000))];
+  const list = { start: 0, end: 1000, hasHeads: false, frequencyMax: 1, lengthMin: 1 };
+  for (const rows of [blockRowsMax + 1, 2 ** 30]) {
+    expect(() => walkAll({ ...list, rows }, chunks, 2 ** 31)).toThrow(
+      expect.objectContaining({ code: "corrupt" }),
+    );
+  }
+  walkAll({ ...list, rows: 0 }, [], 0);
 });
