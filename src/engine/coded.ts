@@ -124,10 +124,11 @@ export function codedCodec(
 
 /** Throws `corrupt` unless each row has a reference centroid of the model or, of `directions`, none. */
 function checkReferences({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, directions: boolean) {
-  const view = new DataView(codes.buffer, codes.byteOffset, codes.byteLength);
+  // A copy, which is aligned.
+  const references = new Uint32Array(codes.slice(0, 4 * n).buffer);
   const count = quantizer.references.length / dimension;
   for (let row = 0; row < n; row++) {
-    const reference = view.getUint32(4 * row, true);
+    const reference = references[row];
     if (reference < count || (directions && reference === noCentroid)) continue;
     throw misfit(`a reference centroid below ${count}, got ${reference}`);
   }
@@ -138,15 +139,14 @@ function checkCodewords({ codes, n }: CodePiece, { quantizer, dimension }: Coded
   if (quantizer.codebooks === undefined) return;
   const k = quantizer.codebooks.codewords.length / dimension;
   const layout = productLayout(config);
-  const { subspaces, bits } = layout;
   // All numbers of so many bits are codewords.
-  if (k === 2 ** bits) return;
-  const rows = unpackBlock(layout, codes, n);
+  if (k === 2 ** layout.bits) return;
   const rowBytes = rowCodeBytes(layout);
-  for (let at = 0; at < rows.length; at += rowBytes) {
-    const own = rows.subarray(at + 4 * codeWords, at + rowBytes);
-    for (let subspace = 0; subspace < subspaces; subspace++) {
-      const codeword = codewordAt(own, bitOffsetOf(layout, subspace), bits);
+  const rows = unpackBlock(layout, codes, n);
+  const offsets = Uint32Array.from({ length: layout.subspaces }, (_, i) => bitOffsetOf(layout, i));
+  for (let at = 4 * codeWords; at < rows.length; at += rowBytes) {
+    for (const offset of offsets) {
+      const codeword = codewordAt(rows, 8 * at + offset, layout.bits);
       if (codeword >= k) throw misfit(`a codeword below ${k}, got ${codeword}`);
     }
   }

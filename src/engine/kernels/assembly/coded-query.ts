@@ -36,9 +36,10 @@ export class CodedQuery {
   nibbles: u32;
   rowBytes: u32;
   subspaces: u32;
-  k: u32;
+  /** Entries of the table of a subspace: k, rounded up to a power of two. */
+  stride: u32;
   bits: u32;
-  /** float32, layout (subspaces, k), if codes are no nibbles. */
+  /** float32, layout (subspaces, stride), zeros from k on. */
   products: usize;
   /** float32, layout (nibbles, 16), and the same rounded: to bytes, and to low bytes followed by high bytes. */
   entries: usize;
@@ -85,9 +86,15 @@ function productsOf(query: CodedQuery, quantizer: RowQuantizer): usize {
   return entriesOf(query, quantizer) + 112 * <usize>quantizer.nibbles;
 }
 
+@inline
+function strideOf(quantizer: RowQuantizer): u32 {
+  const k = quantizer.k;
+  return k <= 1 ? k : 1 << (32 - clz<u32>(k - 1));
+}
+
 /** Bytes of a `CodedQuery` with its tables. */
 export function codedQueryBytes(quantizer: RowQuantizer): u32 {
-  const products = <usize>(quantizer.subspaces * quantizer.k) << 2;
+  const products = <usize>(quantizer.subspaces * strideOf(quantizer)) << 2;
   return <u32>multipleOf16(productsOf(changetype<CodedQuery>(0), quantizer) + products);
 }
 
@@ -96,7 +103,7 @@ export function prepareCodes(point: Query, quantizer: RowQuantizer, query: Coded
   query.nibbles = quantizer.nibbles;
   query.rowBytes = quantizer.rowBytes;
   query.subspaces = quantizer.subspaces;
-  query.k = quantizer.k;
+  query.stride = strideOf(quantizer);
   query.bits = quantizer.bits;
   query.entries = entriesOf(query, quantizer);
   query.coarse = query.entries + 64 * <usize>quantizer.nibbles;
@@ -155,8 +162,9 @@ function prepareProducts(point: Query, quantizer: RowQuantizer, query: CodedQuer
   const k = quantizer.k;
   for (let subspace: u32 = 0; subspace < quantizer.subspaces; subspace++) {
     const skip = <usize>(subspace * width) << 2;
-    const to = query.products + (<usize>(subspace * k) << 2);
+    const to = query.products + (<usize>(subspace * query.stride) << 2);
     dotBlock(vector + skip, quantizer.codewords + skip * k, k, width, to);
+    memory.fill(to + (<usize>k << 2), 0, <usize>(query.stride - k) << 2);
   }
   if (query.nibbles) sumNibbles(quantizer, query);
 }
@@ -176,7 +184,7 @@ function sumNibbles(quantizer: RowQuantizer, query: CodedQuery): void {
       for (let subspace = first; subspace < last; subspace++) {
         const number = (value >> (bits * (subspace - first))) & ((1 << bits) - 1);
         // Values that no row has must not widen the range of the entries.
-        sum += load<f32>(query.products + (<usize>(subspace * k + (number < k ? number : 0)) << 2));
+        sum += load<f32>(query.products + (<usize>(subspace * query.stride + (number < k ? number : 0)) << 2));
       }
       store<f32>(query.entries + (<usize>(16 * nibble + value) << 2), sum);
     }

@@ -74,7 +74,7 @@ export function baseAt(bases: usize, nBases: u32, reference: u32): f32 {
 
 /**
  * Estimates n rows whose codes are `subspaces` numbers of `bits` bits each (1 to 16), packed low bits first, `rowBytes` per row.
- * `tables` is float32 of layout (subspaces, k); the rest is as in `estimateNibbles`. Reads up to 3 bytes beyond the codes.
+ * `tables` is float32 of layout (subspaces, stride), a power of two of at most 2^bits, so that no number leads beyond its table; the rest is as in `estimateNibbles`. Reads up to 3 bytes beyond the codes.
  */
 export function estimateProducts(
   codes: usize,
@@ -83,7 +83,7 @@ export function estimateProducts(
   subspaces: u32,
   bits: u32,
   tables: usize,
-  k: u32,
+  stride: u32,
   factors: usize,
   references: usize,
   bases: usize,
@@ -92,20 +92,20 @@ export function estimateProducts(
   estimates: usize,
 ): void {
   const scales = factors + (<usize>n << 2);
-  const areBytes = bits == 8 && k == 256;
+  const areBytes = bits == 8 && stride == 256;
   for (let i: u32 = 0; i < n; i++) {
     const at = <usize>i << 2;
     const row = codes + <usize>i * <usize>rowBytes;
-    const sum = areBytes ? sumBytes(row, subspaces, tables, k) : sumBits(row, subspaces, bits, tables, k);
+    const sum = areBytes ? sumBytes(row, subspaces, tables) : sumBits(row, subspaces, bits, tables, stride);
     const from = references ? baseAt(bases, nBases, load<u32>(references + at)) : base;
     store<f32>(estimates + at, within(from + load<f32>(factors + at) + load<f32>(scales + at) * sum));
   }
 }
 
-/** Of numbers below 256, of so many codewords. Four independent sums, so that no addition waits for the previous one. */
+/** Of tables of 256. Four independent sums, so that no addition waits for the previous one. */
 @inline
-function sumBytes(row: usize, subspaces: u32, tables: usize, k: u32): f32 {
-  const stride = <usize>k << 2;
+function sumBytes(row: usize, subspaces: u32, tables: usize): f32 {
+  const tableBytes: usize = 256 << 2;
   let a: f32 = 0;
   let b: f32 = 0;
   let c: f32 = 0;
@@ -116,37 +116,35 @@ function sumBytes(row: usize, subspaces: u32, tables: usize, k: u32): f32 {
   for (; at < whole; at += 4) {
     const four = load<u32>(at);
     a += load<f32>(table + (<usize>(four & 255) << 2));
-    table += stride;
+    table += tableBytes;
     b += load<f32>(table + (<usize>((four >> 8) & 255) << 2));
-    table += stride;
+    table += tableBytes;
     c += load<f32>(table + (<usize>((four >> 16) & 255) << 2));
-    table += stride;
+    table += tableBytes;
     d += load<f32>(table + (<usize>(four >> 24) << 2));
-    table += stride;
+    table += tableBytes;
   }
   for (const end = row + subspaces; at < end; at++) {
     a += load<f32>(table + (<usize>load<u8>(at) << 2));
-    table += stride;
+    table += tableBytes;
   }
   return a + b + (c + d);
 }
 
-/** Traps at the number of a codeword that there is not. */
 @inline
-function sumBits(row: usize, subspaces: u32, bits: u32, tables: usize, k: u32): f32 {
-  const stride = <usize>k << 2;
-  const mask: u32 = (1 << bits) - 1;
+function sumBits(row: usize, subspaces: u32, bits: u32, tables: usize, stride: u32): f32 {
+  const tableBytes = <usize>stride << 2;
+  const mask: u32 = stride - 1;
   let even: f32 = 0;
   let odd: f32 = 0;
   let table = tables;
   let position: u32 = 0;
   for (let subspace: u32 = 0; subspace < subspaces; subspace++) {
     const word = (load<u32>(row + (position >> 3)) >> (position & 7)) & mask;
-    if (word >= k) unreachable();
     const entry = load<f32>(table + (<usize>word << 2));
     if (subspace & 1) odd += entry;
     else even += entry;
-    table += stride;
+    table += tableBytes;
     position += bits;
   }
   return even + odd;

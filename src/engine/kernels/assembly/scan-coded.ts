@@ -54,7 +54,7 @@ function estimate(query: CodedQuery, rows: RowCodes, n: u32, ownBase: f64, estim
       query.subspaces,
       query.bits,
       query.products,
-      query.k,
+      query.stride,
       factors,
       references,
       query.squares,
