@@ -125,7 +125,7 @@ export function codedCodec(
 /** Throws `corrupt` unless each row has a reference centroid of the model or, of `directions`, none. */
 function checkReferences({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, directions: boolean) {
   // A copy, which is aligned.
-  const references = new Uint32Array(codes.slice(0, 4 * n).buffer);
+  const references = new Uint32Array(new Uint8Array(codes.subarray(0, 4 * n)).buffer);
   const count = quantizer.references.length / dimension;
   for (let row = 0; row < n; row++) {
     const reference = references[row];

@@ -18,7 +18,7 @@ const isCorrupt = expect.objectContaining({ code: "corrupt" });
 function coded(k: number): CodedModel {
   const centroids = uniform(references, d, 1);
   const order = Uint32Array.from({ length: d }, (_, i) => i);
-  const quantizer = { rows: 1, rotationSeed: 1, origin: new Float32Array(d), references: centroids };
+  const quantizer = { rotationSeed: 1, origin: new Float32Array(d), references: centroids };
   const codebooks = k > 0 ? { codebooks: { order, codewords: uniform(k, d, 2) } } : {};
   return { ...modelOf(centroids, d), quantizer: { ...quantizer, ...codebooks } };
 }

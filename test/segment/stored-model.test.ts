@@ -104,7 +104,7 @@ describe("a model is corrupt whose", () => {
   const spreadsAt = valuesAt + 4 * curves.values.length;
   const centroidsAt = spreadsAt + 4 * spreads.length;
   /** Of the words before the origin of `coded`, whose centroids are all of one precision. */
-  const quantizerAt = (bytes: Uint8Array) => bytes.length - 4 * (4 + d + d + quantizerWords);
+  const quantizerAt = (bytes: Uint8Array) => bytes.length - 4 * (3 + d + d + quantizerWords);
   const quantizerWords = quantizer.codebooks?.codewords.length ?? 0;
   const k = quantizerWords / d;
   const nan = Number.NaN;
@@ -146,14 +146,13 @@ describe("a model is corrupt whose", () => {
     ["spread is negative", "plain", float(spreadsAt, -1)],
     ["centroid has a scale that is no number", "plain", float(centroidsAt + lists, nan)],
     ["centroid is infinite", "plain", float(centroidsAt + lists, Infinity)],
-    ["rows are none", "coded", inQuantizer(0, 0)],
-    ["reference centroids are not its lists", "coded", inQuantizer(2, lists + 1)],
-    ["codewords are none", "coded", inQuantizer(3, 0)],
-    ["codewords are more than their bits number", "coded", inQuantizer(3, k + 1)],
-    ["origin is no number", "coded", floatInQuantizer(4, nan)],
-    ["order of components has one twice", "coded", inQuantizer(4 + d, quantizer.codebooks?.order[1] ?? 0)],
-    ["order of components has one that there is not", "coded", inQuantizer(4 + d, 0xffffffff)],
-    ["codeword is no number", "coded", floatInQuantizer(4 + 2 * d, nan)],
+    ["reference centroids are not its lists", "coded", inQuantizer(1, lists + 1)],
+    ["codewords are none", "coded", inQuantizer(2, 0)],
+    ["codewords are more than their bits number", "coded", inQuantizer(2, k + 1)],
+    ["origin is no number", "coded", floatInQuantizer(3, nan)],
+    ["order of components has one twice", "coded", inQuantizer(3 + d, quantizer.codebooks?.order[1] ?? 0)],
+    ["order of components has one that there is not", "coded", inQuantizer(3 + d, 0xffffffff)],
+    ["codeword is no number", "coded", floatInQuantizer(3 + 2 * d, nan)],
   ])("%s", (_, name, change) => {
     const bytes = Buffer.from(finish(encodeModel(models[name])));
     const config = configOf(models[name]);
