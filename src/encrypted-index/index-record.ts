@@ -15,11 +15,8 @@ import {
   type WrapKeys,
 } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
-import type { ModelIdentity } from "../embedding/index-embedder.js";
-import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
-import type { TextDefinition } from "../text/text-options.js";
 import { KeyRing } from "../keys/key-ring.js";
 import {
   decodeKeyset,
@@ -30,6 +27,7 @@ import {
   newSharedKeys,
   type OwnerKeyset,
 } from "../keys/keyset.js";
+import { type IndexDefinition, storedDefinition } from "./stored-definition.js";
 import {
   entryOf,
   newWrap,
@@ -39,14 +37,6 @@ import {
   type WrapEntry,
   type WrapScope,
 } from "../keys/wrap.js";
-
-/** What an index is, fixed at its creation; the dimension may be left to the first vector. */
-export interface IndexDefinition {
-  readonly config: IndexConfig;
-  readonly model?: ModelIdentity;
-  /** How its texts are searched by words, if they are. */
-  readonly text?: TextDefinition;
-}
 
 /** An index whose key was accepted. */
 export interface OpenedRecord extends WrapScope {
@@ -131,7 +121,7 @@ export function useKeyset<T>(
   const context = keysetContext(scope.indexId, record.name);
   const plaintext = openObject(onlyKey(wrapKeys.keyEncryption), context, entry.sealed);
   try {
-    return work(decodeKeyset<IndexDefinition>(plaintext), scope);
+    return work(decodeKeyset(plaintext, `index "${record.indexName}": its keyset`, storedDefinition), scope);
   } finally {
     plaintext.fill(0);
   }

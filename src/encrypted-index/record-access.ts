@@ -12,7 +12,6 @@ import type { BlobStore } from "../storage/blob-store.js";
 import {
   checkOwners,
   claimedIndexId,
-  type IndexDefinition,
   indexIdOf,
   type OpenedRecord,
   sealRecord,
@@ -20,6 +19,7 @@ import {
   useKeyset,
   wrapKeysOf,
 } from "./index-record.js";
+import type { IndexDefinition } from "./stored-definition.js";
 
 const readAttemptsMax = 3;
 
