@@ -118,8 +118,9 @@ const table: Record<string, string> = {
   "pause.ts": "real-timers.ts when-aborted.ts",
   "threads/": "real-timers.ts engine/kernels/ engine/work.ts errors.ts node:",
   "crypto/": "value-kinds.ts errors.ts node:crypto",
+  "stored-json.ts": "errors.ts",
   "keys/":
-    "value-kinds.ts crypto/ response-text.ts errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
+    "value-kinds.ts crypto/ stored-json.ts response-text.ts errors.ts option-names.ts peer-package.ts node: @aws-sdk/client-kms",
   "storage/":
     "value-kinds.ts real-timers.ts threads/sort-yielding.ts threads/yield-to-event-loop.ts check-input.ts option-names.ts pause.ts when-aborted.ts errors.ts peer-package.ts node: @aws-sdk/client-s3 ioredis pg",
   "calls.ts": "value-kinds.ts when-aborted.ts errors.ts",
@@ -152,14 +153,14 @@ const table: Record<string, string> = {
   "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts namespace-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
-    "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts vector-index.ts errors.ts node:crypto",
+    "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
   "commit/":
-    "real-timers.ts crypto/ keys/ storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
+    "real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
-    generator-of.ts method-options.ts check-name-listing.ts ordered-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts errors.ts node:crypto
+    generator-of.ts method-options.ts check-name-listing.ts ordered-options.ts selection.ts item-change.ts vector-index.ts calls.ts when-aborted.ts stored-json.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts":
     "wire.ts encrypted-index/for-loader.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",

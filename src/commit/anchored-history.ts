@@ -65,8 +65,7 @@ export class AnchoredHistory {
       if (!this.#isProvenAs(anchored.version, anchored.digest)) throw this.#forked(anchored.version);
     }
     const versions = this.#unproven(newest.manifest, anchors);
-    for (let start = 0; start < versions.length; start += readAtOnce) {
-      const some = versions.slice(start, start + readAtOnce);
+    for (let some = firstOf(versions); some.length > 0; some = firstOf(versions)) {
       const manifests = await Promise.all(some.map(read));
       for (const [i, next] of manifests.entries()) {
         if (next !== null) this.#prove(next, anchors);
@@ -90,15 +89,14 @@ export class AnchoredHistory {
    * The versions to read before the newest: those after the proven ones, or from the oldest anchor. Of those that may be gone,
    * the anchored ones alone.
    */
-  #unproven({ version, history }: Manifest, anchors: readonly Anchor[]): number[] {
+  *#unproven({ version, history }: Manifest, anchors: readonly Anchor[]): Generator<number, void, void> {
     const anchored = anchors.map((anchor) => anchor.version);
     const proven = Math.max(0, ...this.#proven.keys());
     const from = proven > 0 ? proven + 1 : Math.min(version, ...anchored);
     const kept = Math.max(from, history.floor);
-    return [
-      ...anchored.filter((one) => one >= from && one < kept),
-      ...Array.from({ length: version - kept }, (_, i) => kept + i),
-    ];
+    yield* anchored.filter((one) => one >= from && one < kept);
+    // One by one: a manifest may say that there are any number, and the first that is missing ends the search.
+    for (let one = kept; one < version; one++) yield one;
   }
 
   #prove({ manifest: { version, previous }, digest }: SealedManifest, anchors: readonly Anchor[]): void {
@@ -122,4 +120,15 @@ export class AnchoredHistory {
   #rolledBack(what: string): SealdexError {
     return new SealdexError("rollback_detected", `index "${this.#indexName}": ${what}`);
   }
+}
+
+/** Those that are read at once. */
+function firstOf(versions: Iterator<number, void, void>): number[] {
+  const some: number[] = [];
+  while (some.length < readAtOnce) {
+    const { done, value } = versions.next();
+    if (done === true) break;
+    some.push(value);
+  }
+  return some;
 }

@@ -17,6 +17,7 @@
 
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
+import { type Check, matching, Misfit } from "../stored-json.js";
 
 const numberMax = Number.MAX_SAFE_INTEGER;
 const numberDigits = 16;
@@ -169,6 +170,24 @@ export function objectPrefix(indexId: Uint8Array, kind: IndexObjectKind): string
 /** A new name, which reveals nothing but its kind and the version that its writer knew. */
 export function newObjectName(indexId: Uint8Array, kind: IndexObjectKind, born: number): string {
   return objectPrefix(indexId, kind) + padded(born) + randomBytes(16).toString("hex");
+}
+
+/** Names of objects of this index that were named before this version. */
+export function objectNameCheck(
+  indexId: Uint8Array,
+  kinds: readonly IndexObjectKind[],
+  version: number,
+): Check<string> {
+  const prefix = indexPrefix(indexId);
+  const isName = matching(
+    new RegExp(`^${prefix}(${kinds.join("|")})/[0-9]{16}[0-9a-f]{32}$`),
+    `the name of a ${kinds.join(" or ")} of this index`,
+  );
+  return (value) => {
+    const name = isName(value);
+    if (bornAt(name) < version) return name;
+    throw new Misfit(`an object that was named before version ${version}`);
+  };
 }
 
 /** The version that the writer of an object knew when it named it. */

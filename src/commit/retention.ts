@@ -5,6 +5,8 @@
  * what is older than two is below it, as long as commits happen.
  */
 
+import { type Check, integer, Misfit, real, record, timeMax } from "../stored-json.js";
+
 export interface Watermark {
   readonly floor: number;
   /** The version that becomes the floor. */
@@ -21,6 +23,20 @@ export const historyMs = 15 * 60 * 1000;
 
 /** How long an object may be stored and not yet committed, before its writer must store it again: training may take hours. */
 export const uploadMs = 24 * 60 * 60 * 1000;
+
+/** Watermarks in the manifest of this version. One that lies ahead would make every writer store its objects again, for ever. */
+export function watermarkOf(version: number): Check<Watermark> {
+  const check = record<Watermark>({
+    floor: integer(1, version),
+    next: integer(1, version),
+    since: real(0, timeMax),
+  });
+  return (value) => {
+    const watermark = check(value);
+    if (watermark.next < watermark.floor) throw new Misfit(`${watermark.floor} or more`, ".next");
+    return watermark;
+  };
+}
 
 export function firstWatermark(now: number): Watermark {
   return { floor: 1, next: 1, since: now };

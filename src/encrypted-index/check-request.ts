@@ -25,12 +25,12 @@ import type {
   UpsertOptions,
   Vector,
 } from "../vector-index.js";
+import { nListsMax } from "../engine/config.js";
 import { checkInteger } from "./definition.js";
 import type { CheckedListIds } from "./list-ids.js";
 import { checkIdText } from "./pack-items.js";
 
 export const topKMax = 10_000;
-const nListsMax = 65_536;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
 const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];

@@ -1,18 +1,25 @@
 /** What callers say of a new index, checked, with every default filled in. */
 
 import type { KnownModel } from "../embedding/index-embedder.js";
-import { dimensionMax, type IndexConfig, indexTypes, metrics, precisions } from "../engine/config.js";
+import {
+  dimensionMax,
+  type IndexConfig,
+  indexTypes,
+  metrics,
+  nListsMax,
+  pqBitsMax,
+  precisions,
+} from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { indexConfigOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
 import type { CreateIndexOptions } from "../vector-index.js";
-import type { IndexDefinition } from "./index-record.js";
+import type { IndexDefinition } from "./stored-definition.js";
 
 const defaultNLists = 1024;
 const defaultPqDim = 8;
 const defaultPqBits = 8;
-const nListsMax = 65_536;
 
 /** `known`: the index's embedding model. Throws `invalid_request` or `dimension_mismatch`. */
 export function defineIndex(options: CreateIndexOptions, known?: KnownModel): IndexDefinition {
@@ -53,7 +60,7 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
 
   const { pqDim = defaultPqDim, pqBits = defaultPqBits } = indexConfig;
   checkInteger(pqDim, 1, dimensionMax, "indexConfig.pqDim");
-  checkInteger(pqBits, 1, 16, "indexConfig.pqBits");
+  checkInteger(pqBits, 1, pqBitsMax, "indexConfig.pqBits");
   const quantized = { ...config, pqDim, pqBits };
   if (dimension !== undefined) checkDimensionFits(quantized, dimension);
   return { config: quantized, ...model };

@@ -8,7 +8,8 @@ import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
 import { type Member, newGeneration, type OwnerKeyset } from "../keys/keyset.js";
 import { newWrap, wrapsMax } from "../keys/wrap.js";
-import { type IndexDefinition, ownerName } from "./index-record.js";
+import { ownerName } from "./index-record.js";
+import type { IndexDefinition } from "./stored-definition.js";
 import type { ChangeKeyset, RecordAccess, RecordOutcome } from "./record-access.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;

@@ -16,11 +16,8 @@ import {
 } from "../crypto/keys.js";
 import { checkObjectLength } from "../commit/read-object.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
-import type { ModelIdentity } from "../embedding/index-embedder.js";
-import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import type { KeySource } from "../keys/key-provider.js";
-import type { TextDefinition } from "../text/text-options.js";
 import { KeyRing } from "../keys/key-ring.js";
 import {
   currentGeneration,
@@ -33,6 +30,7 @@ import {
   type OwnerKeyset,
   type SharedKeys,
 } from "../keys/keyset.js";
+import { type IndexDefinition, storedDefinition } from "./stored-definition.js";
 import {
   entryOf,
   newWrap,
@@ -43,14 +41,6 @@ import {
   type WrapScope,
   wrapsMax,
 } from "../keys/wrap.js";
-
-/** What an index is, fixed at its creation; the dimension may be left to the first vector. */
-export interface IndexDefinition {
-  readonly config: IndexConfig;
-  readonly model?: ModelIdentity;
-  /** How its texts are searched by words, if they are. */
-  readonly text?: TextDefinition;
-}
 
 /** An index whose key was accepted. */
 export interface OpenedRecord extends WrapScope {
@@ -157,7 +147,7 @@ export function useKeyset<T>(
   const context = keysetContext(scope.indexId, record.name);
   const plaintext = openObject(onlyKey(wrapKeys.keyEncryption), context, entry.sealed);
   try {
-    const keyset = decodeKeyset<IndexDefinition>(plaintext);
+    const keyset = decodeKeyset(plaintext, `index "${record.indexName}": its keyset`, storedDefinition);
     const { generation, isSettled } = listed(record);
     if (currentGeneration(keyset) !== generation || isSettledIn(keyset) !== isSettled)
       throw damaged(record.indexName);

@@ -16,7 +16,6 @@ import type { BlobStore } from "../storage/blob-store.js";
 import {
   checkOwners,
   claimedIndexId,
-  type IndexDefinition,
   listed,
   type ListedRecord,
   type OpenedRecord,
@@ -25,6 +24,7 @@ import {
   useKeyset,
   wrapKeysOf,
 } from "./index-record.js";
+import type { IndexDefinition } from "./stored-definition.js";
 
 const readAttemptsMax = 3;
 

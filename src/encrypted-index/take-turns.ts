@@ -3,11 +3,11 @@
  * make an attempt void; after that, the others are asked to wait for the next one.
  */
 
+import { turnMsMax } from "../commit/manifest.js";
 import type { OpenIndex } from "./open-index.js";
 
-/** How long other writers wait for a change that lost a race, at least and at most, in milliseconds. */
+/** How long other writers wait for a change that lost a race, at least, in milliseconds. */
 const turnMsMin = 250;
-const turnMsMax = 10_000;
 
 /** One attempt. `turn`: for its commit, see `ManifestLog.claimTurn`. Returns null if others made it void. */
 export type Attempt<T> = (turn: string | undefined) => Promise<T | null>;

@@ -16,6 +16,12 @@ export type ScalarPrecision = Exclude<Precision, "float32">;
 /** Largest accepted dimension: a block of vectors stays within a few megabytes. */
 export const dimensionMax = 8192;
 
+/** Inverted lists at most: the number of one is a u16 where second lists are stored. */
+export const nListsMax = 65_536;
+
+/** Bits of a sub-vector's code at most. */
+export const pqBitsMax = 16;
+
 /**
  * Largest Euclidean norm of a vector unless the metric is `cosine`, which compares directions alone. Up to it, every float32
  * result of the engine is finite: distances of codes, the largest of them, reach about 6,000 times its square.

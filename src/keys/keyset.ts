@@ -7,6 +7,20 @@
 
 import { randomBytes } from "node:crypto";
 import { keyBytes } from "../crypto/keys.js";
+import {
+  base64,
+  type Check,
+  checkStored,
+  integer,
+  listOf,
+  Misfit,
+  oneOf,
+  optional,
+  parseStored,
+  record,
+  textUpTo,
+  timeMax,
+} from "../stored-json.js";
 import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
 
 /** What the holder of a wrap may do. The owner may do everything, and alone manages keys. */
@@ -141,16 +155,66 @@ export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
   ]);
 }
 
-/** Its secrets are parts of `bytes`. */
-export function decodeKeyset<D>(bytes: Uint8Array): Keyset<D> {
+/** Of a number that has at least as many after it. */
+const generationMax = 2 ** 31;
+const holder = {
+  name: textUpTo(128),
+  access: oneOf<Access>("owner", "read-write", "read-only"),
+  expiresAt: optional(integer(0, timeMax)),
+};
+
+function keysetShape<D>(definition: Check<D>): Check<KeysetText<D>> {
+  const check = record<KeysetText<D>>({
+    ...holder,
+    generations: listOf(
+      record<Pick<KeyGeneration, "number" | "since">>({
+        number: integer(1, generationMax),
+        since: optional(integer(1)),
+      }),
+      1,
+    ),
+    reencrypting: optional(integer(1, generationMax)),
+    members: optional(
+      listOf(
+        record<MemberText>({
+          ...holder,
+          keyCheck: base64(keyBytes),
+          provider: optional(record({ name: textUpTo(), wrapped: base64(0, Infinity) })),
+        }),
+        1,
+      ),
+    ),
+    definition,
+  });
+  return (value) => {
+    const keyset = check(value);
+    const { generations, members } = keyset;
+    if (generations.some(({ number }, i) => i > 0 && number <= generations[i - 1].number))
+      throw new Misfit("ascending numbers", ".generations");
+    if ((members !== undefined) !== (keyset.access === "owner"))
+      throw new Misfit("the owner's keyset alone to have them", ".members");
+    return keyset;
+  };
+}
+
+/** Its secrets are parts of `bytes`. `object`: for messages. Throws `corrupt` unless they are a keyset. */
+export function decodeKeyset<D>(bytes: Uint8Array, object: string, definition: Check<D>): Keyset<D> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  let at = 4 + buffer.readUInt32LE();
-  const text = JSON.parse(buffer.toString("utf8", 4, at)) as KeysetText<D>;
+  let at = bytes.length < 4 ? Infinity : 4 + buffer.readUInt32LE();
+  const { generations, members, ...rest } = parseStored(
+    bytes.subarray(4, at),
+    object,
+    keysetShape(definition),
+  );
+  const isWriters = rest.access !== "read-only";
+  const secrets = 1 + 2 * generations.length + (isWriters ? 1 : 0) + (members?.length ?? 0);
+  checkStored(object, () => {
+    if (bytes.length !== at + keyBytes * secrets) throw new Misfit(`${secrets} secrets after its text`);
+  });
   const take = (length: number) => {
     at += length;
     return bytes.subarray(at - length, at);
   };
-  const { generations, members, ...rest } = text;
   return {
     ...rest,
     indexSecret: take(keyBytes),
@@ -159,7 +223,7 @@ export function decodeKeyset<D>(bytes: Uint8Array): Keyset<D> {
       secret: take(keyBytes),
       verifyKey: take(signingKeyBytes),
     })),
-    ...(text.access !== "read-only" && { signingSeed: take(signingKeyBytes) }),
+    ...(isWriters && { signingSeed: take(signingKeyBytes) }),
     ...(members !== undefined && {
       members: members.map((member) => memberOf(member, take(keyBytes))),
     }),

@@ -52,7 +52,7 @@ async function expiredRows(
   const fingerprints: Uint8Array[] = [];
   const begun = expiries.filter(({ firstTime }) => firstTime <= now);
   let next = expiries[begun.length]?.firstTime ?? Infinity;
-  const pages = await reader.load(begun, (_, plaintext) => new ExpiryPage(plaintext));
+  const pages = await reader.load(begun, ({ firstTime }, plaintext) => new ExpiryPage(plaintext, firstTime));
   for (const page of pages) {
     await forEachYielding(page.count, (i) => {
       const time = page.time(i);

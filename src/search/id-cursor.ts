@@ -3,7 +3,7 @@
 import type { SortedIdBlock } from "../segment/footer.js";
 import type { Page } from "../segment/page.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
-import { idIn } from "../segment/sorted-ids.js";
+import { idIn, openSortedIds } from "../segment/sorted-ids.js";
 import { firstIndex } from "../segment/first-index.js";
 
 export class IdCursor {
@@ -44,7 +44,7 @@ export class IdCursor {
         rows += this.#blocks[this.#nextBlock++].rows;
       }
       const blocks = this.#blocks.slice(start, this.#nextBlock);
-      const pages = await this.#reader.loadPages(blocks);
+      const pages = await this.#reader.load(blocks, openSortedIds);
       this.#pages.push(...pages.map((page, i) => ({ page, rows: blocks[i].rows })));
       if (isFirst) this.#skip(firstIndex(this.ready, (i) => isAfter(this.at(i), after)));
     }

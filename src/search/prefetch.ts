@@ -59,7 +59,7 @@ async function readAll(
     for (const pages of groupsOf(reader.footer.records)) {
       signal?.throwIfAborted();
       if (!hasRoom(lengthOf(pages))) return false;
-      await reader.loadPages(pages);
+      await reader.loadPages("records", pages);
     }
   }
   return true;

@@ -39,7 +39,7 @@ const tailKey = namedKey<Tail>("tail");
 export class BlockSource {
   /** What is opened of the segment. */
   readonly cache: CacheGroup;
-  readonly #location: SegmentLocation;
+  readonly location: SegmentLocation;
   readonly #opener: ObjectOpener;
   readonly #store: Pick<BlobStore, "read">;
 
@@ -49,7 +49,7 @@ export class BlockSource {
     store: Pick<BlobStore, "read">,
     cache: IndexCache,
   ) {
-    this.#location = location;
+    this.location = location;
     this.#opener = opener;
     this.#store = store;
     this.cache = cache.groupOf(this);
@@ -94,7 +94,7 @@ export class BlockSource {
 
   /** Bytes from `start` to `end` of the object as stored. */
   async #range(start: number, end: number): Promise<Uint8Array> {
-    const { context, length } = this.#location;
+    const { context, length } = this.location;
     const sealed = this.cache.peek(tailKey)?.sealed;
     const tailStart = length - (sealed?.length ?? 0);
     return sealed !== undefined && start >= tailStart

@@ -1,9 +1,10 @@
 /** The columns of one block, opened. */
 
-import { SealdexError } from "../errors.js";
 import type { CachedValue } from "./cache-group.js";
 import { Column } from "./column.js";
 import { Page } from "./page.js";
+
+const columns = { name: "metadata columns", mayBeAbsent: false, bytesMin: 4 };
 
 /** Columns of one group of rows, each decoded when it is first asked for. */
 export class ColumnPage implements CachedValue {
@@ -15,12 +16,8 @@ export class ColumnPage implements CachedValue {
 
   /** `plaintext`: a page (see page.ts) of `count` columns of `rows` rows. */
   constructor(plaintext: Uint8Array, count: number, rows: number) {
-    const page = new Page(plaintext, count);
-    this.#parts = Array.from({ length: count }, (_, i) => {
-      const part = page.entry(i);
-      if (part === null) throw new SealdexError("corrupt", "metadata columns: a column is missing");
-      return part;
-    });
+    const page = new Page(plaintext, count, columns);
+    this.#parts = Array.from({ length: count }, (_, i) => page.entry(i) as Uint8Array);
     this.#rows = rows;
     this.plaintext = plaintext;
     this.bytes = decodedShare * plaintext.buffer.byteLength;

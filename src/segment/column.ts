@@ -129,8 +129,8 @@ export class Column {
       this.addTo(bits, set);
       return rowsIn(bits, 0, this.#rows);
     }
-    const at = this.#offsets[set];
-    return Array.from({ length: count }, (_, i) => this.#listed(at + 2 * i));
+    let row = -1;
+    return Array.from({ length: count }, (_, i) => (row = this.#listed(set, i, row)));
   }
 
   /** Adds the rows of a set to `bits`. Throws `corrupt` for rows that the group does not have. */
@@ -139,7 +139,7 @@ export class Column {
     const count = this.#counts[set];
     const at = this.#offsets[set];
     if (isList(count, this.#rows)) {
-      for (let i = 0; i < count; i++) addRow(bits, this.#listed(at + 2 * i));
+      for (let i = 0, row = -1; i < count; i++) addRow(bits, (row = this.#listed(set, i, row)));
       return;
     }
     const length = setBytes(count, this.#rows);
@@ -148,10 +148,11 @@ export class Column {
     for (let i = 0; i < length; i++) bits[i >>> 2] |= bytes[at + i] << (8 * (i & 3));
   }
 
-  /** The row of a list whose bytes are at `at`. */
-  #listed(at: number): number {
+  /** Row `i` of a list, which comes after `before`. */
+  #listed(set: number, i: number, before: number): number {
+    const at = this.#offsets[set] + 2 * i;
     const row = this.#bytes[at] | (this.#bytes[at + 1] << 8);
-    if (row >= this.#rows) throw corrupt("it names a row that there is not");
+    if (row <= before || row >= this.#rows) throw corrupt("it names a row that there is not");
     return row;
   }
 }

@@ -1,13 +1,12 @@
 /** The second lists of a segment's rows, as they are stored: see engine/second-lists.ts. */
 
+import { nListsMax } from "../engine/config.js";
 import { kernels } from "../engine/kernels/kernels.js";
 import { allocate, bytesAt, free } from "../engine/kernels/memory.js";
 import { comparedMax, noList, secondLists, spilledRowsMin } from "../engine/second-lists.js";
 import { together, type Work } from "../engine/work.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 
-/** The number of a list is a u16. */
-const listsMax = 2 ** 16;
 /** Rows whose second lists share a block. */
 const rowsTogether = 65_536;
 
@@ -32,7 +31,7 @@ export function* encodeSecondLists(
 ): Work<Uint8Array[]> {
   const { quantizer, spills, toListSpace } = encoding;
   if (!spills || quantizer === undefined || order.length < spilledRowsMin * quantizer.nLists) return [];
-  if (quantizer.nLists > listsMax) return [];
+  if (quantizer.nLists > nListsMax) return [];
   const { dimension } = quantizer.centroids;
   // A row takes its numbers, twice, and its distances from the lists that it is compared with, whose centroids are copied.
   const compared = Math.min(quantizer.nLists, comparedMax);

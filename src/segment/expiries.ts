@@ -1,7 +1,7 @@
 /** When rows of a segment expire, in the order of time: what has expired is found without the records. FORMAT.md §4. */
 
 import type { Work } from "../engine/work.js";
-import { SealdexError } from "../errors.js";
+import { expectStored, timeMax } from "../stored-json.js";
 import type { CachedValue } from "./cache-group.js";
 import { recordExpiry, type Rows } from "./row.js";
 
@@ -55,12 +55,18 @@ export class ExpiryPage implements CachedValue {
   readonly bytes: number;
   readonly plaintext: Buffer;
 
-  constructor(plaintext: Uint8Array) {
-    if (plaintext.length === 0 || plaintext.length % entryBytes !== 0) {
-      throw new SealdexError("corrupt", "expiries: their length does not fit");
-    }
+  /** Throws `corrupt` unless its times ascend from `firstTime` on. */
+  constructor(plaintext: Uint8Array, firstTime: number) {
+    const isWhole = plaintext.length > 0 && plaintext.length % entryBytes === 0;
+    expectStored(isWhole, "page of expiries", `entries of ${entryBytes} bytes`);
     this.plaintext = Buffer.from(plaintext.buffer, plaintext.byteOffset, plaintext.length);
     this.bytes = plaintext.buffer.byteLength;
+    for (let i = 0, before = firstTime; i < this.count; i++) {
+      const time = this.time(i);
+      const isNext = i === 0 ? time === firstTime : time >= before && time <= timeMax;
+      expectStored(isNext, "page of expiries", "ascending times");
+      before = time;
+    }
   }
 
   get count(): number {

@@ -1,6 +1,20 @@
 /** What a footer says as JSON: texts, and lengths of sections that most segments do not have. FORMAT.md §4. */
 
+import { tagBytes } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
+import {
+  either,
+  integer,
+  listOf,
+  oneOf,
+  optional,
+  parseStored,
+  real,
+  record,
+  textUpTo,
+  timeMax,
+  tuple,
+} from "../stored-json.js";
 
 export interface TextSums {
   /** Rows that have a term. */
@@ -31,62 +45,28 @@ export interface Texts {
   readonly expiries?: readonly (readonly [number, number])[];
 }
 
-/** The paths of each of `columns` blocks, and the first ids of `sorted` ones. */
+const length = integer(tagBytes, 2 ** 32 - 1);
+const row = integer(0, 2 ** 32 - 1);
+
+/** What a footer with so many blocks of columns and of sorted ids says. */
 export function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
-  let texts: unknown;
-  try {
-    texts = JSON.parse(Buffer.from(tail).toString("utf8"));
-  } catch {
-    // Without the cause, whose message quotes the text.
-    throw misfit();
-  }
-  const { paths, firstIds, spilled, terms, expiries } = (texts ?? {}) as Readonly<Record<string, unknown>>;
-  const isText = (id: unknown): id is string => typeof id === "string";
-  const isPath = (path: unknown): path is string | null => path === null || isText(path);
-  const isBlock = (block: unknown): block is (string | null)[] => Array.isArray(block) && block.every(isPath);
-  if (!Array.isArray(paths) || paths.length !== columns || !paths.every(isBlock)) throw misfit();
-  if (!Array.isArray(firstIds) || firstIds.length !== sorted || !firstIds.every(isText)) throw misfit();
-  if (spilled !== undefined && !isLengths(spilled)) throw misfit();
-  if (terms !== undefined && !isTermsText(terms)) throw misfit();
-  if (expiries !== undefined && !isExpiriesText(expiries)) throw misfit();
-  return {
-    paths,
-    firstIds,
-    ...(spilled && { spilled }),
-    ...(terms && { terms }),
-    ...(expiries && { expiries }),
-  };
-}
-
-function isExpiriesText(expiries: unknown): expiries is (readonly [number, number])[] {
-  const isBlock = (block: unknown) =>
-    Array.isArray(block) && block.length === 2 && isCount(block[0]) && Number.isFinite(block[1]);
-  return Array.isArray(expiries) && expiries.every(isBlock);
-}
-
-function isLengths(lengths: unknown): lengths is readonly number[] {
-  return Array.isArray(lengths) && lengths.every(isCount);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isTermsText(terms: unknown): terms is TermsText {
-  const { texts, length, lengthBytes, lengths, postings, dictionary } = (terms ?? {}) as Record<
-    string,
-    unknown
-  >;
-  const isBlock = (block: unknown): block is unknown[] => Array.isArray(block);
-  return (
-    [texts, length, lengthBytes].every(isCount) &&
-    isBlock(lengths) &&
-    lengths.every((block) => isBlock(block) && block.length === 3 && block.every(isCount)) &&
-    isBlock(postings) &&
-    postings.every(isCount) &&
-    isBlock(dictionary) &&
-    dictionary.every((block) => isBlock(block) && isCount(block[0]) && typeof block[1] === "string")
-  );
+  const shape = record<Texts>({
+    paths: listOf(listOf(either(oneOf(null), textUpTo())), columns, columns),
+    firstIds: listOf(textUpTo(), sorted, sorted),
+    spilled: optional(listOf(length, 1)),
+    terms: optional(
+      record<TermsText>({
+        texts: integer(1),
+        length: integer(1),
+        lengthBytes: oneOf(1, 2, 4),
+        lengths: listOf(tuple<readonly [number, number, number]>(length, row, row), 1),
+        postings: listOf(length, 1),
+        dictionary: listOf(tuple<readonly [number, string]>(length, textUpTo()), 1),
+      }),
+    ),
+    expiries: optional(listOf(tuple<readonly [number, number]>(length, real(0, timeMax)), 1)),
+  });
+  return parseStored(tail, "segment footer", shape);
 }
 
 /** Of a footer that is not one. */

@@ -13,6 +13,9 @@ import type { ExpiryPage } from "./expiries.js";
 import type { PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./term-page.js";
 import { headerBytes } from "../crypto/sealed-object.js";
+import { dimensionMax } from "../engine/config.js";
+import { expectStored } from "../stored-json.js";
+import { rowsPerColumnGroup } from "./column.js";
 import { ByteWriter } from "../engine/byte-writer.js";
 import { BlockTable, type BlockWords, rowWords } from "./block-table.js";
 import { type CodeBlock, CodeTable, writeCodeEntries } from "./code-table.js";
@@ -22,6 +25,8 @@ import { EntryReader, writeEntries } from "./row-entries.js";
 /** A page of ids in the order of string comparison: of `rows` rows, from the `firstRow`-th in that order on. */
 export interface SortedIdBlock extends PageBlock {
   readonly firstId: string;
+  /** The first id of the next page; undefined: there is none. */
+  readonly endId: string | undefined;
 }
 
 /** Metadata columns of the rows of one group. */
@@ -79,7 +84,7 @@ export interface FooterDraft {
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
   readonly terms: TermsDraft | undefined;
-  readonly sortedIds: readonly Unplaced<SortedIdBlock>[];
+  readonly sortedIds: readonly Omit<Unplaced<SortedIdBlock>, "endId">[];
   readonly columns: readonly Unplaced<ColumnBlock>[];
   readonly expiries: readonly Unplaced<ExpiryBlock>[];
   readonly ids: readonly Unplaced<IdBlock>[];
@@ -130,8 +135,19 @@ function wordsOf({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
   return [length, firstRow, rows];
 }
 
-/** `bytes` are authenticated; yet whatever they hold, this gives a footer or throws `corrupt`. */
-export function decodeFooter(bytes: Uint8Array): Footer {
+/** What a manifest says of the segment that a footer belongs to. */
+export interface FooterOf {
+  /** Of the whole object, in bytes. */
+  readonly length: number;
+  /** With the footer. */
+  readonly blocks: number;
+  readonly footerLength: number;
+  readonly rows: number;
+  readonly deleted: number;
+}
+
+/** `bytes` are authenticated; yet whatever they hold, this gives the footer of that segment or throws `corrupt`. */
+export function decodeFooter(bytes: Uint8Array, segment: FooterOf): Footer {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let position = 0;
   const word = () => {
@@ -173,10 +189,14 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     placed(new BlockTable(words, pageWords, number, offset));
   placed(codeTable.sealed);
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
-  const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({ ...rowBlock(), firstId: firstIds[i] });
+  const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({
+    ...rowBlock(),
+    firstId: firstIds[i],
+    endId: firstIds[i + 1],
+  });
   const columnBlock = (_: unknown, i: number): ColumnBlock => ({ ...rowBlock(), paths: paths[i] });
   const idBlock = (): IdBlock => ({ ...place(), firstWord: word() });
-  return {
+  const footer: Footer = {
     dimension,
     rows,
     codes: codeTable,
@@ -196,6 +216,73 @@ export function decodeFooter(bytes: Uint8Array): Footer {
     expiries: expiries.map(([length, firstTime]) => ({ ...place(length), firstTime })),
     ids: Array.from({ length: ids }, idBlock),
   };
+  const { length, blocks, footerLength } = segment;
+  expectFooter(number === blocks - 1, "blocks", `${blocks - 1}, got ${number}`);
+  expectFooter(offset === length - footerLength, "sealed lengths", `${length} bytes in all`);
+  checkSections(footer, segment);
+  return footer;
+}
+
+/** Throws `corrupt` unless each section has what the rows of the segment have. */
+function checkSections(footer: Footer, segment: FooterOf): void {
+  const { dimension, rows, textSums, lengths, dictionary, sortedIds, columns, expiries, ids } = footer;
+  expectFooter(dimension >= 1 && dimension <= dimensionMax, "dimension", `1 to ${dimensionMax}`);
+  expectFooter(rows === segment.rows, "rows", `${segment.rows}, got ${rows}`);
+  expectFooter((textSums?.texts ?? 0) <= rows, "terms.texts", `at most ${rows}`);
+  expectFooter(lengths.length === 0 || haveAll(lengths, rows), "lengths", "all rows");
+  expectFooter(haveAll(sortedIds, rows), "sorted ids", "all rows");
+  expectFooter(
+    columns.every(
+      (block) =>
+        block.firstRow % rowsPerColumnGroup === 0 &&
+        block.rows === Math.min(rowsPerColumnGroup, rows - block.firstRow),
+    ),
+    "columns",
+    `groups of ${rowsPerColumnGroup} rows`,
+  );
+  expectFooter(
+    ids.length > 0 === rows + segment.deleted > 0,
+    "id table",
+    "entries for rows and tombstones alone",
+  );
+  expectFooter(
+    ascend(ids, (a, b) => a.firstWord <= b.firstWord),
+    "id table",
+    "ascending fingerprints",
+  );
+  expectFooter(
+    ascend(expiries, (a, b) => a.firstTime <= b.firstTime),
+    "expiries",
+    "ascending times",
+  );
+  expectFooter(
+    ascend(sortedIds, (a, b) => a.firstId < b.firstId),
+    "sorted ids",
+    "ascending ids",
+  );
+  expectFooter(
+    ascend(dictionary, (a, b) => Buffer.compare(Buffer.from(a.firstTerm), Buffer.from(b.firstTerm)) < 0),
+    "dictionary",
+    "ascending terms",
+  );
+}
+
+/** Whether the blocks have the rows from 0 to `rows`, one after the other. */
+function haveAll(blocks: readonly RowBlock[], rows: number): boolean {
+  let next = 0;
+  for (const block of blocks) {
+    if (block.firstRow !== next || block.rows === 0) return false;
+    next += block.rows;
+  }
+  return next === rows;
+}
+
+function ascend<B>(blocks: readonly B[], isBefore: (a: B, b: B) => boolean): boolean {
+  return blocks.every((block, i) => i === 0 || isBefore(blocks[i - 1], block));
+}
+
+function expectFooter(isSo: boolean, field: string, expected: string): void {
+  expectStored(isSo, `segment footer: ${field}`, expected);
 }
 
 function termsText({ texts, length, lengthBytes, lengths, postings, dictionary }: TermsDraft): TermsText {

@@ -4,6 +4,7 @@
  */
 
 import type { Work } from "../engine/work.js";
+import { SealdexError } from "../errors.js";
 
 export const entryWords = 5;
 /** In place of a row: the item is deleted. */
@@ -59,6 +60,47 @@ function* sortedPositions(words: Uint32Array, n: number): Work<Uint32Array> {
     start = end;
   }
   return order;
+}
+
+/**
+ * Checks entries from `start` to `end`: throws `corrupt` unless they come after the one before, and have rows below `rows` or tombstones. Returns
+ * how many tombstones there are. `seen`, if there is one, has a bit for each row: no row may come twice.
+ */
+export function checkEntries(
+  entries: Uint32Array,
+  rows: number,
+  { start, end, seen }: { readonly start: number; readonly end: number; readonly seen?: Uint32Array },
+): number {
+  let tombstones = 0;
+  for (let i = start; i < end; i++) {
+    const at = entryWords * i;
+    const row = entries[at + 4];
+    // Tombstones of several segments are merged as they are.
+    const isNext =
+      i === 0 ||
+      (row === tombstone ? !isBefore(entries, at, at - entryWords) : isBefore(entries, at - entryWords, at));
+    if (!isNext) throw misfit("ascending fingerprints");
+    if (row === tombstone) tombstones++;
+    else if (row >= rows) throw misfit(`a row below ${rows}, got ${row}`);
+    else if (seen !== undefined) {
+      const bit = 1 << (row & 31);
+      if ((seen[row >>> 5] & bit) !== 0) throw misfit(`each row once, got ${row} twice`);
+      seen[row >>> 5] |= bit;
+    }
+  }
+  return tombstones;
+}
+
+/** Whether the fingerprint at word `a` comes before the one at word `b`. */
+function isBefore(entries: Uint32Array, a: number, b: number): boolean {
+  if (entries[a] !== entries[b]) return entries[a] < entries[b];
+  for (let word = 1; word < 4; word++)
+    if (entries[a + word] !== entries[b + word]) return entries[a + word] < entries[b + word];
+  return false;
+}
+
+export function misfit(expected: string): SealdexError {
+  return new SealdexError("corrupt", `id table: expected ${expected}`);
 }
 
 /** Fingerprints as words, layout (n, 4). */

@@ -3,7 +3,7 @@
 import { BitReader } from "../engine/bit-reader.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { SegmentReader } from "./segment-reader.js";
-import { openTextRows } from "./term-reader.js";
+import { openTermPage, openTextRows } from "./term-reader.js";
 import { noPlace, type TermSource } from "./term-source.js";
 
 /** Rows of a batch that are rows of a stored segment, unchanged. */
@@ -64,7 +64,9 @@ async function readTerms(reader: SegmentReader, places: Uint32Array): Promise<Te
   return {
     lengths: openTextRows(reader.footer, plaintexts).lengths,
     postings: chunks,
-    dictionary: plaintexts.slice(postingsEnd),
+    dictionary: dictionary.map(
+      (block, i) => openTermPage(reader.footer, block, plaintexts[postingsEnd + i]).plaintext,
+    ),
     places,
   };
 }

@@ -5,8 +5,12 @@ import { lastUseOf } from "../engine/block-struct.js";
 import { type CodePiece, rowsIn } from "../engine/code-pieces.js";
 import type { Codec, LoadedCodes } from "../engine/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../engine/kernels/memory.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { CachedValue } from "./cache-group.js";
-import { entryWords } from "./id-table.js";
+import { checkEntries, entryWords, misfit } from "./id-table.js";
+
+/** Entries of an id table that are checked between two looks at the clock. */
+const checkedTogether = 16_384;
 
 /** A sealed block of codes, opened: the fingerprints of its rows, then their codes. */
 export interface CodePlaintext {
@@ -62,8 +66,34 @@ export class OpenIdTable implements CachedValue {
   /** Kernel memory offset of the entries. */
   readonly entries: number;
 
-  /** `plaintexts`: of the table's blocks, in their order. Clears them. */
-  constructor(plaintexts: readonly Uint8Array[]) {
+  /**
+   * The table of a segment with so many rows and tombstones. `plaintexts`: of its blocks, in their order. Clears them. Throws `corrupt` unless it
+   * has each row once.
+   */
+  static async open(
+    plaintexts: readonly Uint8Array[],
+    { rows, deleted }: { readonly rows: number; readonly deleted: number },
+  ): Promise<OpenIdTable> {
+    const table = new OpenIdTable(plaintexts);
+    try {
+      const { count } = table;
+      if (count !== rows + deleted) throw misfit(`${rows + deleted} entries, got ${count}`);
+      const seen = new Uint32Array(Math.ceil(rows / 32));
+      let tombstones = 0;
+      for (let start = 0; start < count; start += checkedTogether) {
+        const end = Math.min(count, start + checkedTogether);
+        tombstones += checkEntries(table.view(), rows, { start, end, seen });
+        await yieldIfDue();
+      }
+      if (tombstones !== deleted) throw misfit(`${deleted} tombstones, got ${tombstones}`);
+      return table;
+    } catch (error) {
+      table.free();
+      throw error;
+    }
+  }
+
+  private constructor(plaintexts: readonly Uint8Array[]) {
     const length = plaintexts.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const before = allocatedBytes();
     this.entries = allocate(length);
@@ -93,13 +123,17 @@ export class IdPage implements CachedValue {
   readonly plaintext: Uint8Array;
   readonly entries: Uint32Array;
 
-  /** Clears `plaintext`, of which it has a copy. */
-  constructor(plaintext: Uint8Array) {
-    this.entries = new Uint32Array(plaintext.length / 4);
+  /** Of a segment with so many rows. Clears `plaintext`, of which it has a copy. Throws `corrupt` unless it is one. */
+  constructor(plaintext: Uint8Array, firstWord: number, rows: number) {
+    const count = plaintext.length / (4 * entryWords);
+    if (count < 1 || !Number.isInteger(count)) throw misfit(`entries of ${4 * entryWords} bytes`);
+    this.entries = new Uint32Array(entryWords * count);
     this.plaintext = new Uint8Array(this.entries.buffer);
     this.plaintext.set(plaintext);
     this.bytes = this.entries.byteLength;
     plaintext.fill(0);
+    if (this.entries[0] !== firstWord) throw misfit("a block that begins as the footer says");
+    checkEntries(this.entries, rows, { start: 0, end: count });
   }
 }
 

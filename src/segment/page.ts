@@ -1,7 +1,20 @@
 /** A page: entries of rows side by side, such as their records. FORMAT.md §4. */
 
 import { SealdexError } from "../errors.js";
+import { expectStored } from "../stored-json.js";
 import type { CachedValue } from "./cache-group.js";
+
+/** What the entries of a page are. */
+export interface PageEntries {
+  /** For messages. */
+  readonly name: string;
+  /** Whether a row may have none. */
+  readonly mayBeAbsent: boolean;
+  /** The least bytes of an entry. */
+  readonly bytesMin: number;
+  /** Whether an entry, from `start` to `end` of its page, is well-formed. */
+  readonly isOne?: (page: Uint8Array, start: number, end: number) => boolean;
+}
 
 /** In place of a length that takes `width` bytes: there is no entry. */
 function absent(width: number): number {
@@ -32,7 +45,7 @@ export function encodePage(entries: readonly (Uint8Array | null)[]): Uint8Array 
   return Buffer.concat(present);
 }
 
-/** A page of `n` entries, opened. */
+/** A page of `n` entries, opened. Throws `corrupt` unless it is one. */
 export class Page implements CachedValue {
   readonly bytes: number;
   readonly plaintext: Uint8Array;
@@ -42,20 +55,28 @@ export class Page implements CachedValue {
   readonly #width: number;
 
   /** Keeps `page`. */
-  constructor(page: Uint8Array, n: number) {
+  constructor(page: Uint8Array, n: number, { name, mayBeAbsent, bytesMin, isOne }: PageEntries) {
     // Views of a Uint8Array are made faster than those of a Buffer.
     this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
     const [width] = page;
     let end = 1 + width * n;
-    if (![1, 2, 4].includes(width) || end > page.length) throw misfit();
+    const expectLength = (isSo: boolean) => expectStored(isSo, `page of ${name}`, "lengths that fit it");
+    expectLength([1, 2, 4].includes(width) && end <= page.length);
     const lengths = new DataView(page.buffer, page.byteOffset, page.length);
     this.#ends = new Uint32Array(n);
     for (let i = 0; i < n; i++) {
       const length = lengthAt(lengths, i, width);
-      if (length !== absent(width)) end += length;
+      const start = end;
+      const isAbsent = length === absent(width);
+      if (!isAbsent) end += length;
       this.#ends[i] = end;
+      if (isAbsent && mayBeAbsent) continue;
+      const isWhole = !isAbsent && length >= bytesMin && end <= page.length;
+      if (!isWhole || isOne?.(page, start, end) === false) {
+        throw new SealdexError("corrupt", `page of ${name}: expected an entry ${i} that is one`);
+      }
     }
-    if (end !== page.length) throw misfit();
+    expectLength(end === page.length);
     this.#width = width;
     this.bytes = page.buffer.byteLength + this.#ends.byteLength;
   }
@@ -81,8 +102,4 @@ export class Page implements CachedValue {
 function lengthAt(lengths: DataView, i: number, width: number): number {
   if (width === 1) return lengths.getUint8(1 + i);
   return width === 2 ? lengths.getUint16(1 + 2 * i, true) : lengths.getUint32(1 + 4 * i, true);
-}
-
-function misfit(): SealdexError {
-  return new SealdexError("corrupt", "segment: the lengths of a page do not fit it");
 }

@@ -48,7 +48,7 @@ export class EntryReader {
     for (let at = 0; at < words.length; at += each) {
       const rows = this.varint();
       const length = this.varint() || lengths.get(rows);
-      if (length === undefined) throw misfit();
+      if (length === undefined || rows === 0) throw misfit();
       lengths.set(rows, length);
       words.set([length, firstRow, rows], at);
       firstRow += rows;
@@ -63,7 +63,7 @@ export class EntryReader {
     for (let unit = 1; unit <= 2 ** 28; unit *= 2 ** 7) {
       const byte = this.byte();
       value += (byte & 0x7f) * unit;
-      if (byte < 0x80) return value;
+      if (byte < 0x80 && value < 2 ** 32) return value;
     }
     throw misfit();
   }

@@ -5,7 +5,10 @@
  * contents are kept apart, so that a filter does not read texts.
  */
 
+import { SealdexError } from "../errors.js";
+import { expectStored, timeMax } from "../stored-json.js";
 import type { Metadata } from "../vector-index.js";
+import type { PageEntries } from "./page.js";
 
 /** One item, encoded. */
 export interface Row {
@@ -62,6 +65,21 @@ export function encodeRecord({ id, metadataJson, expiresAt }: RecordFields): Uin
   return record;
 }
 
+export const recordEntries: PageEntries = {
+  name: "records",
+  mayBeAbsent: false,
+  bytesMin: 2,
+  isOne(page, start, end) {
+    const idEnds = idEndAt(page, start);
+    if ((page[start + 1] & (expires >>> 8)) === 0) return idEnds <= end;
+    if (idEnds + timeBytes > end) return false;
+    const time = new DataView(page.buffer, page.byteOffset + idEnds, timeBytes).getFloat64(0, true);
+    return time >= 0 && time <= timeMax;
+  },
+};
+
+export const contentEntries: PageEntries = { name: "contents", mayBeAbsent: true, bytesMin: 0 };
+
 export function recordId(record: Uint8Array): string {
   return recordIdAt(record, 0);
 }
@@ -74,12 +92,12 @@ export function idEndAt(page: Uint8Array, start: number): number {
 /** That id. */
 export function recordIdAt(page: Uint8Array, start: number, end = idEndAt(page, start)): string {
   const from = start + 2;
-  if (end - from > shortIdMax) return utf8.decode(page.subarray(from, end));
+  if (end - from > shortIdMax) return storedText(page.subarray(from, end), "id");
   // A short text is made of its characters faster than views are made for the decoder.
   let id = "";
   for (let at = from; at < end; at++) {
     const byte = page[at];
-    if (byte >= 0x80) return utf8.decode(page.subarray(from, end));
+    if (byte >= 0x80) return storedText(page.subarray(from, end), "id");
     id += String.fromCharCode(byte);
   }
   return id;
@@ -101,13 +119,30 @@ function idEnd(record: Uint8Array): number {
 
 /** A fresh object on every call. */
 export function recordMetadata(record: Uint8Array): Metadata {
-  return JSON.parse(recordMetadataJson(record)) as Metadata;
+  const json = recordMetadataJson(record);
+  let metadata: unknown;
+  try {
+    metadata = JSON.parse(json);
+  } catch {
+    // Without the cause, whose message quotes the text.
+  }
+  expectStored(typeof metadata === "object" && metadata !== null, "record: metadata", "a JSON object");
+  return metadata as Metadata;
 }
 
 export function recordMetadataJson(record: Uint8Array): string {
-  return utf8.decode(record.subarray(idEnd(record) + (hasExpiry(record) ? timeBytes : 0)));
+  return storedText(record.subarray(idEnd(record) + (hasExpiry(record) ? timeBytes : 0)), "metadata");
 }
 
-export function decodeContents(contents: Uint8Array): string {
-  return utf8.decode(contents);
+export function decodeContents(stored: Uint8Array): string {
+  return storedText(stored, "contents");
+}
+
+/** Throws `corrupt` for what is not UTF-8. */
+export function storedText(bytes: Uint8Array, field: string): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new SealdexError("corrupt", `stored ${field}: expected UTF-8`);
+  }
 }

@@ -7,7 +7,6 @@ import { joinPieces } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
 import { gatherVectors } from "../engine/gather-vectors.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
@@ -25,12 +24,18 @@ import {
   OpenCodes,
   OpenIdTable,
 } from "./opened-blocks.js";
+import { namingObject, opening } from "./open-missing.js";
 import { Page } from "./page.js";
+import { contentEntries, recordEntries } from "./row.js";
 import { type ReadPage, RowPages } from "./row-pages.js";
 import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
 
 const idTableKey = namedKey<OpenIdTable>("id table");
 const spilledKey = namedKey<SpilledCodes>("spilled codes");
+
+/** What each page of a section has. */
+const entriesOf = { records: recordEntries, contents: contentEntries };
+type Section = keyof typeof entriesOf;
 
 /** Records of consecutive rows. */
 export interface OpenRecords {
@@ -64,7 +69,7 @@ export class SegmentReader {
     cache: IndexCache,
   ): Promise<SegmentReader> {
     const { source, last } = await BlockSource.open(keys, location, store, cache);
-    const footer = decodeFooter(last);
+    const footer = namingObject(location.context.name, () => decodeFooter(last, location));
     return new SegmentReader(footer, await codecOf(footer.dimension), source);
   }
 
@@ -73,6 +78,7 @@ export class SegmentReader {
     return this.cache.pin(
       blocks,
       opening(
+        this.#source.location.context.name,
         (missing: readonly CodeBlock[]) => this.#readSealed(missing),
         (_, parts) => new OpenCodes(this.codec, parts),
       ),
@@ -94,7 +100,7 @@ export class SegmentReader {
   /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
   async pinTable(): Promise<OpenIdTable> {
     const [table] = await this.cache.pin([idTableKey], async () => [
-      new OpenIdTable(await this.#source.read(this.footer.ids)),
+      await OpenIdTable.open(await this.#source.read(this.footer.ids), this.#source.location),
     ]);
     return table;
   }
@@ -206,7 +212,7 @@ export class SegmentReader {
 
   /** Records of these rows (see row.ts), as views to be decoded, not kept. */
   async records(rows: readonly number[]): Promise<Uint8Array[]> {
-    return (await this.#entries(this.footer.records, rows)) as Uint8Array[];
+    return (await this.#entries("records", rows)) as Uint8Array[];
   }
 
   /** The record of a row if it is open already. */
@@ -228,14 +234,14 @@ export class SegmentReader {
 
   /** Contents of these rows, or null for those that have none. */
   contents(rows: readonly number[]): Promise<(Uint8Array | null)[]> {
-    return this.#entries(this.footer.contents, rows);
+    return this.#entries("contents", rows);
   }
 
   /**
    * Reads records or contents of ascending rows past the cache, a few megabytes at a time: for passes over
    * everything. Each call of the result must continue after the rows of the one before.
    */
-  forward(section: "records" | "contents"): (rows: readonly number[]) => Promise<RowPages> {
+  forward(section: Section): (rows: readonly number[]) => Promise<RowPages> {
     const blocks = this.footer[section];
     let held: ReadPage[] = [];
     let next = 0;
@@ -246,7 +252,10 @@ export class SegmentReader {
         const group = leading(blocks.from(next));
         next += group.length;
         const pages = await this.#source.read(group);
-        const opened = pages.map((page, i) => ({ block: group[i], page: new Page(page, group[i].rows) }));
+        const opened = pages.map((page, i) => ({
+          block: group[i],
+          page: new Page(page, group[i].rows, entriesOf[section]),
+        }));
         held.push(...opened.filter(({ block }) => block.firstRow + block.rows > rows[0]));
       }
       return new RowPages(held.filter(({ block }) => block.firstRow <= last));
@@ -262,7 +271,10 @@ export class SegmentReader {
     const { ids } = this.footer;
     const blocksOf = fingerprints.map((_, i) => blocksOfWord(ids, words[4 * i]));
     const needed = distinct(blocksOf.flat());
-    const pages = await this.load(needed, (_, plaintext) => new IdPage(plaintext));
+    const pages = await this.load(
+      needed,
+      ({ firstWord }, plaintext) => new IdPage(plaintext, firstWord, this.footer.rows),
+    );
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return blocksOf.map((blocks, i) => {
       const [w0, w1, w2, w3] = words.subarray(4 * i, 4 * i + 4);
@@ -275,9 +287,9 @@ export class SegmentReader {
     });
   }
 
-  /** Pages of records, contents or sorted ids. */
-  loadPages(blocks: readonly PageBlock[]): Promise<Page[]> {
-    return this.load(blocks, (block, plaintext) => new Page(plaintext, block.rows));
+  /** Pages of records or contents. */
+  loadPages(section: Section, blocks: readonly PageBlock[]): Promise<Page[]> {
+    return this.load(blocks, (block, plaintext) => new Page(plaintext, block.rows, entriesOf[section]));
   }
 
   /** Blocks as `open` opens them, through the cache and in the heap. */
@@ -287,7 +299,11 @@ export class SegmentReader {
   ): Promise<T[]> {
     return this.cache.load(
       blocks,
-      opening((missing: readonly B[]) => this.#source.read(missing), open),
+      opening(
+        this.#source.location.context.name,
+        (missing: readonly B[]) => this.#source.read(missing),
+        open,
+      ),
     );
   }
 
@@ -296,10 +312,11 @@ export class SegmentReader {
     return this.cache.peek(block)?.entry(row - block.firstRow);
   }
 
-  async #entries(blocks: BlockTable<PageBlock>, rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+  async #entries(section: Section, rows: readonly number[]): Promise<(Uint8Array | null)[]> {
+    const blocks = this.footer[section];
     const blocksOf = rows.map((row) => blocks.ofRow(row));
     const needed = distinct(blocksOf);
-    const pages = await this.loadPages(needed);
+    const pages = await this.loadPages(section, needed);
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).entry(row - blocksOf[i].firstRow));
   }
@@ -318,25 +335,4 @@ function placesByBlock(
     else places.push(place);
   });
   return placesOf;
-}
-
-/** Reads blocks that are missing from the cache, and opens what was read of each. */
-function opening<T extends CachedValue, B, P>(
-  read: (missing: readonly B[]) => Promise<readonly P[]>,
-  open: (block: B, plaintext: P) => T,
-): (missing: readonly B[]) => Promise<T[]> {
-  return async (missing) => {
-    const plaintexts = await read(missing);
-    const opened: T[] = [];
-    try {
-      for (const [i, plaintext] of plaintexts.entries()) {
-        opened.push(open(missing[i], plaintext));
-        await yieldIfDue();
-      }
-      return opened;
-    } catch (error) {
-      for (const value of opened) value.free?.();
-      throw error;
-    }
-  };
 }

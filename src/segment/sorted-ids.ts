@@ -1,14 +1,16 @@
 /** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. FORMAT.md §4. */
 
 import type { Work } from "../engine/work.js";
-import { recordId, type Rows } from "./row.js";
+import { expectStored } from "../stored-json.js";
+import type { SortedIdBlock } from "./footer.js";
+import { Page } from "./page.js";
+import { recordId, type Rows, storedText } from "./row.js";
 import { sortedInPieces } from "./sorted-in-pieces.js";
 
 /** Ids in one piece of work. */
 const together = 4096;
 
 const fingerprintBytes = 16;
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export interface SortedIds {
   readonly ids: readonly string[];
@@ -45,9 +47,28 @@ export function* sortedIdsOf(rows: Rows, fingerprints: Uint32Array): Work<Sorted
   return { ids, entry: (i) => stored.subarray(i === 0 ? 0 : ends[i - 1], ends[i]) };
 }
 
+/** A page of them. Throws `corrupt` unless they ascend, from the id that the page begins with: who lists ids goes on after the last one. */
+export function openSortedIds({ rows, firstId, endId }: SortedIdBlock, plaintext: Uint8Array): Page {
+  const page = new Page(plaintext, rows, {
+    name: "sorted ids",
+    mayBeAbsent: false,
+    bytesMin: fingerprintBytes,
+  });
+  const idAt = (i: number) => idIn(page.entry(i) as Uint8Array);
+  let before = idAt(0);
+  let ascend = before === firstId;
+  for (let i = 1; i < rows; i++) {
+    const id = idAt(i);
+    ascend &&= before < id;
+    before = id;
+  }
+  expectStored(ascend && (endId === undefined || before < endId), "page of sorted ids", "ascending ids");
+  return page;
+}
+
 /** The id in a stored entry. */
 export function idIn(entry: Uint8Array): string {
-  return utf8.decode(entry.subarray(fingerprintBytes));
+  return storedText(entry.subarray(fingerprintBytes), "id");
 }
 
 /** The fingerprint in a stored entry, as four words. */

@@ -1,8 +1,13 @@
 /** A page of the dictionary of terms, opened: `term-dictionary.ts` says what it has. */
 
-import type { PostingList } from "../engine/postings.js";
+import { blockRowsMax, type PostingList } from "../engine/postings.js";
+import { SealdexError } from "../errors.js";
+import { expectStored } from "../stored-json.js";
 import type { CachedValue } from "./cache-group.js";
 import { termBytesMax, wholeEvery } from "./term-dictionary.js";
+
+/** Lengths, a byte, and three integers. */
+const entryBytesMin = 5;
 
 export class TermPage implements CachedValue {
   readonly bytes: number;
@@ -14,10 +19,18 @@ export class TermPage implements CachedValue {
   readonly #entries: Uint16Array;
   readonly #starts: Uint32Array;
 
-  /** Keeps `page`. */
-  constructor(page: Uint8Array) {
+  /** Keeps `page`. Throws `corrupt` unless it is the page that begins with `firstTerm`, of a segment with so many rows and bytes of postings. */
+  constructor(page: Uint8Array, { firstTerm, rows, streamBytes }: PageOf) {
     this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
     const { walk, count, end } = walkPage(this.plaintext);
+    expectStored(
+      count > 0 && entryBytesMin * count <= page.length,
+      "dictionary",
+      "as many terms as it has bytes for",
+    );
+    expectStored(end <= streamBytes, "dictionary", "lists within the postings");
+    const before = new Uint8Array(termBytesMax);
+    let lengthBefore = 0;
     this.#count = count;
     this.#end = end;
     const groups = Math.ceil(this.#count / wholeEvery);
@@ -26,10 +39,22 @@ export class TermPage implements CachedValue {
     for (let i = 0; i < this.#count; i++) {
       const entry = walk.at;
       walk.next();
+      const isRows = walk.rows > 0 && walk.rows <= (walk.hasHeads ? rows : Math.min(rows, blockRowsMax));
+      if (!isRows || walk.start >= end || walk.frequencyMax === 0)
+        throw misfit("lists of rows of the segment");
+      const isTerm = walk.length > 0 && walk.length <= termBytesMax && walk.at <= page.length;
+      const isNext = i === 0 || walk.compare(before, lengthBefore) > 0;
+      if (!isTerm || walk.shared > (i % wholeEvery > 0 ? lengthBefore : 0) || !isNext)
+        throw misfit("ascending terms");
+      lengthBefore = walk.copyTerm(before);
       if (i % wholeEvery > 0) continue;
       this.#entries[i / wholeEvery] = entry;
       this.#starts[i / wholeEvery] = walk.start;
     }
+    expectStored(walk.at === page.length, "dictionary", "nothing after its last term");
+    const first = Buffer.from(firstTerm, "utf8");
+    const isFirst = this.#walkFrom(0).compare(first) === 0;
+    expectStored(isFirst, "dictionary", "a page that begins as the footer says");
     this.bytes = page.buffer.byteLength + this.#entries.byteLength + this.#starts.byteLength;
   }
 
@@ -75,6 +100,17 @@ export class TermPage implements CachedValue {
   }
 }
 
+/** What is known of a page. */
+interface PageOf {
+  readonly firstTerm: string;
+  readonly rows: number;
+  readonly streamBytes: number;
+}
+
+function misfit(expected: string): SealdexError {
+  return new SealdexError("corrupt", `dictionary: expected ${expected}`);
+}
+
 /** Before the first entry of a page; how many it has, and where the last list ends. */
 export function walkPage(page: Uint8Array): {
   readonly walk: TermWalk;
@@ -82,8 +118,7 @@ export function walkPage(page: Uint8Array): {
   readonly end: number;
 } {
   const walk = new TermWalk(page, 0, 0);
-  // An entry takes at least five bytes.
-  const count = Math.min(walk.varint(), page.length);
+  const count = walk.varint();
   walk.start = walk.varint();
   return { walk, count, end: walk.varint() };
 }
@@ -93,6 +128,8 @@ export class TermWalk {
   at: number;
   readonly term = new Uint8Array(termBytesMax);
   length = 0;
+  /** Bytes that it shares with the term before. */
+  shared = 0;
   /** Of the term's list, as in `PostingList`. */
   start: number;
   rows = 0;
@@ -116,6 +153,7 @@ export class TermWalk {
       shared = page[this.at++];
       own = page[this.at++];
     }
+    this.shared = shared;
     this.length = shared + own;
     for (let i = shared; i < this.length; i++) this.term[i] = page[this.at++];
     const rows = this.varint();

@@ -2,6 +2,7 @@
 
 import { chunkBytes, type PostingList } from "../engine/postings.js";
 import { PostingCursor } from "../engine/posting-cursor.js";
+import { expectStored } from "../stored-json.js";
 import { type CachedValue, namedKey } from "./cache-group.js";
 import type { Footer, PostingBlock, TermBlock } from "./footer.js";
 import { PostingChunk } from "./opened-blocks.js";
@@ -38,9 +39,17 @@ export function openTextRows(footer: Footer, plaintexts: readonly Uint8Array[]):
   const ties = new Uint32Array(rows);
   for (const [i, { firstRow, rows: count }] of blocks.entries()) {
     const plaintext = plaintexts[i];
+    expectStored(plaintext.length === (width + 4) * count, "lengths", `${count} of ${width} bytes`);
     lengths.set(integers(plaintext, 0, width, count), firstRow);
     ties.set(integers(plaintext, width * count, 4, count), firstRow);
   }
+  let [texts, length] = [0, 0];
+  for (const own of lengths) {
+    if (own > 0) texts++;
+    length += own;
+  }
+  const isSum = texts === (textSums?.texts ?? 0) && length === (textSums?.length ?? 0);
+  expectStored(isSum, "lengths", "the sums that the footer has");
   return { lengths, ties, bytes: lengths.byteLength + ties.byteLength };
 }
 
@@ -101,7 +110,16 @@ export async function loadCursor(reader: SegmentReader, list: PostingList): Prom
 }
 
 function loadPages(reader: SegmentReader, blocks: readonly TermBlock[]): Promise<TermPage[]> {
-  return reader.load(blocks, (_, plaintext) => new TermPage(plaintext));
+  return reader.load(blocks, (block, plaintext) => openTermPage(reader.footer, block, plaintext));
+}
+
+/** Throws `corrupt` unless it is that page of the dictionary. */
+export function openTermPage(
+  { rows, postings }: Footer,
+  { firstTerm }: TermBlock,
+  plaintext: Uint8Array,
+): TermPage {
+  return new TermPage(plaintext, { firstTerm, rows, streamBytes: chunkBytes * postings.length });
 }
 
 function chunksOf({ footer }: SegmentReader, { start, end }: PostingList): readonly PostingBlock[] {

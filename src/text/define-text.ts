@@ -24,11 +24,13 @@ const analyzerOptions = optionNames<AnalyzerOptions>("textIndex.analyzer", {
 
 const defaultK1 = 1.5;
 const defaultB = 0.75;
-const k1Max = 10;
-const weightMax = 16;
-const fieldsMax = 32;
-const pathLengthMax = 256;
-const stopWordsMax = 10_000;
+export const k1Max = 10;
+export const weightMax = 16;
+export const fieldsMax = 32;
+export const pathLengthMax = 256;
+export const stopWordsMax = 10_000;
+/** Characters. */
+export const stopWordLengthMax = 64;
 
 /** Throws `invalid_request`. */
 export function defineText(options: TextIndexOptions): TextDefinition {
@@ -53,9 +55,12 @@ function defineAnalyzer(options: AnalyzerOptions): AnalyzerDefinition {
 
 function checkStopWords(words: unknown): void {
   const isList = Array.isArray(words) && words.length <= stopWordsMax;
-  if (!isList || !words.every((word) => typeof word === "string" && word !== "" && word.length <= 64)) {
+  if (
+    !isList ||
+    !words.every((word) => typeof word === "string" && word !== "" && word.length <= stopWordLengthMax)
+  ) {
     throw invalid(
-      `textIndex.analyzer.stopWords: expected a boolean, or at most ${stopWordsMax} strings of 1 to 64 characters`,
+      `textIndex.analyzer.stopWords: expected a boolean, or at most ${stopWordsMax} strings of 1 to ${stopWordLengthMax} characters`,
     );
   }
 }

@@ -7,6 +7,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
 import { encodePage, Page } from "../../src/segment/page.js";
+import { contentEntries } from "../../src/segment/row.js";
 
 /** Whether kernel memory has these bytes anywhere. */
 function isInKernelMemory(bytes: Buffer): boolean {
@@ -72,7 +73,9 @@ test("pages in the heap are cleared when their cache is closed", async () => {
   const plaintext = encodePage([Buffer.from("a text")]);
   const key = { page: 0 };
   const owner = {};
-  const [page] = await new IndexCache(cache).groupOf(owner).load([key], async () => [new Page(plaintext, 1)]);
+  const [page] = await new IndexCache(cache)
+    .groupOf(owner)
+    .load([key], async () => [new Page(plaintext, 1, contentEntries)]);
   expect(Buffer.from(page.entry(0) ?? []).toString()).toBe("a text");
   await cache.close();
   expect(plaintext.every((byte) => byte === 0)).toBe(true);

@@ -256,3 +256,12 @@ test("the digests of the last 256 versions are remembered", async () => {
   // What is older than that is followed by all of these.
   await history.check(newest, anchorOf(forkOf(manifests, 44)), gone);
 });
+
+test("a manifest that says that there are more before it than can be counted ends the search at the first gap", async () => {
+  const { manifests, history, read, reads } = world(3, ([first]) => anchorOf(first));
+  const far = sealAfter(manifests[2], keys, { version: 2 ** 48 });
+  await expect(history.check(far, undefined, read)).rejects.toMatchObject(
+    rolledBack("its history has a gap"),
+  );
+  expect(reads.length).toBeLessThan(100);
+});

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
-import { emptyManifest, openManifest } from "../../src/commit/manifest.js";
+import { emptyManifest, openManifest, sealManifest } from "../../src/commit/manifest.js";
 import {
   afterRecords,
   anchorName,
@@ -145,7 +145,15 @@ test("a manifest that declares another version than its name is corrupt", () => 
   const context = { kind: "manifest", indexId, name: manifestName(indexId, 2) } as const;
   const bytes = sealObject(keys.data, context, Buffer.concat([signature, text]));
   expect(() => openManifest(keys, indexId, 2, bytes)).toThrowError(
-    expect.objectContaining({ code: "corrupt", message: "manifest 2: it declares version 3" }),
+    expect.objectContaining({ code: "corrupt", message: "manifest 2: version: expected 2, got 3" }),
+  );
+});
+
+test("a manifest of a version that has no next one is corrupt", () => {
+  const version = Number.MAX_SAFE_INTEGER;
+  const { bytes } = sealManifest(keys, indexId, { ...emptyManifest(0), version, previous: "0".repeat(64) });
+  expect(() => openManifest(keys, indexId, version, bytes)).toThrowError(
+    expect.objectContaining({ code: "corrupt" }),
   );
 });
 

@@ -143,7 +143,7 @@ describe("a manifest", () => {
     const signed = keys.sign("sealdex/1/manifest", message);
     const sealed = sealObject(keys.data, context, Buffer.concat([signed, text]));
     expect(() => openManifest(keys, indexId, 1, sealed)).toThrowError(
-      expect.objectContaining({ code: "corrupt", message: "manifest 1: it declares version 1" }),
+      expect.objectContaining({ code: "corrupt", message: "manifest 1: keyGeneration: expected 2, got 1" }),
     );
   });
 });

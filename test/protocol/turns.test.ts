@@ -51,7 +51,7 @@ describe("a turn", () => {
     const { own, other, holder, clock } = await hold();
     clock.afterPause = async () => {
       if (clock.pauses.length !== 10) return;
-      await other.commit((latest) => ({ ...latest, turn: { holder: "again", ms: 300 } }), holder);
+      await other.commit((latest) => ({ ...latest, turn: { holder: "a".repeat(32), ms: 300 } }), holder);
     };
     await own.commit(same);
     // 62 ms, then five times 50, until it was claimed again for 300 ms more.

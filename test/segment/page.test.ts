@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import { encodedPageBytes, encodePage, Page } from "../../src/segment/page.js";
+import { contentEntries } from "../../src/segment/row.js";
 
 const ofLength = (length: number) => new Uint8Array(length).fill(length);
 
@@ -19,7 +20,7 @@ test.each([
   const bytes = present.reduce((sum, length) => sum + length, 0);
   expect(page.length).toBe(1 + width * lengths.length + bytes);
   expect(encodedPageBytes(lengths.length, Math.max(0, ...present), bytes)).toBe(page.length);
-  const opened = new Page(page, lengths.length);
+  const opened = new Page(page, lengths.length, contentEntries);
   entries.forEach((entry, i) => {
     expect(opened.entry(i)).toEqual(entry);
     if (entry !== null && entry.length > 0) expect(opened.plaintext[opened.startOf(i)]).toBe(entry[0]);
@@ -39,6 +40,6 @@ test("a page whose lengths do not fit it is refused", () => {
     [Uint8Array.from(page).fill(0, 0, 1), 3],
   ];
   for (const [bytes, n] of hostile) {
-    expect(() => new Page(bytes, n)).toThrow(expect.objectContaining({ code: "corrupt" }));
+    expect(() => new Page(bytes, n, contentEntries)).toThrow(expect.objectContaining({ code: "corrupt" }));
   }
 });

@@ -6,6 +6,7 @@ import { LiveRows } from "../../src/encrypted-index/live-rows.js";
 import { BlockTable, rowWords } from "../../src/segment/block-table.js";
 import type { PageBlock } from "../../src/segment/block.js";
 import { encodePage, Page } from "../../src/segment/page.js";
+import { contentEntries } from "../../src/segment/row.js";
 import { rowsAt } from "../../src/segment/row.js";
 import { RowPages } from "../../src/segment/row-pages.js";
 
@@ -24,7 +25,7 @@ function pagesOf(entries: readonly Entry[], cuts: readonly number[]): RowPages {
   return new RowPages(
     Array.from(blocks, (block) => {
       const own = entries.slice(block.firstRow, block.firstRow + block.rows);
-      return { block, page: new Page(encodePage(own), block.rows) };
+      return { block, page: new Page(encodePage(own), block.rows, contentEntries) };
     }),
   );
 }

@@ -15,7 +15,7 @@ function listsOf(count: number): PostingList[] {
     start += 1 + ((i * 7919) % 300);
     const frequencyMax = i % 3 === 0 ? 1 + (i % 1000) : 1;
     return {
-      rows: 1 + (i % 500),
+      rows: 1 + (i % (i % 5 === 0 ? 500 : 128)),
       start: from,
       end: start,
       hasHeads: i % 5 === 0,
@@ -29,7 +29,7 @@ function pagesOf(terms: readonly string[], lists: readonly PostingList[]) {
   return finish(encodeTerms(terms, lists)).map(({ plaintext, firstTerm }) => ({
     plaintext,
     firstTerm,
-    page: new TermPage(plaintext),
+    page: new TermPage(plaintext, { firstTerm, rows: 500, streamBytes: 2 ** 31 }),
   }));
 }
 

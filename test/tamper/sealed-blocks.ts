@@ -39,7 +39,7 @@ export async function sealedBlocks(
     const context = { kind: "segment", indexId, name: ref.name } as const;
     const opener = new ObjectOpener(keys.data, context, Buffer.from(ref.header, "base64"));
     const offset = ref.length - ref.footerLength;
-    const sections = Object.entries(decodeFooter(opener.open(ref.blocks - 1, bytes.subarray(offset))));
+    const sections = Object.entries(decodeFooter(opener.open(ref.blocks - 1, bytes.subarray(offset)), ref));
     const blocks = sections.flatMap(([section, value]) =>
       typeof value === "object" && Symbol.iterator in value
         ? Array.from(value as Iterable<Block>, (block) => ({ section, ...block }))

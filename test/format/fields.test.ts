@@ -1,0 +1,70 @@
+/**
+ * What is authentic need not be well-formed: each field of what is stored is checked where it is opened. fields.ts has the table. With
+ * SEALDEX_WRITE_FORMAT=1, FORMAT.md gets it.
+ */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { beforeAll, expect, test } from "vitest";
+import { SealdexError } from "../../src/errors.js";
+import { fields, fieldTable, openStored, storedObjects } from "./fields.js";
+import { type StoredIndex, storedIndex } from "./stored-indexes.js";
+
+let stored: StoredIndex;
+let ofCodes: StoredIndex;
+
+beforeAll(async () => {
+  const options = { metric: "euclidean", hasWords: true, isTrained: true } as const;
+  stored = await storedIndex({ ...options, indexConfig: { type: "ivfflat" } });
+  ofCodes = await storedIndex({ ...options, indexConfig: { type: "ivf" } });
+});
+
+test.each(storedObjects)("what was stored is opened as it is: %s", async (object) => {
+  await openStored(stored.parts, object);
+  await openStored(ofCodes.parts, object);
+});
+
+test("an index that was taken apart and put together is the same", async () => {
+  const parts = stored.parts.copy();
+  for (const segment of parts.segments) segment.isChanged = true;
+  for (const model of parts.models) model.isChanged = true;
+  for (const object of storedObjects) await openStored(parts, object);
+  expect(parts.seal().size).toBe(stored.parts.opened.blobs.size);
+});
+
+test.each(fields)(
+  "$object: $field is $range, and nothing else",
+  async ({ object, isOfCodes, accepted, refused, set }) => {
+    const { parts: whole } = isOfCodes === true ? ofCodes : stored;
+    for (const value of accepted(whole)) {
+      const parts = whole.copy();
+      set(parts, value);
+      await openStored(parts, object);
+    }
+    for (const value of refused(whole)) {
+      const parts = whole.copy();
+      set(parts, value);
+      const error: unknown = await openStored(parts, object).catch((thrown: unknown) => thrown);
+      expect(error, `got ${JSON.stringify(value)}`).toBeInstanceOf(SealdexError);
+      expect(error).toMatchObject({ code: "corrupt" });
+    }
+  },
+);
+
+test("each field is checked in a file that there is", () => {
+  const missing = fields.filter(
+    ({ checkedIn }) => !existsSync(new URL(`../../src/${checkedIn}`, import.meta.url)),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("FORMAT.md has the table of fields", () => {
+  const file = new URL("../../FORMAT.md", import.meta.url);
+  const text = readFileSync(file, "utf8");
+  const written = text.replace(
+    /(<!-- fields: test\/format\/fields\.ts -->\n)[\s\S]*?(<!-- end of fields -->)/,
+    (_, start: string, end: string) => `${start}\n${fieldTable()}\n\n${end}`,
+  );
+  if (process.env.SEALDEX_WRITE_FORMAT === "1") writeFileSync(file, written);
+  else expect(text).toBe(written);
+  expect(written).toContain(fieldTable());
+});

@@ -1,0 +1,834 @@
+/**
+ * The fields of what is stored: which values each may have, which file checks that, and how to change it. FORMAT.md's table, the test of the checks and
+ * the damages of the fuzz follow from it.
+ */
+
+import { openManifest } from "../../src/commit/manifest.js";
+import { storedDefinition } from "../../src/encrypted-index/stored-definition.js";
+import { codecToRead } from "../../src/engine/choose-codec.js";
+import type { Model } from "../../src/engine/model.js";
+import { decodeModel } from "../../src/segment/stored-model.js";
+import { decodeKeyset } from "../../src/keys/keyset.js";
+import { ColumnPage } from "../../src/segment/column-page.js";
+import { ExpiryPage } from "../../src/segment/expiries.js";
+import { decodeFooter, type Footer } from "../../src/segment/footer.js";
+import { IdPage, OpenIdTable, PostingChunk } from "../../src/segment/opened-blocks.js";
+import { Page } from "../../src/segment/page.js";
+import {
+  contentEntries,
+  decodeContents,
+  recordEntries,
+  recordId,
+  recordMetadata,
+} from "../../src/segment/row.js";
+import { openSortedIds } from "../../src/segment/sorted-ids.js";
+import { openTermPage, openTextRows } from "../../src/segment/term-reader.js";
+import { endOfRows, PostingCursor } from "../../src/engine/posting-cursor.js";
+import { chunkBytes } from "../../src/engine/postings.js";
+import { blockEntries, encodeRawFooter, type SectionName } from "./raw-footer.js";
+import { type Json, rawJson, type SegmentParts, type StoredParts } from "./stored-parts.js";
+
+export const storedObjects = [
+  "manifest",
+  "keyset",
+  "model",
+  "footer",
+  "codes",
+  "records",
+  "contents",
+  "lengths",
+  "postings",
+  "dictionary",
+  "sorted ids",
+  "columns",
+  "expiries",
+  "id table",
+] as const;
+export type StoredObject = (typeof storedObjects)[number];
+
+export interface Field {
+  readonly object: StoredObject;
+  readonly field: string;
+  /** Its values, for people. */
+  readonly range: string;
+  /** The file of src/ that checks it. */
+  readonly checkedIn: string;
+  /** Values at the borders of the range, within it. */
+  readonly accepted: (parts: StoredParts) => readonly unknown[];
+  /** The same, beyond it. */
+  readonly refused: (parts: StoredParts) => readonly unknown[];
+  /** Gives the field a value. */
+  set(parts: StoredParts, value: unknown): void;
+  /** Whether only indexes whose rows are codes have it. */
+  readonly isOfCodes?: boolean;
+}
+
+type Values = Field["accepted"] | readonly unknown[];
+
+const inParts = (values: Values) => (typeof values === "function" ? values : () => values);
+
+/** Values of other types than a field has. */
+const otherTypes = [null, "x", [], {}, true, rawJson("1e999"), rawJson("-0.5")];
+const notNumbers = [...otherTypes, -1, 0.5, 2 ** 53, 1e308];
+
+function jsonField(
+  object: "manifest" | "keyset",
+  field: string,
+  range: string,
+  accepted: Values,
+  refused: Values,
+  checkedIn?: string,
+): Field {
+  const files = { manifest: "commit/manifest.ts", keyset: "keys/keyset.ts" };
+  return {
+    object,
+    field,
+    range,
+    checkedIn: checkedIn ?? files[object],
+    accepted: inParts(accepted),
+    refused: inParts(refused),
+    set: (parts, value) => setAt(parts[object], field, value),
+  };
+}
+
+/** Sets `a.b[].c`, of the first element of a list; a list that is missing gets one. */
+function setAt(document: Json, path: string, value: unknown): void {
+  const steps = path.replaceAll("[]", ".0").split(".");
+  let at = document;
+  for (const step of steps.slice(0, -1)) at = at[step] ??= {};
+  at[steps[steps.length - 1]] = value;
+}
+
+const names = (kind: string) => (parts: StoredParts) => [
+  ...otherTypes,
+  `index/${"0".repeat(32)}/${kind}/${"0".repeat(16)}${"0".repeat(32)}`,
+  nameOf(parts, kind === "model" ? "segment" : "model", 0),
+  nameOf(parts, kind, parts.opened.version),
+  `${nameOf(parts, kind, 0)}/../x`,
+  "__proto__",
+];
+
+function nameOf({ opened }: StoredParts, kind: string, born: number): string {
+  const id = Buffer.from(opened.indexId).toString("hex");
+  return `index/${id}/${kind}/${String(born).padStart(16, "0")}${"f".repeat(32)}`;
+}
+
+const segmentOf = (parts: StoredParts) => parts.manifest.segments[0] as Json;
+const base64Of = (bytes: number) => Buffer.alloc(bytes).toString("base64");
+const versionOf = ({ opened }: StoredParts) => opened.version;
+
+const watermarkFields = ["history", "uploads"].flatMap((name) => [
+  jsonField(
+    "manifest",
+    `${name}.floor`,
+    "1 to `next`",
+    (parts) => [1, parts.manifest[name].next],
+    (parts) => [...notNumbers, 0, parts.manifest[name].next + 1],
+    "commit/retention.ts",
+  ),
+  jsonField(
+    "manifest",
+    `${name}.next`,
+    "`floor` to the version",
+    (parts) => [parts.manifest[name].floor, versionOf(parts)],
+    (parts) => [...notNumbers, 0, versionOf(parts) + 1],
+    "commit/retention.ts",
+  ),
+  jsonField(
+    "manifest",
+    `${name}.since`,
+    "0 to 8.64e15",
+    [0, 0.5, 8.64e15],
+    [...otherTypes, -1, 8.65e15],
+    "commit/retention.ts",
+  ),
+]);
+
+const manifestFields: readonly Field[] = [
+  jsonField(
+    "manifest",
+    "version",
+    "that of its name",
+    (parts) => [versionOf(parts)],
+    (parts) => [...notNumbers, versionOf(parts) + 1],
+  ),
+  jsonField(
+    "manifest",
+    "previous",
+    "32 bytes in hexadecimal; empty in version 1",
+    ["0".repeat(64)],
+    [...otherTypes, "", "g".repeat(64)],
+  ),
+  jsonField("manifest", "keyGeneration", "that of its header", (parts) => [parts.manifest.keyGeneration], [
+    ...notNumbers,
+    2 ** 31,
+  ]),
+  jsonField("manifest", "dropped", "a boolean", [true, false], [null, 0, "x"]),
+  jsonField("manifest", "dimension", "1 to 8192", [1, 8192], [...notNumbers, 0, 8193]),
+  jsonField(
+    "manifest",
+    "model.name",
+    "a model of this index, named before this version, once",
+    (parts) => [nameOf(parts, "model", 0)],
+    names("model"),
+    "commit/object-names.ts",
+  ),
+  jsonField(
+    "manifest",
+    "model.header",
+    "76 bytes in base64",
+    [base64Of(76)],
+    [...otherTypes, base64Of(75), base64Of(77)],
+  ),
+  jsonField("manifest", "model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
+  jsonField("manifest", "model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  jsonField("manifest", "segments", "a list", [[]], (parts) => [
+    ...otherTypes.filter((value) => !Array.isArray(value)),
+    [null],
+    [{}],
+    [segmentOf(parts), segmentOf(parts)],
+  ]),
+  jsonField(
+    "manifest",
+    "segments[].name",
+    "a segment of this index, named before this version, once",
+    (parts) => [nameOf(parts, "segment", 0)],
+    names("segment"),
+    "commit/object-names.ts",
+  ),
+  jsonField(
+    "manifest",
+    "segments[].header",
+    "76 bytes in base64",
+    [base64Of(76)],
+    [...otherTypes, base64Of(75), base64Of(77)],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].length",
+    "20 times its rows and tombstones to 2^48",
+    [2 ** 48],
+    [...notNumbers, 91],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].sequence",
+    "that of the segment before to 2^48",
+    [1],
+    [...notNumbers, 0, 2 ** 48 + 1],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].rows",
+    "with `deleted`, at most a 20th of `length`",
+    (parts) => [0, Math.floor(segmentOf(parts).length / 20) - segmentOf(parts).deleted],
+    (parts) => [...notNumbers, Math.floor(segmentOf(parts).length / 20) + 1, 2 ** 32 - 1],
+  ),
+  jsonField("manifest", "segments[].deleted", "with `rows`, at most a 20th of `length`", [0], (parts) => [
+    ...notNumbers,
+    Math.floor(segmentOf(parts).length / 20) + 1,
+  ]),
+  jsonField(
+    "manifest",
+    "segments[].blocks",
+    "1 to a 16th of `length`",
+    (parts) => [1, Math.floor(segmentOf(parts).length / 16)],
+    (parts) => [...notNumbers, 0, Math.floor(segmentOf(parts).length / 16) + 1],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].footerLength",
+    "16 to `length` - 76",
+    (parts) => [16, segmentOf(parts).length - 76],
+    (parts) => [...notNumbers, 15, segmentOf(parts).length - 75],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].namespace",
+    "16 bytes in hexadecimal, `-`, 0 to `erasures`, `-`, 16 bytes in hexadecimal; one for each handle",
+    [`${"0".repeat(32)}-0-${"0".repeat(32)}`],
+    [
+      ...otherTypes,
+      "0".repeat(32),
+      `${"0".repeat(32)}-${2 ** 48}-${"0".repeat(32)}`,
+      `${"0".repeat(31)}-0-${"0".repeat(32)}`,
+    ],
+  ),
+  jsonField(
+    "manifest",
+    "segments[].model",
+    "a model of this index",
+    (parts) => [nameOf(parts, "model", 0)],
+    names("model"),
+    "commit/object-names.ts",
+  ),
+  jsonField(
+    "manifest",
+    "droppedObjects",
+    "objects of this index that it does not name, each once",
+    (parts) => [[], [nameOf(parts, "segment", 0), nameOf(parts, "model", 0)]],
+    (parts) => [
+      "x",
+      null,
+      {},
+      ["x"],
+      [segmentOf(parts).name],
+      [nameOf(parts, "segment", 0), nameOf(parts, "segment", 0)],
+      [nameOf(parts, "manifest", 0)],
+      [`index/${"0".repeat(32)}/segment/${"0".repeat(16)}${"0".repeat(32)}`],
+    ],
+  ),
+  ...watermarkFields,
+  jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  jsonField(
+    "manifest",
+    "turn",
+    "`holder`, 16 bytes in hexadecimal, and `ms`, 0 to 10000",
+    [{ holder: "0".repeat(32), ms: 0 }],
+    [
+      ...otherTypes,
+      { holder: "0".repeat(32), ms: 10_001 },
+      { holder: "0".repeat(32), ms: 1e308 },
+      { holder: "0".repeat(32), ms: -1 },
+      { holder: "again", ms: 1 },
+    ],
+  ),
+  jsonField("manifest", "anything else", "none", [], [1, null]),
+];
+
+const keysetFields: readonly Field[] = [
+  jsonField(
+    "keyset",
+    "name",
+    "at most 128 characters",
+    ["", "x".repeat(128)],
+    [...otherTypes.filter((value) => value !== "x"), "x".repeat(129)],
+  ),
+  jsonField(
+    "keyset",
+    "access",
+    "`owner`, `read-write` or `read-only`; `owner` if there are members",
+    ["owner"],
+    [...otherTypes, "read-only", "read-write"],
+  ),
+  jsonField("keyset", "expiresAt", "0 to 8.64e15", [0, 8.64e15], [...notNumbers, 8.64e15 + 2]),
+  jsonField(
+    "keyset",
+    "generations",
+    "`number`, 1 to 2^31, ascending, with a secret each, and perhaps `since`, 1 to 2^48",
+    ({ keyset }) => [keyset.generations],
+    [
+      ...otherTypes,
+      [1],
+      [{ number: 1, since: 1 }, { number: 2 }],
+      [{ number: 0, since: 1 }],
+      [{ number: 2 ** 31 + 1, since: 1 }],
+      [{ number: 1, since: 0 }],
+      [{ number: 1, since: 0.5 }],
+      [
+        { number: 1, since: 1 },
+        { number: 1, since: 1 },
+      ],
+    ],
+  ),
+  jsonField("keyset", "reencrypting", "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+  jsonField(
+    "keyset",
+    "members",
+    "1 or more, with a key each",
+    ({ keyset }) => [keyset.members],
+    ({ keyset }) => [...otherTypes, [...keyset.members, ...keyset.members]],
+  ),
+  jsonField(
+    "keyset",
+    "members[].keyCheck",
+    "32 bytes in base64",
+    [base64Of(32)],
+    [...otherTypes, base64Of(31), base64Of(33)],
+  ),
+  ...definitionFields(),
+];
+
+function definitionFields(): Field[] {
+  const own = (field: string, range: string, accepted: Values, refused: Values) =>
+    jsonField(
+      "keyset",
+      `definition.${field}`,
+      range,
+      accepted,
+      refused,
+      "encrypted-index/stored-definition.ts",
+    );
+  const text = {
+    analyzer: { version: 1, language: "none", stemming: true, stopWords: true },
+    fields: [{ path: "contents", weight: 1 }],
+    k1: 1,
+    b: 1,
+  };
+  return [
+    own(
+      "config.type",
+      "a type; `pqDim` and `pqBits` of `ivfpq` alone, `precision` and `spilling` of `ivfflat` alone",
+      [],
+      [...otherTypes, "hnsw"],
+    ),
+    own("config.metric", "a metric", ["cosine", "euclidean", "squared_euclidean"], [...otherTypes, "dot"]),
+    own("config.dimension", "1 to 8192, a multiple of `pqDim`", [8192], [...notNumbers, 0, 8193]),
+    own("config.nLists", "1 to 65536", [1, 65_536], [...notNumbers, 0, 65_537]),
+    own("config.precision", "`float16` or `int8`", [], [...otherTypes, "float32"]),
+    own("config.spilling", "false", [], [true, null, 0]),
+    own("config.pqDim", "1 to 8192", [], [...notNumbers, 0, 8193]),
+    own("config.pqBits", "1 to 16", [], [...notNumbers, 0, 17]),
+    own(
+      "model",
+      "`name`, and `sample` of 1 to 8192 bytes in base64",
+      [{ sample: base64Of(1) }, { name: "x", sample: base64Of(8192) }],
+      [...otherTypes, { sample: "" }, { sample: base64Of(8193) }, { name: 1, sample: base64Of(1) }],
+    ),
+    own(
+      "text",
+      "fields of 256 characters and weights 1 to 16, 1 to 32 of them; `k1` 0 to 10; `b` 0 to 1; an analyzer of version 1",
+      [text, { ...text, k1: 10, b: 0 }, { ...text, analyzer: { ...text.analyzer, stopWords: ["a"] } }],
+      [
+        ...otherTypes,
+        { ...text, k1: 10.5 },
+        { ...text, b: 1.5 },
+        { ...text, fields: [] },
+        { ...text, fields: [{ path: "contents", weight: 0 }] },
+        { ...text, fields: [{ path: "contents", weight: 17 }] },
+        { ...text, fields: [{ path: "x".repeat(257), weight: 1 }] },
+        { ...text, analyzer: { ...text.analyzer, version: 2 } },
+        { ...text, analyzer: { ...text.analyzer, language: "latin" } },
+        { ...text, analyzer: { ...text.analyzer, stopWords: [1] } },
+      ],
+    ),
+  ];
+}
+
+/** A word of the model. */
+function modelField(field: string, at: number, range: string, refused: Values): Field {
+  return {
+    object: "model",
+    field,
+    range,
+    checkedIn: "segment/stored-model.ts",
+    accepted: ({ models }) => [models[0].plaintext.readUInt32LE(at)],
+    refused: inParts(refused),
+    set({ models }, value) {
+      models[0].isChanged = true;
+      models[0].plaintext.writeUInt32LE(value as number, at);
+    },
+  };
+}
+
+const others = [0, 8193, 2 ** 31, 2 ** 32 - 1];
+const modelFields: readonly Field[] = [
+  modelField("kind", 0, "1 or 4 of `ivfflat`, 2 or 3 of `ivf` and `ivfpq`", [2, 3]),
+  modelField("dimension", 4, "1 to 8192, that of the manifest", others),
+  modelField("lists", 8, "1 or more", others),
+  modelField("number of probe limits", 12, "as many as follow", others),
+  modelField("number of depths", 16, "1 or more", others),
+  modelField("values of the recall curves", 20, "75 times the depths", others),
+];
+
+/** The first segment that has such a block, and is damaged then. */
+function segmentWith(
+  parts: StoredParts,
+  section: SectionName,
+): { segment: SegmentParts; at: number } | undefined {
+  for (const segment of parts.segments) {
+    const at = blockEntries(segment.footer).findIndex((entry) => entry.section === section);
+    if (at === -1 || segment.blocks[at] === undefined) continue;
+    segment.isChanged = true;
+    return { segment, at };
+  }
+  return undefined;
+}
+
+function footerField(field: string, range: string, accepted: Values, refused: Values): Field {
+  return {
+    object: "footer",
+    field,
+    range,
+    checkedIn: field.startsWith("texts") ? "segment/footer-texts.ts" : "segment/footer.ts",
+    accepted: inParts(accepted),
+    refused: inParts(refused),
+    set(parts, value) {
+      parts.segments[0].isChanged = true;
+      setAt(parts.segments[0].footer, field, value);
+    },
+  };
+}
+
+const u32 = 2 ** 32 - 1;
+const footerOf = (parts: StoredParts) => parts.segments[0].footer as Json;
+const same = (path: (footer: Json) => unknown) => (parts: StoredParts) => [path(footerOf(parts))];
+const sealedLength = "with those of all blocks, the length of the object";
+
+const footerFields: readonly Field[] = [
+  footerField(
+    "dimension",
+    "1 to 8192",
+    same((footer) => footer.dimension),
+    [0, 8193, u32],
+  ),
+  footerField(
+    "rows",
+    "those of the manifest",
+    same((footer) => footer.rows),
+    [0, 1, u32],
+  ),
+  ...["codes", "records", "contents", "sorted ids", "columns", "ids", "texts"].map((section, i) =>
+    footerField(
+      `counts[${i}]`.replace("[", ".").replace("]", ""),
+      `${section}: as many as follow; with all others, the blocks of the manifest`,
+      [],
+      [0, u32, 2 ** 31, 100_000],
+    ),
+  ),
+  ...["codes", "records", "contents"].flatMap((section) => [
+    footerField(
+      `${section}[].rows`,
+      "1 or more, in all the rows of the segment",
+      same((footer) => footer[section][0].rows),
+      [0, u32, 2 ** 32],
+    ),
+    footerField(
+      `${section}[].length`,
+      sealedLength,
+      same((footer) => footer[section][0].length),
+      [0, 1, u32, 2 ** 32],
+    ),
+  ]),
+  footerField(
+    "codes[].listStep",
+    "lists ascend to at most 2^32 - 1",
+    same((footer) => footer.codes[0].listStep),
+    [2 ** 32, 2 ** 34],
+  ),
+  ...["sortedIds", "columns"].flatMap((section) => [
+    footerField(
+      `${section}[].firstRow`,
+      section === "columns" ? "a multiple of 16384" : "the rows of the pages before",
+      same((footer) => footer[section][0].firstRow),
+      [1, u32],
+    ),
+    footerField(
+      `${section}[].rows`,
+      section === "columns" ? "16384, or what is left" : "1 or more, in all the rows of the segment",
+      same((footer) => footer[section][0].rows),
+      [0, 1, u32],
+    ),
+    footerField(
+      `${section}[].length`,
+      sealedLength,
+      same((footer) => footer[section][0].length),
+      [0, 1, u32],
+    ),
+  ]),
+  footerField(
+    "ids[].length",
+    sealedLength,
+    same((footer) => footer.ids[0].length),
+    [0, 1, u32],
+  ),
+  footerField(
+    "texts.paths",
+    "for each page of columns, a list of texts and nulls",
+    same((footer) => footer.texts.paths),
+    [null, "x", [], {}, [1], [[1]]],
+  ),
+  footerField(
+    "texts.firstIds",
+    "a text for each page of sorted ids, ascending",
+    same((footer) => footer.texts.firstIds),
+    [null, "x", [], [1], ["a", "a"]],
+  ),
+  footerField("texts.spilled", "sealed lengths", [], ["x", [], [0], [16], [1e308]]),
+  footerField(
+    "texts.expiries",
+    "sealed lengths and times from 0 to 8.64e15, ascending",
+    [],
+    ["x", [], [[16, -1]], [[16, 9e15]], [[16]]],
+  ),
+  footerField("texts.terms.texts", "1 to the rows", [1], [0, -1, "x", null, u32]),
+  footerField("texts.terms.length", "1 to 2^48", [1, 2 ** 48], [0, -1, "x", 1e308]),
+  footerField("texts.terms.lengthBytes", "1, 2 or 4", [1, 2, 4], [0, 3, 8, "x", 1e308]),
+  footerField(
+    "texts.terms.lengths",
+    "sealed lengths, first rows and rows, of all rows",
+    same((footer) => footer.texts.terms.lengths),
+    ["x", [], [[16, 0, 1]], [[1, 2]]],
+  ),
+  footerField(
+    "texts.terms.postings",
+    "sealed lengths",
+    same((footer) => footer.texts.terms.postings),
+    ["x", [], [1], [1e308]],
+  ),
+  footerField(
+    "texts.terms.dictionary",
+    "sealed lengths and terms, ascending",
+    same((footer) => footer.texts.terms.dictionary),
+    ["x", [], [[16, 1]], [[16]]],
+  ),
+];
+
+/** A number within the first block of a section. */
+function blockField(
+  object: StoredObject & SectionName,
+  field: string,
+  range: string,
+  checkedIn: string,
+  {
+    at,
+    bytes,
+    accepted = [],
+    refused,
+  }: {
+    /** Where it is. */
+    readonly at: (block: Buffer) => number;
+    /** How many bytes it has; 8: a float64. */
+    readonly bytes: 1 | 2 | 4 | 8;
+    readonly accepted?: Values;
+    readonly refused: Values;
+  },
+): Field {
+  return {
+    object,
+    field,
+    range,
+    checkedIn,
+    accepted: inParts(accepted),
+    refused: inParts(refused),
+    set(parts, value) {
+      const found = segmentWith(parts, object);
+      if (found === undefined) return;
+      const block = Buffer.from(found.segment.blocks[found.at]);
+      const offset = at(block);
+      if (bytes === 8) block.writeDoubleLE(value as number, offset);
+      else block.writeUIntLE(value as number, offset, bytes);
+      found.segment.blocks[found.at] = block;
+    },
+  };
+}
+
+const rowsOf = (parts: StoredParts) => parts.segments[0].footer.rows;
+
+const page = (object: "records" | "contents" | "sorted ids" | "columns") => [
+  blockField(object, "width", "1, 2 or 4", "segment/page.ts", {
+    at: () => 0,
+    bytes: 1,
+    refused: [0, 3, 255],
+  }),
+  blockField(object, "length", "with those of all entries, the length of the page", "segment/page.ts", {
+    at: () => 1,
+    bytes: 1,
+    refused: [0, 1, 254],
+  }),
+];
+
+/** Where the first entry of a page begins: after the lengths, whose sum says how many there are. */
+function firstEntryAt(block: Buffer): number {
+  const [width] = block;
+  let at = 1;
+  for (let sum = 0; at + sum < block.length; at += width) {
+    const length = block.readUIntLE(at, width);
+    if (length !== 2 ** (8 * width) - 1) sum += length;
+  }
+  return at;
+}
+
+const blockFields: readonly Field[] = [
+  ...page("records"),
+  blockField(
+    "records",
+    "length of the id",
+    "within the record, with the time if there is one",
+    "segment/row.ts",
+    { at: firstEntryAt, bytes: 2, refused: [0x7fff, 0xffff] },
+  ),
+  ...page("contents"),
+  ...page("sorted ids"),
+  blockField("sorted ids", "id", "ascending UTF-8, the first as in the footer", "segment/sorted-ids.ts", {
+    at: (block) => firstEntryAt(block) + 16,
+    bytes: 1,
+    refused: [0x7f, 0xff],
+  }),
+  ...page("columns"),
+  blockField("columns", "length of the values", "within the column", "segment/column.ts", {
+    at: firstEntryAt,
+    bytes: 4,
+    refused: [0, 1, u32],
+  }),
+  blockField(
+    "expiries",
+    "time",
+    "0 to 8.64e15, ascending, the first as in the footer",
+    "segment/expiries.ts",
+    { at: () => 0, bytes: 8, refused: [NaN, Infinity, -1, 1e308, 0] },
+  ),
+  blockField("id table", "fingerprint", "ascending, the first word as in the footer", "segment/id-table.ts", {
+    at: () => 0,
+    bytes: 4,
+    refused: [u32],
+  }),
+  blockField(
+    "id table",
+    "row",
+    "below the rows, each once; or 2^32 - 1, as often as there are tombstones",
+    "segment/id-table.ts",
+    {
+      at: () => 16,
+      bytes: 4,
+      refused: (parts) => [rowsOf(parts), u32 - 1, 2 ** 31, u32],
+    },
+  ),
+  blockField("lengths", "length of a text", "in all as the footer says", "segment/term-reader.ts", {
+    at: () => 0,
+    bytes: 1,
+    refused: [0, 255],
+  }),
+  blockField("dictionary", "terms", "as many as there are", "segment/term-page.ts", {
+    at: () => 0,
+    bytes: 1,
+    refused: [0, 1, 127],
+  }),
+  blockField("dictionary", "start of the first list", "before the end", "segment/term-page.ts", {
+    at: () => 1,
+    bytes: 1,
+    refused: [127],
+  }),
+  blockField(
+    "postings",
+    "first vector",
+    "within its chunk; rows below those of the segment",
+    "engine/posting-cursor.ts",
+    { at: () => 0, bytes: 4, refused: [0xffff_ffff] },
+  ),
+];
+
+/** Of the first row of the first block of codes. */
+const reference: Field = {
+  object: "codes",
+  field: "reference",
+  range: "a reference centroid of the model, or 2^32 - 1 under `cosine`",
+  checkedIn: "engine/coded.ts",
+  isOfCodes: true,
+  accepted: () => [0],
+  refused: () => [2 ** 20, 2 ** 31, u32],
+  set(parts, value) {
+    const found = segmentWith(parts, "codes");
+    if (found === undefined) return;
+    const block = Buffer.from(found.segment.blocks[found.at]);
+    block.writeUInt32LE(value as number, 16 * found.segment.footer.codes[0].rows);
+    found.segment.blocks[found.at] = block;
+  },
+};
+
+export const fields: readonly Field[] = [
+  ...manifestFields,
+  ...keysetFields,
+  ...modelFields,
+  ...footerFields,
+  reference,
+  ...blockFields,
+];
+
+/** Opens what is stored of this kind, as the library does. Throws `corrupt` unless it is well-formed. */
+export async function openStored(parts: StoredParts, object: StoredObject): Promise<void> {
+  const { keys, indexId, version } = parts.opened;
+  if (object === "manifest") openManifest(keys, indexId, version, parts.sealManifest());
+  else if (object === "keyset") decodeKeyset(parts.keysetBytes(), "keyset", storedDefinition);
+  else if (object === "model") modelOf(parts);
+  else for (const segment of parts.segments) await openSegment(parts, segment, object);
+}
+
+function modelOf({ models, keyset }: StoredParts): Model | undefined {
+  return models.length === 0 ? undefined : decodeModel(models[0].plaintext, keyset.definition.config);
+}
+
+async function openSegment(parts: StoredParts, segment: SegmentParts, object: StoredObject): Promise<void> {
+  const { ref, blocks } = segment;
+  const footer = decodeFooter(encodeRawFooter(segment.footer), ref);
+  if (object === "footer") return;
+  const own = (section: SectionName) =>
+    blockEntries(segment.footer).flatMap((entry, i) =>
+      entry.section === section ? [Buffer.from(blocks[i])] : [],
+    );
+  const plaintexts = own(object as SectionName);
+  const opened = plaintexts.map((plaintext, i) => opening[object]?.(footer, plaintext, i));
+  await Promise.all(opened);
+  if (object === "codes") {
+    const { model, namespace } = ref;
+    const codec = codecToRead(
+      parts.keyset.definition.config,
+      footer.dimension,
+      model !== undefined,
+      model && modelOf(parts),
+    );
+    if (namespace === undefined || model !== undefined)
+      plaintexts.forEach((plaintext, i) => {
+        const { rows } = footer.codes.sealed.at(i);
+        codec.check({ codes: plaintext.subarray(16 * rows), n: rows });
+      });
+  }
+  if (object === "lengths") openTextRows(footer, plaintexts);
+  if (object === "id table") (await OpenIdTable.open(plaintexts, ref)).free();
+  if (object === "postings") openPostings(footer, own("dictionary"), plaintexts);
+}
+
+const opening: Partial<Record<StoredObject, (footer: Footer, plaintext: Buffer, i: number) => unknown>> = {
+  records(footer, plaintext, i) {
+    const { rows } = footer.records.at(i);
+    const opened = new Page(plaintext, rows, recordEntries);
+    for (let row = 0; row < rows; row++) {
+      const record = opened.entry(row) as Uint8Array;
+      recordId(record);
+      recordMetadata(record);
+    }
+  },
+  contents(footer, plaintext, i) {
+    const { rows } = footer.contents.at(i);
+    const opened = new Page(plaintext, rows, contentEntries);
+    for (let row = 0; row < rows; row++) {
+      const entry = opened.entry(row);
+      if (entry !== null) decodeContents(entry);
+    }
+  },
+  dictionary: (footer, plaintext, i) => openTermPage(footer, footer.dictionary[i], plaintext),
+  "sorted ids": (footer, plaintext, i) => openSortedIds(footer.sortedIds[i], plaintext),
+  columns(footer, plaintext, i) {
+    const { paths, rows } = footer.columns[i];
+    const opened = new ColumnPage(plaintext, paths.length, rows);
+    paths.forEach((_, at) => {
+      const column = opened.column(at);
+      for (let set = 0; set < column.sets; set++) column.rowsIn(set);
+    });
+  },
+  expiries: (footer, plaintext, i) => new ExpiryPage(plaintext, footer.expiries[i].firstTime),
+  "id table": (footer, plaintext, i) =>
+    new IdPage(Buffer.from(plaintext), footer.ids[i].firstWord, footer.rows),
+};
+
+function openPostings(footer: Footer, dictionary: readonly Buffer[], postings: readonly Buffer[]): void {
+  const chunks = postings.map((plaintext) => new PostingChunk(plaintext));
+  for (const [i, plaintext] of dictionary.entries()) {
+    const terms = openTermPage(footer, footer.dictionary[i], plaintext);
+    for (const term of terms.termsFrom(new Uint8Array())) {
+      const list = terms.find(term);
+      if (list === undefined) continue;
+      const own = chunks.slice(Math.floor(list.start / chunkBytes), Math.ceil(list.end / chunkBytes));
+      const cursor = new PostingCursor(list, own, footer.rows);
+      for (cursor.advance(0); cursor.row !== endOfRows; cursor.advance(cursor.row + 1)) cursor.positions();
+    }
+  }
+}
+
+/** The table of FORMAT.md. */
+export function fieldTable(): string {
+  const rows = fields.map(
+    ({ object, field, range, checkedIn }) => `| ${object} | \`${field}\` | ${range} | \`${checkedIn}\` |`,
+  );
+  return ["| object | field | values | checked in `src/` |", "|---|---|---|---|", ...rows].join("\n");
+}
