@@ -164,7 +164,8 @@ export async function packItems(
     embedder && texts.length > 0 ? await embedder.embedDocuments(texts.map((at) => items[at].text)) : [];
   const byPosition = new Map(texts.map((at, i) => [at, embedded[i]]));
   const vectorOf = (at: number) => items[at].embedded ?? byPosition.get(at);
-  const dimension = checked.dimension ?? packing.dimension ?? vectorOf(positions[0])?.length ?? 0;
+  const [first] = positions.slice(0, 1).map(vectorOf);
+  const dimension = checked.dimension ?? packing.dimension ?? first?.length ?? 0;
   const isWhole = vectors.length === positions.length * dimension;
   const packed = isWhole ? vectors : new Float32Array(positions.length * dimension);
   const fill = (i: number) => {
