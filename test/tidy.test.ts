@@ -156,7 +156,7 @@ const table: Record<string, string> = {
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
   "commit/":
     "real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
-  "search/": `value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
+  "search/": `stored-json.ts value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts

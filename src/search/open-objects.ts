@@ -3,13 +3,15 @@
 import { type Manifest, type ObjectRef, type SegmentRef } from "../commit/manifest.js";
 import { headerBytes, openObject } from "../crypto/sealed-object.js";
 import { codecToRead } from "../engine/choose-codec.js";
-import { listCount, type Model } from "../engine/model.js";
+import type { IndexConfig } from "../engine/config.js";
+import { hasOwnLists, listCount, type Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import { memoize } from "../memoize.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import { readRange } from "../segment/block-requests.js";
 import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
+import { expectStored } from "../stored-json.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { EarlyReads } from "./early-reads.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
@@ -57,7 +59,7 @@ export class OpenObjects {
         readers.map((reader, i) => this.#segment(manifest.segments[i], reader)),
       );
       const model = await opening;
-      checkShapes(manifest, segments, model);
+      checkShapes(this.#owner.config, manifest, segments, model);
       const snapshot = new Snapshot(manifest, segments, model, this.#cache);
       if (readers.some(({ footer }) => footer.expiries.length > 0)) {
         return await this.#withoutExpired(snapshot, used, now);
@@ -110,7 +112,10 @@ export class OpenObjects {
       if (Buffer.from(bytes.subarray(0, headerBytes)).toString("base64") !== ref.header) {
         throw new SealdexError("corrupt", `stored object ${ref.name}: it was replaced or damaged`);
       }
-      return decodeModel(openObject(keys.data, { kind: "model", indexId, name: ref.name }, bytes), config);
+      const plaintext = openObject(keys.data, { kind: "model", indexId, name: ref.name }, bytes);
+      const model = decodeModel(plaintext, config);
+      if ((config.dimension ?? model.dimension) !== model.dimension) throw misfit(ref.name, "dimension");
+      return model;
     });
   }
 
@@ -174,10 +179,17 @@ export class OpenObjects {
  * manifests say what they are together.
  */
 function checkShapes(
-  { dimension, model }: Manifest,
+  config: IndexConfig,
+  { version, dimension, model }: Manifest,
   segments: readonly OpenSegment[],
   opened: Model | undefined,
 ): void {
+  const isOfIndex = (own: number) => own === (config.dimension ?? own) && own % (config.pqDim ?? 1) === 0;
+  expectStored(
+    dimension === undefined || isOfIndex(dimension),
+    `manifest ${version}: dimension`,
+    "that of the index",
+  );
   if (opened !== undefined && opened.dimension !== dimension) throw misfit(model?.name, "dimension");
   for (const { ref, reader } of segments) {
     const { footer, codec } = reader;
@@ -186,6 +198,8 @@ function checkShapes(
     const isOlder = ref.model !== model?.name;
     const lists = opened === undefined ? 1 : listCount(opened);
     if (!isOlder && footer.codes.lists > lists) throw misfit(ref.name, "lists");
+    // Codes refer to the lists themselves, of the first model alone.
+    if (isOlder && codec.kind === "codes" && hasOwnLists(codec.model)) throw misfit(ref.name, "lists");
   }
 }
 

@@ -29,8 +29,6 @@ export class TermPage implements CachedValue {
       "as many terms as it has bytes for",
     );
     expectStored(end <= streamBytes, "dictionary", "lists within the postings");
-    const before = new Uint8Array(termBytesMax);
-    let lengthBefore = 0;
     this.#count = count;
     this.#end = end;
     const groups = Math.ceil(this.#count / wholeEvery);
@@ -43,10 +41,8 @@ export class TermPage implements CachedValue {
       if (!isRows || walk.start >= end || walk.frequencyMax === 0)
         throw misfit("lists of rows of the segment");
       const isTerm = walk.length > 0 && walk.length <= termBytesMax && walk.at <= page.length;
-      const isNext = i === 0 || walk.compare(before, lengthBefore) > 0;
-      if (!isTerm || walk.shared > (i % wholeEvery > 0 ? lengthBefore : 0) || !isNext)
-        throw misfit("ascending terms");
-      lengthBefore = walk.copyTerm(before);
+      const isWhole = i % wholeEvery > 0 || walk.shared === 0;
+      if (!isTerm || !isWhole || !walk.isAscending) throw misfit("ascending terms");
       if (i % wholeEvery > 0) continue;
       this.#entries[i / wholeEvery] = entry;
       this.#starts[i / wholeEvery] = walk.start;
@@ -130,6 +126,8 @@ export class TermWalk {
   length = 0;
   /** Bytes that it shares with the term before. */
   shared = 0;
+  /** Whether it comes after the term before. */
+  isAscending = true;
   /** Of the term's list, as in `PostingList`. */
   start: number;
   rows = 0;
@@ -153,9 +151,16 @@ export class TermWalk {
       shared = page[this.at++];
       own = page[this.at++];
     }
+    const before = this.length;
     this.shared = shared;
     this.length = shared + own;
-    for (let i = shared; i < this.length; i++) this.term[i] = page[this.at++];
+    let order = 0;
+    for (let i = shared; i < this.length; i++) {
+      const byte = page[this.at++];
+      if (order === 0 && i < before) order = byte - this.term[i];
+      this.term[i] = byte;
+    }
+    this.isAscending = shared <= before && (order > 0 || (order === 0 && this.length > before));
     const rows = this.varint();
     this.rows = rows >>> 2;
     this.hasHeads = (rows & 2) !== 0;

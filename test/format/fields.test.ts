@@ -5,9 +5,12 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
+import { createClient } from "../../src/core.js";
 import { SealdexError } from "../../src/errors.js";
+import { storeOf } from "../tamper/world.js";
 import { fields, fieldTable, openStored, storedObjects } from "./fields.js";
 import { type StoredIndex, storedIndex } from "./stored-indexes.js";
+import type { StoredParts } from "./stored-parts.js";
 
 let stored: StoredIndex;
 let ofCodes: StoredIndex;
@@ -49,6 +52,34 @@ test.each(fields)(
     }
   },
 );
+
+/** Of objects that are well-formed, each by itself. */
+const disagreements: readonly (readonly [string, boolean, (parts: StoredParts) => void])[] = [
+  ["rows of a segment", false, ({ manifest }) => void (manifest.segments[0].rows = 1)],
+  ["tombstones of a segment", false, ({ manifest }) => void manifest.segments.at(-1).deleted++],
+  ["blocks of a segment", false, ({ manifest }) => void manifest.segments[0].blocks--],
+  ["the dimension of the index", false, ({ keyset }) => void (keyset.definition.config.dimension = 16)],
+  ["the dimension of the manifest", false, ({ manifest }) => void (manifest.dimension = 16)],
+  [
+    "the model of codes",
+    true,
+    ({ manifest }) =>
+      void (manifest.segments[0].model = `${manifest.model.name.slice(0, -32)}${"0".repeat(32)}`),
+  ],
+];
+
+test.each(disagreements)("objects agree on %s", async (_, isOfCodes, change) => {
+  const { parts: whole, indexName, indexKey, dimension } = isOfCodes ? ofCodes : stored;
+  const parts = whole.copy();
+  change(parts);
+  const client = createClient({ indexLocation: storeOf(parts.seal()) });
+  const queried = async () => {
+    const index = await client.loadIndex({ indexName, indexKey });
+    await index.query({ queryVector: new Float32Array(dimension).fill(1), topK: 200, nProbes: 100 });
+  };
+  await expect(queried()).rejects.toMatchObject({ code: "corrupt" });
+  await client.close();
+});
 
 test("each field is checked in a file that there is", () => {
   const missing = fields.filter(
