@@ -121,6 +121,7 @@ test("a key that may only write learns nothing of what is stored by asking for c
     ["/v1/vectors/update", { ids: ["a"], metadata: stored.metadata }],
     ["/v1/vectors/update", { update_all: true, metadata: { probed: true } }],
     ["/v1/vectors/upsert", { items: [stored], skip_unchanged: true }],
+    ["/v1/vectors/upsert", { items: [stored], within: filters }],
     ["/v1/vectors/upsert", { items: [{ id: "b", vector: [1, 2] }], delete_filter: filters }],
     ["/v1/vectors/delete", { filters }],
     ["/v1/vectors/delete", { ids: ["a"], filters }],

@@ -65,12 +65,14 @@ export function sealAfter(
   });
 }
 
-/** Manifests 1 to `length` of one history. `floor`: those before it may be deleted, as all but the first say. */
+/** Manifests 1 to `length` of one history. `floor`: those before it may be deleted, as those from it on say. */
 export function chain(length: number, keys: KeyRing, floor = 1): SealedManifest[] {
-  const history = { floor, next: floor, since: 0 };
   const manifests = [sealManifest(keys, indexId, { ...emptyManifest(0), keyGeneration: keys.generation })];
-  while (manifests.length < length)
+  while (manifests.length < length) {
+    const next = Math.min(floor, manifests.length + 1);
+    const history = { floor: next, next, since: 0 };
     manifests.push(sealAfter(manifests[manifests.length - 1], keys, { history }));
+  }
   return manifests;
 }
 

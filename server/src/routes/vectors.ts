@@ -93,6 +93,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     const { caller } = reply.request;
     if (options.deleteFilter !== undefined) checkMayRead(caller, "delete_filter");
     if (options.skipUnchanged === true) checkMayRead(caller, "skip_unchanged");
+    if (options.within !== undefined) checkMayRead(caller, "within");
     const result = await indexes.use(decodeAddress(body), (index) => index.upsert(items, options));
     const message = `${count(items.length, "item")} upserted successfully`;
     return { status: "success", message, ...result };
