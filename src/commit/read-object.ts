@@ -9,7 +9,7 @@ const mebibyte = 1024 * kibibyte;
 
 /** FORMAT.md §1. */
 const bytesMax = {
-  /** Of thousands of wraps. */
+  /** Of 256 wraps, many times over. */
   record: 16 * mebibyte,
   /** Of some 90,000 segments. */
   manifest: 32 * mebibyte,
