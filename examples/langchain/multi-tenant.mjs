@@ -9,14 +9,13 @@ const client = createClient({ indexLocation: { location: "memory" } }); // one f
 const embeddings = new SealdexEmbeddings();
 const keys = new Map(); // in production: a key-management service, or the tenants themselves
 
-function storeOf(tenant) {
+function storeOf(tenant, limits = {}) {
   if (!keys.has(tenant)) keys.set(tenant, generateKey());
   return new EncryptedVectorStore(embeddings, {
     indexName: `tenant-${tenant}`,
     indexKey: keys.get(tenant),
     client,
-    // Within a tenant, a filter that every search keeps to:
-    filter: { status: "published" },
+    ...limits,
   });
 }
 
@@ -25,7 +24,9 @@ await storeOf("ann").addTexts(["Ann's draft for April"], { status: "draft" });
 await storeOf("bob").addTexts(["Bob's plan for March"], { status: "published" });
 
 for (const tenant of ["ann", "bob"]) {
-  const found = await storeOf(tenant).similaritySearch("plan or draft", 10);
+  // Within a tenant, a filter that every call of this store keeps to, writes too:
+  const published = storeOf(tenant, { filter: { status: "published" } });
+  const found = await published.similaritySearch("plan or draft", 10);
   console.log(
     tenant,
     found.map(({ pageContent }) => pageContent),
