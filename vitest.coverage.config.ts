@@ -10,6 +10,7 @@ export default defineConfig({
       "test/crypto/*.test.ts",
       "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns,vacated-lists}.test.ts",
       "test/protocol/manifest{,-borders,-log,-reader}.test.ts",
+      "test/format/fields.test.ts",
     ],
     provide: { tier: "fast", servers: {} },
     coverage: {
