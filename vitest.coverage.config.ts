@@ -8,7 +8,7 @@ export default defineConfig({
     ...common.test,
     include: [
       "test/crypto/*.test.ts",
-      "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns,vacated-lists}.test.ts",
+      "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,read-object,stored-generations,turns}.test.ts",
       "test/protocol/manifest{,-borders,-log,-reader}.test.ts",
       "test/format/fields.test.ts",
     ],

@@ -9,6 +9,12 @@ const runtime = globalThis.process?.getBuiltinModule?.("node:process") ?? global
 const { setTimeout, clearTimeout, setImmediate } = runtime?.getBuiltinModule?.("node:timers") ?? globalThis;
 
 /** `setImmediate` and `nextTick` are undefined without Node.js. */
-export const timers = { setTimeout, clearTimeout, setImmediate, nextTick: runtime?.nextTick };
+export const timers = {
+  // Bound: those of a browser refuse to be methods of another object.
+  setTimeout: setTimeout.bind(globalThis),
+  clearTimeout: clearTimeout.bind(globalThis),
+  setImmediate: setImmediate?.bind(globalThis),
+  nextTick: runtime?.nextTick,
+};
 
 export const performance = { now: globalThis.performance.now.bind(globalThis.performance) };

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import { type Clock, systemClock } from "../../src/commit/clock.js";
 import { compactAll, regroup } from "../../src/encrypted-index/compact.js";
+import { turnMsMax } from "../../src/commit/manifest.js";
 import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -216,7 +217,7 @@ test("the turn of a holder that never comes delays others once", async () => {
 
 test("a turn that is given back delays nobody", async () => {
   const { own, other } = await disturbedIndex();
-  const turn = await own.inner.log.claimTurn(3_600_000);
+  const turn = await own.inner.log.claimTurn(turnMsMax);
   const write = other.index.upsert([item("waits", "first")]);
   await own.inner.log.releaseTurn(turn);
   await write;

@@ -46,6 +46,18 @@ test("indexes of other names are not seen, not even those with the same id", asy
   expect(await store.list("")).toEqual([`${folderOfB}1/manifest/5`]);
 });
 
+test.each([
+  { offset: 0, length: 2 ** 30 + 1 },
+  { offset: 0, length: -1 },
+  { offset: -1, length: 1 },
+  { offset: 0, length: 0.5 },
+  { offset: Number.NaN, length: 1 },
+])("a part that no object can have is corrupt: $offset, $length", async (range) => {
+  const folder = openFolder(createMemoryStore(), "a");
+  await folder.create("index/1/segment/7", bytes);
+  await expect(folder.read("index/1/segment/7", range)).rejects.toMatchObject({ code: "corrupt" });
+});
+
 test("closing it closes the store", async () => {
   let closed = 0;
   const store = { ...createMemoryStore(), close: async () => void closed++ };

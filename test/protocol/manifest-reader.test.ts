@@ -217,6 +217,17 @@ describe("with a known manifest", () => {
     },
   );
 
+  test.each([0, freshMs])(
+    "a later manifest that names another one before it is of another history while the remembered one is stored, after %i ms",
+    async (ms) => {
+      const { reader, quiet, clock, manifests } = await world(2, 0, 2);
+      const third = sealAfter(manifests[1], keys);
+      await storeAll(quiet, [third, sealAfter(third, keys, { previous: "0".repeat(64) })]);
+      clock.advance(ms);
+      await expect(reader.newest()).rejects.toMatchObject(replaced);
+    },
+  );
+
   test("an older one does not take its place, an equal one does", async () => {
     const { reader, manifests, clock } = await world(3, 3, 2);
     const seen = (version: number) => ({
