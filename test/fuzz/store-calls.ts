@@ -75,6 +75,13 @@ export class StoreCalls {
     return this.#plain.matching(both).map(({ id }) => id);
   }
 
+  /** Whether the store's filter matches a document, and the item that it replaces. */
+  #isWithin(id: string, metadata: Record<string, unknown>): boolean {
+    const replaced = this.#plain.items.get(id);
+    const matches = this.#own?.matches ?? (() => true);
+    return matches(metadata) && (replaced === undefined || matches(replaced.metadata));
+  }
+
   async #add(): Promise<void> {
     const choice = this.#choice;
     const documents = choice.list(choice.below(6), () => {
@@ -82,7 +89,16 @@ export class StoreCalls {
       return new Document({ id: this.#random.id(), pageContent, metadata: randomMetadata(choice, 0.05) });
     });
     const vectors = documents.map(() => this.#random.vector());
-    const ids = await this.#store.addVectors(vectors, documents);
+    const adding = this.#store.addVectors(vectors, documents);
+    if (!documents.every(({ id = "", metadata }) => this.#isWithin(id, metadata))) {
+      const code = await adding.then(
+        () => "none",
+        (error: unknown) => (error as { readonly code?: unknown }).code,
+      );
+      if (code !== "forbidden") throw new Error(`a document beyond the filter: ${String(code)}`);
+      return;
+    }
+    const ids = await adding;
     expectSame(
       ids,
       documents.map(({ id }) => id),

@@ -79,7 +79,9 @@ describe("a passphrase in a file", () => {
       /^SEALDEX_INDEX_KEY: passphrase: expected at least 12 characters$/,
     );
     expect(attempt(await newFile(""))).toThrow(/at least 12 characters/);
-    expect(attempt("/nowhere/passphrase")).toThrow(/^SEALDEX_INDEX_KEY: expected a file .* \(ENOENT\)$/);
+    expect(attempt("/nowhere/passphrase")).toThrow(
+      /^SEALDEX_INDEX_KEY: \/nowhere\/passphrase: the file cannot be read \(ENOENT\)$/,
+    );
   });
 });
 
