@@ -79,13 +79,16 @@ const shape = record<IndexDefinition>({
 
 export const storedDefinition: Check<IndexDefinition> = (value) => {
   const definition = shape(value);
-  const { type, dimension, pqDim, pqBits, precision, spilling } = definition.config;
-  const isQuantized = type === "ivfpq";
-  if ((pqDim !== undefined) !== isQuantized || (pqBits !== undefined) !== isQuantized)
+  const { config } = definition;
+  // Its own members: other objects of the process may inherit some.
+  const has = (name: keyof IndexConfig) => Object.hasOwn(config, name);
+  const isQuantized = config.type === "ivfpq";
+  if (has("pqDim") !== isQuantized || has("pqBits") !== isQuantized)
     throw new Misfit("pqDim and pqBits of ivfpq alone", ".config");
-  if (type !== "ivfflat" && (precision !== undefined || spilling !== undefined))
+  if (config.type !== "ivfflat" && (has("precision") || has("spilling")))
     throw new Misfit("precision and spilling of ivfflat alone", ".config");
-  if (pqDim !== undefined && dimension !== undefined && dimension % pqDim !== 0)
+  const { dimension = 0, pqDim = 1 } = config;
+  if (has("pqDim") && has("dimension") && dimension % pqDim !== 0)
     throw new Misfit(`a divisor of the dimension ${dimension}`, ".config.pqDim");
   return definition;
 };
