@@ -35,7 +35,7 @@ export async function listRecords(configStore: BlobStore, indexName: string): Pr
 }
 
 /** The records of the index that has this name, newest first: one, except while keys change, and after that was interrupted. */
-export async function readRecords(configStore: BlobStore, indexName: string): Promise<ListedRecord[]> {
+async function readRecords(configStore: BlobStore, indexName: string): Promise<ListedRecord[]> {
   for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
     const names = await listRecords(configStore, indexName);
     const all = await Promise.all(names.map((name) => readObject(configStore, "record", name)));
@@ -72,7 +72,7 @@ export async function findRecord(
  * The record in force: the newest that says from when on its keys count, or one after it with the keys of the newest manifest. Others after it
  * are of changes that were overtaken, or interrupted before the commit that counts; those before it, of whatever keys, are replaced.
  */
-export function recordInForce(records: readonly ListedRecord[], generation: number): ListedRecord {
+function recordInForce(records: readonly ListedRecord[], generation: number): ListedRecord {
   const settled = records.findIndex(({ isSettled }) => isSettled);
   const candidates = settled < 0 ? records : records.slice(0, settled + 1);
   return candidates.find((record) => record.generation === generation) ?? candidates[candidates.length - 1];

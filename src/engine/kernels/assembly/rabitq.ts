@@ -203,33 +203,6 @@ export function estimateRabitq(
   }
 }
 
-/** As `estimateRabitq`, of rows of several lists: `bases` are those of the rows, and the estimates take their place. */
-export function estimateEach(
-  factors: usize,
-  n: u32,
-  step: f32,
-  shift: f32,
-  rounding: f32,
-  epsilon: f32,
-  sums: usize,
-  bases: usize,
-): void {
-  const stride = ((<usize>n + 31) & ~31) << 2;
-  const steps = f32x4.splat(step);
-  const shifts = f32x4.splat(shift);
-  const roundings = f32x4.splat(rounding * epsilon);
-  const epsilons = f32x4.splat(epsilon);
-  for (let at: usize = 0; at < stride; at += 16) {
-    const scale = v128.load(factors + stride + at);
-    const base = v128.load(bases + at);
-    const guess = estimated(v128.load(factors + at), scale, v128.load(sums + at), base, steps, shifts);
-    v128.store(bases + at, guess);
-    const spreads = f32x4.mul(f32x4.sqrt(base), epsilons);
-    const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
-    v128.store(sums + at, f32x4.sub(guess, f32x4.sqrt(squares)));
-  }
-}
-
 /**
  * Which rows may be within `limit`: those to which `estimateRabitq` gives a lower bound up to it, but for rounding, found without a square root.
  * NaN rules out nothing. Writes their positions, ascending, in place of the `sums`, and returns their number.
