@@ -50,6 +50,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   const table = quoteTableName(tableName);
   const connectionString = client === undefined ? checkConnectionString(options.connectionString) : "";
   const semaphore = createSemaphore(operationsMax);
+  const running = new Set<Promise<unknown>>();
   let opening: Promise<{ pool: PostgresPool; close: () => Promise<void> }> | undefined;
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {
@@ -59,7 +60,9 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 
   async function open() {
     const opened =
-      client === undefined ? await createPool(connectionString) : { pool: client, close: async () => {} };
+      client === undefined
+        ? await createPool(connectionString, running)
+        : { pool: client, close: async () => {} };
     try {
       await createTable(opened.pool);
       return opened;
@@ -87,7 +90,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   }
 
   function run<T>(operation: string, work: (pool: PostgresPool) => Promise<T>): Promise<T> {
-    return semaphore(async () => {
+    const result = semaphore(async () => {
       try {
         const current = (opening ??= open());
         const { pool } = await current.catch((error) => {
@@ -99,6 +102,10 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
         throw translate(operation, error);
       }
     });
+    running.add(result);
+    const ended = () => running.delete(result);
+    result.then(ended, ended);
+    return result;
   }
 
   return {
@@ -203,7 +210,7 @@ async function loadPg() {
   }
 }
 
-async function createPool(connectionString: string) {
+async function createPool(connectionString: string, running: ReadonlySet<Promise<unknown>>) {
   const { Pool } = await loadPg();
   const pool = new Pool({
     connectionString,
@@ -213,13 +220,19 @@ async function createPool(connectionString: string) {
   });
   // A connection that breaks while idle is replaced by the pool; without a listener the process would end.
   pool.on("error", () => undefined);
-  return { pool, close: () => end(pool) };
+  return { pool, close: () => end(pool, running) };
 }
 
-/** Waits for a server to take leave, but not for one that does not answer. */
-async function end(pool: { end(): Promise<void> }): Promise<void> {
+/**
+ * Waits for operations under way, which an ended pool would leave without an answer, and for the server to take leave, but not for
+ * a server that does not answer.
+ */
+async function end(pool: { end(): Promise<void> }, running: ReadonlySet<Promise<unknown>>): Promise<void> {
   try {
-    await within(closeTimeoutMs, pool.end());
+    await within(
+      closeTimeoutMs,
+      Promise.allSettled(running).then(() => pool.end()),
+    );
   } catch (error) {
     if (!(error instanceof TimeoutError)) throw error;
   }

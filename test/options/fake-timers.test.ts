@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runInNewContext } from "node:vm";
+import { createContext, runInContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 
@@ -77,8 +77,16 @@ test("items expire by the date that a test sets", async () => {
 test("without Node.js the timers are those of the browser", () => {
   const file = join(import.meta.dirname, "../../dist/cjs/real-timers.js");
   const exports: Record<string, unknown> = {};
-  const browser = { setTimeout: () => 1, clearTimeout: () => undefined, performance: { now: () => 7 } };
-  runInNewContext(readFileSync(file, "utf8"), { ...browser, exports });
-  expect(exports.timers).toMatchObject({ setTimeout: browser.setTimeout, setImmediate: undefined });
-  expect((exports.performance as Performance).now()).toBe(7);
+  // As a browser's, they refuse to be methods of anything but the window.
+  const setTimeout = `function (callback, ms) {
+    if (this !== undefined && this !== globalThis) throw new TypeError("Illegal invocation");
+    return ms;
+  }`;
+  const browser = createContext({ clearTimeout() {}, performance: { now: () => 7 }, exports });
+  runInContext(`globalThis.setTimeout = ${setTimeout}`, browser);
+  runInContext(readFileSync(file, "utf8"), browser);
+  const { timers, performance } = exports as unknown as typeof import("../../src/real-timers.js");
+  expect(timers.setTimeout(() => undefined, 5)).toBe(5);
+  expect(timers.setImmediate).toBeUndefined();
+  expect(performance.now()).toBe(7);
 });
