@@ -12,14 +12,8 @@ import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, instant } from "./clock.js";
 import { createConfirmed } from "./create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
-import {
-  emptyManifest,
-  type Manifest,
-  type ObjectRef,
-  objectsDropped,
-  type SealedManifest,
-  sealManifest,
-} from "./manifest.js";
+import { emptyManifest, type Manifest, type ObjectRef, objectsDropped } from "./manifest.js";
+import { type SealedManifest, sealManifest } from "./stored-manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { type ListedObjects, ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";

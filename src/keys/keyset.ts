@@ -156,7 +156,7 @@ export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
 }
 
 /** Of a number that has at least as many after it. */
-const generationMax = 2 ** 31;
+export const generationMax = 2 ** 31;
 const holder = {
   name: textUpTo(128),
   access: oneOf<Access>("owner", "read-write", "read-only"),
