@@ -51,15 +51,8 @@ import type {
   WordQuery,
   Wraps,
 } from "../vector-index.js";
-import type { Manifest } from "../commit/manifest.js";
 import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
-import type { AutomaticTraining } from "./automatic-training.js";
-import type { Background } from "./background.js";
-import { gcAfterCommit } from "./gc.js";
-import { compactAndCollect } from "./compact-and-collect.js";
-import { compactIfDue } from "./compact.js";
-import { compactLarge, owesLargeMerge } from "./compact-large.js";
 import { checkOrderedQuery } from "./check-order.js";
 import {
   checkFields,
@@ -78,6 +71,7 @@ import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
 import { asLoaded } from "./for-loader.js";
+import { compactAndCollect } from "./gc.js";
 import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
@@ -97,27 +91,17 @@ export class EncryptedIndex implements VectorIndex {
   readonly namespaces: IndexNamespaces;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
-  readonly #background: Background;
-  readonly #training: AutomaticTraining;
   readonly #texts: Texts;
   /** See `forLoader`. */
   #isAsLoaded = false;
 
-  /** `calls`, `background`, `training`: of the client that opened it. `texts`: what embeds and ranks them. */
-  constructor(
-    index: OpenIndex,
-    calls: Calls,
-    background: Background,
-    training: AutomaticTraining,
-    texts: Texts = { models: new Models() },
-  ) {
+  /** `calls`: of the client that opened it. `texts`: what embeds and ranks them. */
+  constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
     this.indexName = index.indexName;
     this.wraps = new IndexWraps(index, calls);
     this.namespaces = new IndexNamespaces(index, calls);
     this.#index = index;
     this.#calls = calls;
-    this.#background = background;
-    this.#training = training;
     this.#texts = texts;
   }
 
@@ -127,9 +111,7 @@ export class EncryptedIndex implements VectorIndex {
     const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
     let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
     await this.#write(options.signal, async () => {
-      const outcome = await upsertItems(index, items, conditions);
-      ({ result } = outcome);
-      return outcome.committed;
+      result = await upsertItems(index, items, conditions);
     });
     return result;
   }
@@ -145,10 +127,7 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#within(namespace);
     let result: UpdateResult = { matched: 0, updated: 0 };
     await this.#write(signal, async () => {
-      await compactIfDue(index, signal);
-      signal?.throwIfAborted();
       result = await update(index, items, checked, signal);
-      return null;
     });
     return result;
   }
@@ -214,12 +193,7 @@ export class EncryptedIndex implements VectorIndex {
     const { namespace, signal } = takeOptions(options, methodOptions.delete);
     if (selected.ids !== undefined) checkIds(selected.ids, "ids");
     const index = this.#within(namespace);
-    await this.#write(signal, async () => {
-      await compactIfDue(index, signal);
-      signal?.throwIfAborted();
-      await deleteSelected(index, selected, signal);
-      return null;
-    });
+    await this.#write(signal, () => deleteSelected(index, selected, signal));
   }
 
   async listIds(options: ListIdsOptions = {}): Promise<string[]> {
@@ -271,10 +245,10 @@ export class EncryptedIndex implements VectorIndex {
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
       await train(this.#index, options);
-      this.#training.forgetFailure(this.#index);
+      this.#index.maintenance.forgetFailure("training");
       // The training counts already: what this does not delete, it or garbage collection deletes later.
       await this.#index.dropped.deleteDue().catch(() => undefined);
-      this.#collectIfDue();
+      this.#index.maintenance.afterWrite();
     });
   }
 
@@ -307,8 +281,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     const { signal } = takeOptions(options, methodOptions.describe);
-    const failure = () => this.#training.failure(this.#index);
-    return this.#calls.look(signal, () => describe(this.#within(), failure()));
+    return this.#calls.look(signal, () => describe(this.#within()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
@@ -317,7 +290,7 @@ export class EncryptedIndex implements VectorIndex {
 
   [asLoaded](): VectorIndex {
     const index = this.#index;
-    const own = new EncryptedIndex(index, this.#calls, this.#background, this.#training, this.#texts);
+    const own = new EncryptedIndex(index, this.#calls, this.#texts);
     own.#isAsLoaded = true;
     return own;
   }
@@ -332,18 +305,10 @@ export class EncryptedIndex implements VectorIndex {
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
   }
 
-  /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */
-  async #write(signal: AbortSignal | undefined, work: () => Promise<Manifest | null>): Promise<void> {
-    const index = this.#index;
-    index.keys.check("read-write", index.indexName);
-    await this.#calls.change(signal, () => this.#training.duringWrite(index, work));
-    this.#collectIfDue();
-    if (owesLargeMerge(index))
-      this.#background.startAtPause(index.pauses, (stop) => compactLarge(index, stop));
-  }
-
-  /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */
-  #collectIfDue(): void {
-    if (this.#index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(this.#index, signal));
+  /** Runs a change of items. */
+  async #write(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+    const { keys, maintenance } = this.#index;
+    keys.check("read-write", this.indexName);
+    await this.#calls.change(signal, () => maintenance.duringWrite(work));
   }
 }
