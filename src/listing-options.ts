@@ -41,34 +41,22 @@ export interface ListItemsOptions<I extends readonly ItemField[] = readonly Item
   readonly limit?: number;
   /** Of the previous page: this one continues there, in the same state of the index. In place of `after`. */
   readonly cursor?: string | undefined;
+  /** In the order of metadata, not of ids. Give the same for the next page. */
+  readonly orderBy?: OrderBy | undefined;
 }
+
+/**
+ * Dotted paths of metadata, 1 to 8, the first one first: `{ year: "desc", title: "asc" }`. Numbers come before texts, texts before
+ * booleans, descending the other way round. Items without one of these, or with an array on the path, come last either way.
+ * Texts are ordered by code points, as filters compare them, and by their first 96 UTF-16 units. Items with equal values are in
+ * the order of their ids.
+ */
+export type OrderBy = Readonly<Record<string, "asc" | "desc">>;
 
 export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]> {
   readonly items: StoredItem<I>[];
   /** For the next page. Absent if this is the last one. */
   readonly cursor?: string;
-}
-
-/** A query by metadata alone. */
-export interface OrderedQuery<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
-  /**
-   * Dotted paths of metadata, 1 to 8, the first one first: `{ year: "desc", title: "asc" }`. Numbers come before texts, texts before
-   * booleans, descending the other way round. Items without one of these, or with an array on the path, come last either way.
-   * Texts are ordered by code points, as filters compare them, and by their first 96 UTF-16 units. Items with equal values are in
-   * the order of their ids.
-   */
-  readonly orderBy: Readonly<Record<string, "asc" | "desc">>;
-  /** Only items whose metadata match. */
-  readonly filter?: Filter | undefined;
-  /** The specification's name of `filter`. Giving both is an error. */
-  readonly filters?: Filter | undefined;
-  /** Items of one page, 1 to 10,000. Default 100. A page of large items ends earlier, after about 16 MiB. */
-  readonly topK?: number;
-  /** Of the previous page: this one continues there, in the same state of the index. Give the same `orderBy` and filter. */
-  readonly cursor?: string | undefined;
-  /** Fields of each item besides `id`. Default `["metadata"]`. */
-  readonly include?: I;
 }
 
 export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>

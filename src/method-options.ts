@@ -19,7 +19,6 @@ import type {
   ListItemsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
-  OrderedQuery,
   RankedQuery,
   Selection,
   SingleQuery,
@@ -35,15 +34,6 @@ const signal = true;
 const namespace = true;
 const results = { reserveBytes: true, rawMetadata: true, namespace, signal } as const;
 const listing = { filter: true, include: true, after: true, namespace } as const;
-const ordered = {
-  orderBy: true,
-  cursor: true,
-  topK: true,
-  filter: true,
-  filters: true,
-  include: true,
-  ...results,
-} as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
@@ -80,8 +70,11 @@ export const methodOptions = {
     signal,
   }),
   update: optionNames<ChangeOptions>("update", { namespace, signal }),
-  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery | OrderedQuery>("query", {
-    ...ordered,
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>("query", {
+    topK: true,
+    filter: true,
+    filters: true,
+    include: true,
     queryText: true,
     fusion: true,
     queryVector: true,
@@ -91,8 +84,8 @@ export const methodOptions = {
     recall: true,
     nProbes: true,
     greedy: true,
+    ...results,
   }),
-  orderedQuery: optionNames<OrderedQuery>("query with orderBy", ordered),
   get: optionNames<GetOptions>("get", { include: true, ...results }),
   delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
@@ -107,6 +100,7 @@ export const methodOptions = {
     ...listing,
     limit: true,
     cursor: true,
+    orderBy: true,
     ...results,
   }),
   items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),

@@ -27,7 +27,6 @@ import type {
   ListIdsOptions,
   ListIndexesOptions,
   ListItemsOptions,
-  OrderedQuery,
 } from "./listing-options.js";
 import type { ProbingOptions } from "./probing.js";
 import type { ErasureReceipt, NamespaceOption, Namespaces } from "./namespace-options.js";
@@ -198,12 +197,7 @@ export interface VectorIndex {
    * of greatest score. Throws
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
-   *
-   * With `orderBy`, a page of the items that match in that order. All pages show one state of the index, as those of `listItems`.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    query: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -230,7 +224,7 @@ export interface VectorIndex {
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   /**
-   * A page of items in the order of their ids, and the cursor of the next page. All pages show the index as it was for the
+   * A page of items in the order of their ids, or by `orderBy` of their metadata, and the cursor of the next page. All pages show the index as it was for the
    * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
    * least, or with less retention 15 minutes after the last page, if that is sooner, that it is no longer stored; `not_supported` if
    * `include` names `vector` and the index keeps codes alone.

@@ -4,7 +4,6 @@ import type { Filter } from "../filter.js";
 import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
 import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
@@ -27,7 +26,6 @@ import type {
   MatchField,
   Namespaces,
   OpenIndexOptions,
-  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -61,7 +59,6 @@ import {
   encodeListIds,
   encodeListItems,
   encodeNamespace,
-  encodeOrderedQuery,
   encodeQuery,
   encodeRotateKey,
   encodeSelection,
@@ -143,11 +140,8 @@ export class RemoteIndex implements VectorIndex {
   /**
    * As the interface says. The HTTP interface can include distances and metadata of neighbours. If other fields are asked for, a
    * second request gets them, with the metadata: an item that was replaced in between comes as it is then, with the distance that it
-   * had; one that was deleted, or that does not match the filter any more, is left out. Items in an order come in one request.
+   * had; one that was deleted, or that does not match the filter any more, is left out.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    request: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -163,27 +157,12 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(
-    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
-  ): Promise<Match[] | Match[][] | ItemPage> {
+  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     request = takeOptions(request, methodOptions.query);
-    const { calls } = this.#connection;
-    if (isOrderedQuery(request)) return calls.change(request.signal, () => this.#queryInOrder(request));
-    return calls.change(request.signal, () => this.#query(request));
-  }
-
-  async #queryInOrder(request: OrderedQuery): Promise<ItemPage> {
-    checkOrderedOptions(request);
-    const isRawWanted = isRaw(request);
-    const { signal } = request;
-    const body = encodeOrderedQuery(this.#address, request);
-    const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
-    const page = decodeItemPage(answer);
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
-    refuseCursor(request);
     const { signal, namespace } = request;
     const { later, now } = fetchedFields(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);

@@ -1,12 +1,12 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
+import { checkOrder } from "../check-order.js";
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
-import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
+import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
 import type { CheckedResults } from "../search/read-items.js";
-import { refuseCursor } from "../ordered-options.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../selection.js";
 import type {
@@ -57,7 +57,6 @@ export function checkQuery(request: QueryRequest): { subject: QuerySubject; chec
 export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
-  refuseCursor(request);
   const { nProbes, greedy, recall } = checkProbing(request);
   const { reserveBytes, rawMetadata } = checkResults(request);
   // Field by field: spreading takes as long as all of these checks.
@@ -183,7 +182,7 @@ const pageItems = 1000;
 
 /** `limit`: under either of its names. */
 export function checkListing(
-  options: ListItemsOptions,
+  options: Omit<ListItemsOptions, "orderBy">,
   limit: number = pageItems,
   limitName = "limit",
 ): CheckedListing {
@@ -197,6 +196,22 @@ export function checkListing(
     signal,
     ...checkFields(options),
   };
+}
+
+export function checkPage(options: ListItemsOptions): CheckedListing {
+  const { cursor, after, orderBy } = options;
+  if (cursor !== undefined && after !== undefined) {
+    throw invalid("listItems: expected either cursor or after, got both");
+  }
+  const listing = checkListing(options, options.limit);
+  if (orderBy === undefined) return listing;
+  if (after !== undefined)
+    throw invalid("after: cannot be combined with orderBy; use the cursor of the previous page");
+  const order = checkOrder(orderBy).map(([field, direction]) => ({
+    path: splitPath(field, "orderBy"),
+    isAscending: direction === "asc",
+  }));
+  return { ...listing, order };
 }
 
 export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {

@@ -4,12 +4,10 @@ import { inspect } from "node:util";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
-import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { isOrderedQuery } from "../ordered-options.js";
 import { checkItemChange } from "../item-change.js";
 import { checkSelection, takeIds } from "../selection.js";
 import type { Calls } from "../calls.js";
@@ -33,7 +31,6 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
-  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -53,12 +50,12 @@ import type {
 } from "../vector-index.js";
 import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
-import { checkOrderedQuery } from "./check-order.js";
 import {
   checkFields,
   checkIds,
   checkListIds,
   checkListing,
+  checkPage,
   checkQuery,
   checkRanked,
   checkTraining,
@@ -132,9 +129,6 @@ export class EncryptedIndex implements VectorIndex {
     return result;
   }
 
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    request: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -150,16 +144,9 @@ export class EncryptedIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(
-    options: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
-  ): Promise<Match[] | Match[][] | ItemPage> {
+  async query(options: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     const request = takeOwnOptions(options, methodOptions.query);
     const index = this.#within(request.namespace);
-    if (isOrderedQuery(request)) {
-      const listing = checkOrderedQuery(request);
-      const cursor = decodeCursor(request.cursor);
-      return this.#calls.look(request.signal, () => listItems(index, listing, cursor));
-    }
     if (isWordQuery(request)) {
       const checked = checkWordQuery(request);
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
@@ -209,10 +196,7 @@ export class EncryptedIndex implements VectorIndex {
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
     const cursor = decodeCursor(options.cursor);
-    if (cursor !== undefined && options.after !== undefined) {
-      throw invalid("listItems: expected either cursor or after, got both");
-    }
-    const listing = checkListing(options, options.limit);
+    const listing = checkPage(options);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
   }

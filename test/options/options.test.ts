@@ -153,10 +153,9 @@ const cases: Record<string, Case> = {
       { queryVectors: [vector], filters: { a: 1 }, recall: 0.9 },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
       { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
-      { orderBy: { a: "asc" }, topK: 1, filter: { a: 1 }, include: [], cursor: undefined },
     ],
     call: (options: object, client, index) => {
-      const isWhole = Object.keys(options).some((name) => name.startsWith("query") || name === "orderBy");
+      const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
       const request = isWhole ? options : { queryVector: vector, ...options };
       return embeddedOnly(["rerank"], options, client, index.query(request as SingleQuery));
     },
@@ -189,6 +188,7 @@ const cases: Record<string, Case> = {
   listItems: {
     takes: methodOptions.listItems,
     valid: [
+      { orderBy: { a: "asc" } },
       {
         filter: { a: 1 },
         include: ["metadata"],

@@ -66,7 +66,7 @@ async function work(): Promise<unknown> {
     await index.query({ queryVector: [0, 1] }),
     await index.query({ queryVectors: [[0, 1]], filter }),
     await index.query({ queryText: "text", filter }),
-    await index.query({ orderBy: { tenant: "desc" } }),
+    await index.listItems({ orderBy: { tenant: "desc" } }),
     await index.listIds(),
     await index.listItems(),
     await drain(index.items({ filter })),

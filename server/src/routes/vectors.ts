@@ -50,7 +50,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     const ordered = decodeOrderedQuery(body);
     if (ordered !== undefined) {
       return indexes.use(decodeAddress(body), async (index) =>
-        sendJson(reply, pageTexts(await index.query({ ...ordered, ...options }))),
+        sendJson(reply, pageTexts(await index.listItems({ ...ordered, ...options }))),
       );
     }
     const query = decodeQuery(body);
