@@ -3,7 +3,7 @@
 import type { Filter } from "./filter.js";
 import type { ItemField, StoredItem } from "./items.js";
 import type { NamespaceOption } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 
 export interface CountOptions extends CallOptions, NamespaceOption {
   /** Only items whose metadata match are counted. */
@@ -17,7 +17,7 @@ export interface ListIndexesOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
-export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata">, NamespaceOption {
+export interface ListIdsOptions extends CallOptions, NamespaceOption {
   /** At most so many. Default: all. */
   readonly limit?: number;
   /** Only ids greater than this one. */
@@ -36,7 +36,7 @@ interface Listing<I extends readonly ItemField[]> extends NamespaceOption {
 }
 
 export interface ListItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends Listing<I>, ResultOptions {
+  extends Listing<I>, CallOptions {
   /** Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier, after about 16 MiB. */
   readonly limit?: number;
   /** Of the previous page: this one continues there, in the same state of the index. In place of `after`. */

@@ -32,7 +32,6 @@ import type {
 
 const signal = true;
 const namespace = true;
-const results = { reserveBytes: true, rawMetadata: true, namespace, signal } as const;
 const listing = { filter: true, include: true, after: true, namespace } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
@@ -84,15 +83,15 @@ export const methodOptions = {
     recall: true,
     nProbes: true,
     greedy: true,
-    ...results,
+    namespace,
+    signal,
   }),
-  get: optionNames<GetOptions>("get", { include: true, ...results }),
+  get: optionNames<GetOptions>("get", { include: true, namespace, signal }),
   delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
     limit: true,
     after: true,
     filter: true,
-    reserveBytes: true,
     namespace,
     signal,
   }),
@@ -101,7 +100,7 @@ export const methodOptions = {
     limit: true,
     cursor: true,
     orderBy: true,
-    ...results,
+    signal,
   }),
   items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),
   count: optionNames<CountOptions>("count", { filter: true, namespace, signal }),

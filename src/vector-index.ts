@@ -30,7 +30,7 @@ import type {
 } from "./listing-options.js";
 import type { ProbingOptions } from "./probing.js";
 import type { ErasureReceipt, NamespaceOption, Namespaces } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
 import type {
   ChangeOptions,
@@ -56,7 +56,7 @@ export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
-  extends ResultOptions, ProbingOptions, NamespaceOption {
+  extends CallOptions, ProbingOptions, NamespaceOption {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /** Only items whose metadata match are considered. */
@@ -131,7 +131,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 export type DefaultInclude = readonly ["distance"];
 
 export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
+  extends CallOptions, NamespaceOption {
   /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
   readonly include?: I | undefined;
 }

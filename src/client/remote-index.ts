@@ -70,7 +70,7 @@ import {
 import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
-import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
+import { fetchedFields } from "./result-fields.js";
 import { itemsOf, takeItemsOptions, withOwnFilter } from "./list-options.js";
 import { sendItems } from "./send-items.js";
 import { sendQuery } from "./send-query.js";
@@ -172,8 +172,7 @@ export class RemoteIndex implements VectorIndex {
     const completed = await completeMatches(lists, completion, (ids, include) =>
       this.#get(ids, { include, namespace, signal }),
     );
-    const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
-    return isBatch ? results : results[0];
+    return isBatch ? completed : completed[0];
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -182,8 +181,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
-    const items = await this.#connection.calls.change(options.signal, () => this.#get(ids, options));
-    return isRaw(options) ? items.map(withRawMetadata) : items;
+    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
   }
 
   async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
@@ -242,9 +240,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
-    const isRawWanted = isRaw(options);
-    const page = decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(

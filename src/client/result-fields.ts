@@ -1,17 +1,7 @@
 /** Fields of results that the client adds to what the service sends. */
 
-import { invalid, typeName } from "../check-input.js";
-import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
+import type { ItemField, WordField } from "../vector-index.js";
 import { texts } from "../wire.js";
-
-export function isRaw({ rawMetadata = false }: ResultOptions): boolean {
-  if (typeof rawMetadata === "boolean") return rawMetadata;
-  throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
-}
-
-export function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
-  return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
-}
 
 /** Fields that results of queries include now, and those that a second request gets later: with them metadata, to be of the same state. */
 export function fetchedFields(include: readonly WordField[]): {

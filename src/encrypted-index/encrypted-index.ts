@@ -9,6 +9,7 @@ import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
+import { plainResults } from "../served-index.js";
 import { checkSelection, takeIds } from "../selection.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
@@ -144,14 +145,17 @@ export class EncryptedIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(options: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+  async query(
+    options: SingleQuery | TextQuery | BatchQuery | WordQuery,
+    results = plainResults,
+  ): Promise<Match[] | Match[][]> {
     const request = takeOwnOptions(options, methodOptions.query);
     const index = this.#within(request.namespace);
     if (isWordQuery(request)) {
-      const checked = checkWordQuery(request);
+      const checked = checkWordQuery(request, results);
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
-    const { subject, checked } = checkQuery(request);
+    const { subject, checked } = checkQuery(request, results);
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
       const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
@@ -166,11 +170,11 @@ export class EncryptedIndex implements VectorIndex {
     ids: readonly string[],
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
-  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+  async get(ids: readonly string[], options: GetOptions = {}, results = plainResults): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
     const own = takeIds(ids);
     checkIds(own, "ids");
-    const fields = checkFields(options);
+    const fields = checkFields(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => getItems(index, own, fields));
   }
@@ -183,9 +187,10 @@ export class EncryptedIndex implements VectorIndex {
     await this.#write(signal, () => deleteSelected(index, selected, signal));
   }
 
-  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
+  listIds(options?: ListIdsOptions): Promise<string[]>;
+  async listIds(options: ListIdsOptions = {}, results = plainResults): Promise<string[]> {
     options = takeOptions(options, methodOptions.listIds);
-    const listing = checkListIds(options);
+    const listing = checkListIds(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listIds(index, listing));
   }
@@ -193,10 +198,10 @@ export class EncryptedIndex implements VectorIndex {
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,
   ): Promise<ItemPage<I>>;
-  async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
+  async listItems(options: ListItemsOptions = {}, results = plainResults): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
     const cursor = decodeCursor(options.cursor);
-    const listing = checkPage(options);
+    const listing = checkPage(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
   }
@@ -207,7 +212,7 @@ export class EncryptedIndex implements VectorIndex {
   items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
-      const listing = checkListing(own, own.pageSize, "pageSize");
+      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
       return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
     });
   }

@@ -12,7 +12,7 @@ import { forEachItem } from "../search/read-items.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { ItemField, Metadata, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
+import type { ItemField, Metadata, StoredItem, UpsertResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { storeTombstones } from "./delete.js";
 import { withEncoding } from "./encoding.js";
@@ -21,6 +21,7 @@ import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
+import type { RawMetadata } from "../served-index.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;

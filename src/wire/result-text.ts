@@ -1,6 +1,7 @@
 /** The JSON text of results, in pieces: large responses are sent while they are written. Metadata stay the text they are stored as. */
 
-import type { ItemPage, Match, RankedMatch, RawMetadata, ScoredMatch, StoredItem } from "../vector-index.js";
+import type { RawMetadata } from "../served-index.js";
+import type { ItemPage, Match, RankedMatch, ScoredMatch, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */

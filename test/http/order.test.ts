@@ -17,7 +17,7 @@ const orders: ListItemsOptions[] = [
   { orderBy: { year: "desc" } },
   { orderBy: { "author.name": "asc", year: "desc" }, filter: { year: { $gt: 2000 } }, limit: 5 },
   { orderBy: { year: "asc" }, limit: 3, include: [] },
-  { orderBy: { year: "asc" }, limit: 3, include: ["contents", "metadata", "vector"], rawMetadata: true },
+  { orderBy: { year: "asc" }, limit: 3, include: ["contents", "metadata", "vector"] },
 ];
 
 const [embedded, remote] = await Promise.all(

@@ -145,8 +145,6 @@ const cases: Record<string, Case> = {
         greedy: true,
         filter: { a: 1 },
         include: ["distance"],
-        reserveBytes: () => {},
-        rawMetadata: true,
         namespace,
         signal,
       },
@@ -162,7 +160,7 @@ const cases: Record<string, Case> = {
   },
   get: {
     takes: methodOptions.get,
-    valid: [{ include: ["vector"], reserveBytes: () => {}, rawMetadata: true, namespace, signal }],
+    valid: [{ include: ["vector"], namespace, signal }],
     call: (options, _client, index) => index.get(["a"], options),
   },
   delete: {
@@ -182,7 +180,7 @@ const cases: Record<string, Case> = {
   },
   listIds: {
     takes: methodOptions.listIds,
-    valid: [{ limit: 1, after: "a", filter: { a: 1 }, reserveBytes: () => {}, namespace, signal }],
+    valid: [{ limit: 1, after: "a", filter: { a: 1 }, namespace, signal }],
     call: (options, _client, index) => index.listIds(options),
   },
   listItems: {
@@ -194,8 +192,6 @@ const cases: Record<string, Case> = {
         include: ["metadata"],
         limit: 1,
         after: "a",
-        reserveBytes: () => {},
-        rawMetadata: true,
         namespace,
         signal,
       },
