@@ -10,7 +10,7 @@ const slow = [
   "engine/{code-layout,coded,scalar,training}",
   "format/{format,golden}",
   "http/{api-keys,behaviour,binary,body,client,client-requests,command-line,cyborgdb,faults,index-key,key-copies,langchain,list-keys,models,processes,published-clients,requests,results,service-log,shared-storage,tls,wraps}",
-  "index/{anchors,automatic-training,batch,codes-only,concurrency,declared-recall,far-queries,filtered-search,leakage,list-ids,moved-words,namespace-erasure,numeric-borders,oblivious,order,precision,recall,reencrypt,refinement,tampering,warm-search,wraps}",
+  "index/{anchors,automatic-training,batch,codes-only,concurrency,declared-recall,far-queries,filtered-search,leakage,list-ids,namespace-erasure,numeric-borders,oblivious,order,precision,recall,reencrypt,refinement,tampering,warm-search,words-after-merge,wraps}",
   "keys/{key-providers,schedules}",
   "langchain/{documentation,maximal-marginal-relevance,standard}",
   "operations/{abort,benchmarks,bounded-reads,cold-storage,compact,compact-large,due-segments,kernel-calls,retention,soak,soak-service}",
