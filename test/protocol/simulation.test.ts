@@ -8,7 +8,7 @@ import { repeats } from "../tier.js";
 import { simulate } from "./simulation.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
 
-const seeds = repeats("SEALDEX_SEEDS", { fast: 40, all: 2000 });
+const seeds = repeats("SEALDEX_SEEDS", { fast: 40, all: 300 });
 const only = process.env.SEALDEX_SEED;
 
 // How long work holds the event loop decides where it yields: the library's clock stands, so that a seed is one history.

@@ -9,7 +9,7 @@ import { repeats } from "../tier.js";
 import { type Random, randomOf } from "./change.js";
 import { answerOf, newWorld, open, type World } from "./world.js";
 
-const count = repeats("SEALDEX_CLASSIFIED", { fast: 150, all: 1_000 });
+const count = repeats("SEALDEX_CLASSIFIED", { fast: 150, all: 300 });
 const firstSeed = Number(process.env.SEALDEX_SEED ?? Math.trunc(Math.random() * 2 ** 31));
 
 // Keeps the threads of the kernels while clients come and go.
