@@ -13,7 +13,7 @@ import { expectPrefixes } from "./prefix.js";
 import { whole } from "../ranges.js";
 
 const writers = 8;
-const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 10 });
+const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 5 });
 const batchItems = 2;
 
 test.each(locationNames)(
