@@ -1,6 +1,6 @@
 /**
  * A wrong key and damage are told apart: whoever reads the error knows whether to look for a key or for a backup.
- * `SEALDEX_CLASSIFIED`: cases. `npm run test:tamper` makes 10,000.
+ * `SEALDEX_CLASSIFIED`: cases. `npm run test:long -- tamper` makes 10,000.
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,7 +1,7 @@
 /**
  * Every call to the store that an index makes in its life, gone wrong in every way: before its effect, after it, and
  * with its acknowledgement lost. `npm test` and `npm run test:all` try a share of them;
- * `npm run test:crash` does all of it everywhere.
+ * `npm run test:long -- crash` does all of it everywhere.
  */
 
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
  * Writing processes are killed, again and again, at whatever they are doing, on each durable location. A small share here;
- * `npm run test:kill` kills 200.
+ * `npm run test:long -- kill` kills 200.
  */
 
 import { expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Many processes write, read and train one index on each durable location. A small share here; `npm run test:processes` is
+ * Many processes write, read and train one index on each durable location. A small share here; `npm run test:long -- processes` is
  * 8 writers of 500 batches each.
  */
 
