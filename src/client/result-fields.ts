@@ -1,4 +1,4 @@
-/** Fields of results that the client adds to what the service sends. */
+/** Decides which result fields need a second request. */
 
 import { invalid, typeName } from "../check-input.js";
 import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
@@ -13,7 +13,10 @@ export function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) 
   return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
 }
 
-/** Fields that results of queries include now, and those that a second request gets later: with them metadata, to be of the same state. */
+/**
+ * The fields that the query returns, and those of the second request, which include metadata so
+ * that all are of one state.
+ */
 export function fetchedFields(include: readonly WordField[]): {
   readonly now: WordField[];
   readonly later: ItemField[];

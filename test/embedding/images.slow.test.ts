@@ -151,9 +151,7 @@ test("reranking leaves out images, and a query by an image", async () => {
   const rerank = (_: string, texts: readonly string[]) => texts.map(() => 1);
   expect((await index.query({ queryContents: "red", rerank })).map(({ id }) => id)).toEqual(["text"]);
   const byImage = { queryContents: pixels(red), rerank } as unknown as { queryContents: string };
-  await expect(index.query(byImage)).rejects.toThrow(
-    /^rerank: expected a query by queryContents that are a text/,
-  );
+  await expect(index.query(byImage)).rejects.toThrow(/^rerank: requires queryContents to be a string/);
 });
 
 describe("what is no image is refused, by its position, and nothing is stored", () => {

@@ -282,7 +282,7 @@ test("embedding models are listed; the documentation is under /v1 too; a path wi
   expect([response.status, response.headers.get("Allow")]).toEqual([405, "POST"]);
 });
 
-test.each(["/:a(", "/v1/:a(b", "/:a(^(a+)+$)", "/v1/keys/:id"])("there is nothing at %s", async (path) => {
+test.each(["/:a(", "/v1/:a(b", "/:a(^(a+)+$)", "/v1/keys/:id"])("no such endpoint: %s", async (path) => {
   for (const method of ["GET", "PUT"]) {
     const response = await fetch(service.baseUrl + path, { method });
     expect([method, response.status]).toEqual([method, 404]);

@@ -300,7 +300,7 @@ test("a location that cannot be a folder is refused by the first call, which say
       expect(attempt.status, `${path} ${i}`).toBe("rejected");
       expect((attempt as PromiseRejectedResult).reason).toMatchObject({
         code: "storage_unavailable",
-        message: expect.stringContaining("is a file and not a folder"),
+        message: expect.stringContaining("a part of the path is a file"),
       });
     }
   }

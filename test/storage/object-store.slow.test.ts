@@ -13,7 +13,7 @@ import { checkBucketLocation } from "../../src/storage/bucket-location.js";
 import { createGcsStore } from "../../src/storage/gcs.js";
 import type { GcsLocation, S3ServiceLocation } from "../../src/storage/storage-location.js";
 import { openLocation } from "../../src/storage/location.js";
-import { isTransient } from "../../src/storage/object-store.js";
+import { isTransientServiceError } from "../../src/storage/object-store.js";
 import { probedBeforeWriting } from "../../src/storage/probe.js";
 import { withRetries } from "../../src/storage/retrying.js";
 import { createS3Store } from "../../src/storage/s3.js";
@@ -186,14 +186,14 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
 
     test("failures that may be over soon are told from those that somebody has to mend", async () => {
       proxy.behaviour = async () => failing(503, "SlowDown");
-      expect(isTransient(await failure(store.read("a", beginning)))).toBe(true);
+      expect(isTransientServiceError(await failure(store.read("a", beginning)))).toBe(true);
       proxy.behaviour = async () => "cut";
-      expect(isTransient(await failure(store.delete(["a"])))).toBe(true);
+      expect(isTransientServiceError(await failure(store.delete(["a"])))).toBe(true);
       proxy.behaviour = async () => failing(403, "AccessDenied");
       proxy.methods.length = 0;
-      expect(isTransient(await failure(store.read("a", beginning)))).toBe(false);
+      expect(isTransientServiceError(await failure(store.read("a", beginning)))).toBe(false);
       expect(proxy.methods).toEqual(["GET"]);
-      expect(isTransient(new SealdexError("storage_unavailable", "another's"))).toBe(false);
+      expect(isTransientServiceError(new SealdexError("storage_unavailable", "another's"))).toBe(false);
     });
 
     test("a create that fails for good is sent four times", async () => {
@@ -205,7 +205,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
 
     test("reads and lists outlast a service that fails now and then", async () => {
       await store.create("a", one);
-      const location = withRetries(store, { isTransient: isTransient });
+      const location = withRetries(store, { isTransient: isTransientServiceError });
       proxy.behaviour = atFirst(2, "GET", async () => failing(503, "SlowDown"));
       expect(await location.read("a", beginning)).toEqual(one);
       proxy.behaviour = atFirst(2, "GET", async () => "cut");
@@ -234,7 +234,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       await store.create("a", bytes);
       const halve: Behaviour = async (request) => ({ halve: await request.forward() });
       proxy.behaviour = atFirst(1, "GET", halve);
-      const location = withRetries(store, { isTransient: isTransient });
+      const location = withRetries(store, { isTransient: isTransientServiceError });
       expect(
         Buffer.compare((await location.read("a", { offset: 0, length: 400_000 })) as Uint8Array, bytes),
       ).toBe(0);
@@ -271,9 +271,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
         () => nowhere.delete(["a"]),
       ];
       for (const operation of operations) {
-        expect((await failure(operation())).message).toMatch(
-          /NoSuchBucket \(status 404; there is no such bucket\)$/,
-        );
+        expect((await failure(operation())).message).toMatch(/NoSuchBucket \(status 404; no such bucket\)$/);
       }
       await nowhere.close();
       proxy.behaviour = async () => ({ status: 404, body: "<html>default backend</html>" });

@@ -93,7 +93,7 @@ test("threads that end while they work fail the calls they had, and are replaced
   const running = threads.run([long, long, long, long]);
   const ended = expect(running).rejects.toMatchObject({
     code: "internal",
-    message: "kernel threads: a thread ended while it worked",
+    message: "kernel threads: a thread ended during a call",
   });
   // No answer can have arrived yet: the event loop has not turned.
   await threads.close();
