@@ -11,7 +11,7 @@ import { heldBytes } from "./held-bytes.js";
 import { LibraryHistory } from "./library-history.js";
 import { OtherProcess } from "./other-process.js";
 
-const calls = repeats("SEALDEX_FUZZ_CALLS", { fast: 200, all: 20_000 });
+const calls = repeats("SEALDEX_FUZZ_CALLS", { fast: 200, all: 4000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
 const stepsOfHistory = 60;
 /** By which memory may differ between the middle and the end of a run, however long it is. */

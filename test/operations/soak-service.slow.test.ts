@@ -9,7 +9,7 @@ import { repeats } from "../tier.js";
 
 /** Until then, code is compiled, and first versions of everything are opened. */
 const warmUp = 300;
-const pairs = repeats("SEALDEX_SOAK", { fast: 300, all: 5000 });
+const pairs = repeats("SEALDEX_SOAK", { fast: 300, all: 1000 });
 const growthMax = 10_000_000;
 const items = 100;
 

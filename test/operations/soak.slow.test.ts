@@ -9,7 +9,7 @@ import { repeats } from "../tier.js";
 const script = fileURLToPath(new URL("soak-process.mjs", import.meta.url));
 /** Until then, code is compiled and first versions of everything are opened. */
 const warmUp = 200;
-const pairs = repeats("SEALDEX_SOAK", { fast: 500, all: 10_000 });
+const pairs = repeats("SEALDEX_SOAK", { fast: 500, all: 2000 });
 const growthMax = 10_000_000;
 
 interface Report {

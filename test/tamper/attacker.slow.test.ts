@@ -2,7 +2,7 @@
  * An active attacker who holds the storage: after any change, a process that opens the index gets the right answer or an error,
  * never another answer. With anchors no older state passes; without, only a state that was once the newest, as a whole.
  *
- * `SEALDEX_TAMPER`: attacks per index type and with or without anchors. `npm run test:tamper` makes a million.
+ * `SEALDEX_TAMPER`: attacks per index type and with or without anchors. `npm run test:long -- tamper` makes a million.
  */
 
 import { afterAll, describe, expect, test } from "vitest";

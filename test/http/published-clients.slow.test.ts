@@ -1,5 +1,5 @@
 /**
- * Published clients, unchanged, against the service as its users run it. `npm run clients` writes the table of docs/clients.md
+ * Published clients, unchanged, against the service as its users run it. `npm run test:long -- clients` writes the table of docs/clients.md
  * from what they did. Needs a build, and `node scripts/install-python-clients.mjs`.
  */
 
@@ -57,7 +57,7 @@ afterAll(async () => {
   if (process.env.SEALDEX_WRITE_CLIENTS !== undefined) {
     process.stdout.write(`${table}\n`);
     await writeFile(page, updated);
-  } else expect(updated, "docs/clients.md: `npm run clients` writes its table").toBe(text);
+  } else expect(updated, "docs/clients.md: `npm run test:long -- clients` writes its table").toBe(text);
 });
 
 test("every version has its environment", () => {

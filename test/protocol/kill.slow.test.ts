@@ -1,6 +1,6 @@
 /**
  * Writing processes are killed, again and again, at whatever they are doing, on each durable location. A small share here;
- * `npm run test:kill` kills 200.
+ * `npm run test:long -- kill` kills 200.
  */
 
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { batchesOf, monotonicMs, startChild } from "./child.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { type AddedBatch, expectPrefixes } from "./prefix.js";
 
-const kills = repeats("SEALDEX_KILLS", { fast: 4, all: 8 });
+const kills = repeats("SEALDEX_KILLS", { fast: 4, all: 4 });
 const lanes = 2;
 const batchItems = 3;
 const lifeMsMax = 400;

@@ -13,7 +13,7 @@ import { pick, randomOf } from "./change.js";
 import { type SealedBlock, sealedBlocks } from "./sealed-blocks.js";
 import { answerOf, newWorld, open, type Place, storeOf, type World } from "./world.js";
 
-const count = repeats("SEALDEX_BLOCKS", { fast: 60, all: 1000 });
+const count = repeats("SEALDEX_BLOCKS", { fast: 60, all: 250 });
 const firstSeed = Number(process.env.SEALDEX_SEED ?? Math.trunc(Math.random() * 2 ** 31));
 const detected = /^(corrupt|missing_object)$/;
 

@@ -1,5 +1,5 @@
 /**
- * Many processes write, read and train one index on each durable location. A small share here; `npm run test:processes` is
+ * Many processes write, read and train one index on each durable location. A small share here; `npm run test:long -- processes` is
  * 8 writers of 500 batches each.
  */
 
@@ -13,7 +13,7 @@ import { expectPrefixes } from "./prefix.js";
 import { whole } from "../ranges.js";
 
 const writers = 8;
-const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 10 });
+const batches = repeats("SEALDEX_BATCHES", { fast: 3, all: 5 });
 const batchItems = 2;
 
 test.each(locationNames)(
