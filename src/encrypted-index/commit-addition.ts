@@ -16,8 +16,8 @@ export interface Addition {
 
 export interface AdditionOptions {
   readonly signal: AbortSignal | undefined;
-  /** See `ManifestLog.claimTurn`. */
-  readonly turn?: string | undefined;
+  /** See `ManifestLog.reserveNextCommit`. */
+  readonly reservation?: string | undefined;
 }
 
 /**
@@ -28,7 +28,7 @@ export async function commitAddition(
   index: OpenIndex,
   { segments, dimension, namespace }: Addition,
   fits: (latest: Manifest) => boolean,
-  { signal, turn }: AdditionOptions,
+  { signal, reservation }: AdditionOptions,
 ): Promise<Manifest | null> {
   const committed = await index.log.commit((latest) => {
     if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
@@ -36,7 +36,7 @@ export async function commitAddition(
     const sequence = nextSequence(latest);
     const added = segments.map((segment) => ({ ...segment, sequence }));
     return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
-  }, turn);
+  }, reservation);
   if (committed !== null) return committed;
   await index.store.delete(segments.map(({ name }) => name));
   signal?.throwIfAborted();

@@ -315,7 +315,7 @@ const manifestFields: readonly Field[] = [
   jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
   jsonField(
     "manifest",
-    "turn",
+    "reservation",
     "`holder`, 16 bytes in hexadecimal, and `ms`, 0 to 10000",
     [{ holder: "0".repeat(32), ms: 0 }],
     [
