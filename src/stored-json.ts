@@ -154,12 +154,12 @@ export function tuple<T extends readonly unknown[]>(
   };
 }
 
-/** An object with these members and no others; members that are absent stay absent. */
+/** An object with these members and no others, not even inherited ones; members that are absent stay absent. */
 export function record<T>(shape: Shape<T>): Check<T> {
   const names = Object.keys(shape) as (keyof T & string)[];
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw misfit("an object", value);
-    const checked: Partial<T> = {};
+    const checked = Object.create(null) as Partial<T>;
     let left = Object.keys(value).length;
     for (const name of names) {
       const isPresent = Object.hasOwn(value, name);

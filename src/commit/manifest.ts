@@ -30,6 +30,7 @@ import {
 } from "../stored-json.js";
 import { type Watermark, firstWatermark, watermarkOf } from "./retention.js";
 import { bornAt, indexObjectKinds, manifestName, objectNameCheck } from "./object-names.js";
+import { own } from "../value-kinds.js";
 
 /** Pins a stored object: no other object passes for it. */
 export interface ObjectRef {
@@ -259,7 +260,9 @@ export interface SealedManifest {
 }
 
 /** Seals and signs it with the keys of its generation. Throws `forbidden` if they are a reader's. */
-export function sealManifest(keys: KeyRing, indexId: Uint8Array, manifest: Manifest): SealedManifest {
+export function sealManifest(keys: KeyRing, indexId: Uint8Array, draft: Manifest): SealedManifest {
+  // As `openManifest` returns it.
+  const manifest = own({ ...draft, segments: draft.segments.map(own) });
   const generation = manifest.keyGeneration;
   const text = Buffer.from(JSON.stringify(manifest), "utf8");
   const signature = keys.sign(signatureLabel, signedMessage(indexId, text), generation);

@@ -22,6 +22,7 @@ import {
   timeMax,
 } from "../stored-json.js";
 import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
+import { own } from "../value-kinds.js";
 
 /** What the holder of a wrap may do. The owner may do everything, and alone manages keys. */
 export type Access = "owner" | "read-write" | "read-only";
@@ -99,7 +100,7 @@ export function newGeneration(number: number): { generation: KeyGeneration; sign
 
 /** The keyset that a member gets from the owner's. */
 export function keysetFor<D>(owner: OwnerKeyset<D>, member: Member): Keyset<D> {
-  const { name, access, expiresAt } = member;
+  const { name, access, expiresAt } = own(member);
   const { indexSecret, generations, signingSeed, members, reencrypting, definition } = owner;
   return {
     name,
@@ -230,7 +231,8 @@ export function decodeKeyset<D>(bytes: Uint8Array, object: string, definition: C
   };
 }
 
-function memberText({ name, access, expiresAt, keyCheck, provider }: Member): MemberText {
+function memberText(member: Member): MemberText {
+  const { name, access, expiresAt, keyCheck, provider } = own(member);
   return {
     name,
     access,

@@ -5,6 +5,7 @@ import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate, takeFilter } from "../filter.js";
 import type { JsonText } from "../json-text.js";
 import type { Metadata, NamespaceOption } from "../vector-index.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 /** Of a call. */
 export interface LimitOptions extends NamespaceOption {
@@ -27,7 +28,8 @@ export class StoreLimits {
 
   /** The store's filter and the call's, both required, and the namespace. Throws as `namespaceOf`. */
   of(call: LimitOptions): { readonly filter: Filter | undefined; readonly namespace: string | undefined } {
-    return { filter: this.#both(call.filter), namespace: this.namespaceOf(call) };
+    const { filter, namespace } = ownMembers(call);
+    return { filter: this.#both(filter), namespace: this.namespaceOf({ namespace }) };
   }
 
   /** The store's namespace, or the call's if the store has none. Throws `invalid_request` for a call about another one. */
