@@ -1,4 +1,4 @@
-// npm run bench:grow -- [--rows 20000] [--dimension 384] [--times 10] [--batch 1000] [--spread new|same]
+// npm run bench -- grow [--rows 20000] [--dimension 384] [--times 10] [--batch 1000] [--spread new|same]
 //
 // An index that grows: trained at its first rows, then upserts of `batch` rows until there are so many times as many. `new`: half of the new rows
 // lie in clusters that had none before. Compares trainings at twice, three times and four times the rows of the last one. At some sizes, and with the lists of a training of exactly these rows: recall@10 of automatic probing, with the rows

@@ -33,25 +33,17 @@ export function checkSelection(selection: Selection): Selection {
     if (ids !== undefined && ids !== null && !hasAll)
       return own({ ids: takeIds(ids), filter: takeFilter(filter) });
   }
-  onlyOneOf(
-    selection,
-    ["ids", "filter", "deleteAll"],
-    "delete: expected either ids, or a filter, or all items",
-  );
+  onlyOneOf(selection, ["ids", "filter", "deleteAll"], "delete: expected ids, a filter or deleteAll: true");
   if (ids !== undefined && ids !== null) return own({ ids: takeIds(ids) });
   if (hasAll) return own({ deleteAll: checkTrue(deleteAll, "deleteAll") });
-  return own({ filter: takeFilter(filter as Filter) });
+  return { filter: takeFilter(filter as Filter) };
 }
 
 /** As `checkSelection`, of items to update. */
 export function checkUpdateSelection(selection: UpdateSelection): UpdateSelection {
   selection = takeOptions(selection, updateSelectionOptions);
   const { ids, filter, updateAll } = selection;
-  onlyOneOf(
-    selection,
-    ["ids", "filter", "updateAll"],
-    "update: expected either ids, or a filter, or all items",
-  );
+  onlyOneOf(selection, ["ids", "filter", "updateAll"], "update: expected ids, a filter or updateAll: true");
   if (ids !== undefined && ids !== null) return own({ ids: takeIds(ids) });
   if (updateAll !== undefined && updateAll !== null)
     return own({ updateAll: checkTrue(updateAll, "updateAll") });

@@ -184,7 +184,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
   const { type, n_lists, precision, spilling, pq_dim, pq_bits } = index_config;
   for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
     if (type === "ivfpq" && typeof value !== "number") {
-      throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
+      throw invalid(`index_config.${name}: required for type ivfpq`);
     }
   }
   return {

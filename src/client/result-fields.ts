@@ -1,9 +1,12 @@
-/** Fields of results that the client adds to what the service sends. */
+/** Decides which result fields need a second request. */
 
 import type { ItemField, WordField } from "../vector-index.js";
 import { texts } from "../wire.js";
 
-/** Fields that results of queries include now, and those that a second request gets later: with them metadata, to be of the same state. */
+/**
+ * The fields that the query returns, and those of the second request, which include metadata so
+ * that all are of one state.
+ */
 export function fetchedFields(include: readonly WordField[]): {
   readonly now: WordField[];
   readonly later: ItemField[];

@@ -110,7 +110,8 @@ export async function answerWords(
   checked: CheckedWordQuery,
 ): Promise<ScoredMatch[]> {
   const { words } = index;
-  if (words === undefined) throw invalid("queryText: expected an index that was created with a textIndex");
+  if (words === undefined)
+    throw invalid("queryText: this index has no textIndex; create it with textIndex: true");
   const { text, meaning, options } = checked;
   const query = parseTextQuery(text, words.analyzer);
   const vector =

@@ -120,7 +120,7 @@ export function takeContents(contents: string | Image): string | Image {
 /** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
 export function checkRanked(subject: QuerySubject): string {
   if ("contents" in subject && typeof subject.contents === "string") return subject.contents;
-  throw invalid("rerank: expected a query by queryContents that are a text");
+  throw invalid("rerank: requires queryContents to be a string");
 }
 
 function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {

@@ -156,7 +156,8 @@ export class EmbeddedClient implements EmbeddedClientType {
     const text = wordsOf(options);
     const known = embedder && (await identify(embedder, nameOf(options)));
     const definition = { ...defineIndex(own, known), ...(text && { text }) };
-    const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
+    const taken = () =>
+      new SealdexError("already_exists", `index "${indexName}": the name is taken; open it with loadIndex`);
     if ((await listRecords(this.#configStore, indexName)).length > 0) throw taken();
 
     const name = recordName(indexName, 1);
@@ -287,8 +288,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async open({ indexName, source, anchor, signal }: OpenRequest): Promise<OpenIndex> {
     const record = await findRecord(this.#configStore, indexName);
-    if (record === undefined)
-      throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
+    if (record === undefined) throw new SealdexError("not_found", `index "${indexName}": no such index`);
     const opened = await openRecord(source, record, signal);
     opened.keys.checkUnexpired(indexName, this.clock.wall());
     return this.#open(indexName, opened, anchor);

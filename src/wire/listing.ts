@@ -74,7 +74,7 @@ export function decodeItemPage(json: unknown): ItemPage {
   return { items, cursor };
 }
 
-/** Null counts as left out. */
+/** Null counts as absent. */
 function present<N extends string, T>(name: N, value: Maybe<T>): { readonly [K in N]?: T } {
   return value === undefined || value === null ? {} : ({ [name]: value } as { readonly [K in N]: T });
 }

@@ -10,7 +10,7 @@ import { seededRandom } from "../../src/engine/random.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { repeats } from "../tier.js";
 
-const schedules = repeats("SEALDEX_SCHEDULES", { fast: 5, all: 150 });
+const schedules = repeats("SEALDEX_SCHEDULES", { fast: 5, all: 25 });
 const firstSeed = Number(process.env.SEALDEX_SEED ?? 1);
 /** The last one is deleted, too, and may be missing as a whole. */
 const docs = ["x", "y", "z"];
