@@ -16,9 +16,9 @@ export interface ProbingOptions {
    * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
    * recall, for this `topK` and filter.
    */
-  readonly nProbes?: number;
+  readonly nProbes?: number | undefined;
   /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
-  readonly greedy?: boolean;
+  readonly greedy?: boolean | undefined;
 }
 
 const recallMin = 0.8;
