@@ -1,4 +1,4 @@
-/** Which queries are by metadata alone, and which options these have, as callers of the embedded index and of the HTTP client say it. */
+/** Checks queries by metadata only, embedded and over HTTP. */
 
 import { invalid, typeName } from "./check-input.js";
 import { methodOptions } from "./method-options.js";
@@ -10,7 +10,9 @@ export function isOrderedQuery(request: object): request is OrderedQuery {
   return orderBy !== undefined && orderBy !== null;
 }
 
-/** Throws `invalid_request` for what other queries alone have, and for an order that is no object. */
+/**
+ * Throws `invalid_request` for options of other queries, and for an `orderBy` that is no object.
+ */
 export function checkOrderedOptions(request: OrderedQuery): void {
   const present = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
   takeOptions(Object.fromEntries(present), methodOptions.orderedQuery);
@@ -20,7 +22,7 @@ export function checkOrderedOptions(request: OrderedQuery): void {
   }
 }
 
-/** Throws `invalid_request` for a cursor of a query that is not in an order: it has no pages. */
+/** Throws `invalid_request` for a cursor without `orderBy`: other queries have no pages. */
 export function refuseCursor(request: object): void {
   if ((request as Partial<OrderedQuery>).cursor !== undefined) {
     throw invalid("cursor: expected a query with orderBy, got one without");

@@ -1,26 +1,26 @@
-/** Options of every call, and of calls with results. */
+/** Options of all calls, and of calls with results. */
 
 /** Options of every call. */
 export interface CallOptions {
   /**
-   * Ends the call when it aborts: the call rejects with the signal's reason. A call that changes something has then
-   * changed nothing; one whose change is already being committed continues, and settles as usual.
+   * Aborts the call, which rejects with the signal's reason. An aborted change has changed nothing;
+   * a change that is already being committed continues and settles as usual.
    */
   readonly signal?: AbortSignal;
 }
 
-/** What the results of a call may take, and their form. */
+/** Limits and form of a call's results. */
 export interface ResultOptions extends CallOptions {
   /**
-   * Called before some of the results are made, with the bytes that these take in memory. The call waits for what it
-   * returns, and rejects with what it throws. Embedded indexes only: a service has limits of its own.
+   * Called with the bytes of results before they are created. The call awaits the returned promise,
+   * and rejects if it rejects. Embedded indexes only: a service has its own limits.
    */
   readonly reserveBytes?: (bytes: number) => Promise<void> | void;
-  /** Metadata as the JSON text that is stored, for callers that pass them on: see `RawMetadata`. Default false. */
+  /** Returns metadata as stored JSON text: see `RawMetadata`. Default false. */
   readonly rawMetadata?: boolean;
 }
 
-/** Replaces `metadata` of an item if `rawMetadata` is set. */
+/** Replaces `metadata` if `rawMetadata` is set. */
 export interface RawMetadata {
   readonly metadataJson?: string;
 }
