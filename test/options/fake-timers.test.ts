@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
+import type * as realTimers from "../../src/real-timers.js";
 
 let path: string;
 beforeEach(async () => {
@@ -85,7 +86,7 @@ test("without Node.js the timers are those of the browser", () => {
   const browser = createContext({ clearTimeout() {}, performance: { now: () => 7 }, exports });
   runInContext(`globalThis.setTimeout = ${setTimeout}`, browser);
   runInContext(readFileSync(file, "utf8"), browser);
-  const { timers, performance } = exports as unknown as typeof import("../../src/real-timers.js");
+  const { timers, performance } = exports as unknown as typeof realTimers;
   expect(timers.setTimeout(() => undefined, 5)).toBe(5);
   expect(timers.setImmediate).toBeUndefined();
   expect(performance.now()).toBe(7);

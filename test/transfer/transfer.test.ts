@@ -153,6 +153,31 @@ describe.each(Object.keys(clients))("%s", (where) => {
     expect({ closed, stored, count: await to.count() }).toEqual({ closed: true, stored: 39, count: 39 });
   });
 
+  test("a source may yield one object again and again: items are stored as they were when yielded", async () => {
+    const to = await newIndex();
+    function* source() {
+      const item = { id: "", vector: new Float32Array(2), metadata: { tags: [0] }, expiresAt: new Date(0) };
+      for (let i = 0; i < 9; i++) {
+        item.id = `item ${i}`;
+        item.vector.set([i, 1]);
+        item.metadata.tags[0] = i;
+        item.expiresAt.setTime(4e12 + i);
+        yield item;
+      }
+      item.vector.fill(-1);
+      item.metadata.tags[0] = -1;
+      item.expiresAt.setTime(0);
+    }
+    expect(await ingest({ to, items: source(), batchSize: 4 })).toMatchObject({ stored: 9 });
+    const ids = Array.from({ length: 9 }, (_, i) => `item ${i}`);
+    const stored = await to.get(ids, { include: ["vector", "metadata"] });
+    for (const [i, item] of stored.entries()) {
+      expect(item).toMatchObject({ id: ids[i], metadata: { tags: [i] }, expiresAt: new Date(4e12 + i) });
+      expect([...(item.vector ?? [])]).toEqual([i, 1]);
+    }
+    expect(stored).toHaveLength(9);
+  });
+
   test("an abort ends an ingest; nothing that is no iterable begins one", async () => {
     const to = await newIndex();
     const controller = new AbortController();
