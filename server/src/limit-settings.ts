@@ -1,16 +1,16 @@
-/** The environment variables that set limits. */
+/** Environment variables of limits. */
 
 import { invalid } from "sealdex/wire";
 import { defaultLimits, type Limits } from "./limits.js";
 
 interface LimitSetting {
-  /** Of the variable. */
+  /** Name of the variable. */
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** As the README has it. */
+  /** As in the README. */
   readonly meaning: string;
-  /** As the README has it, if it depends on the machine. */
+  /** As in the README, if it depends on the machine. */
   readonly byDefault?: string;
 }
 
@@ -38,7 +38,6 @@ const count = (name: string, meaning: string): LimitSetting => ({
   meaning: `${meaning}.`,
 });
 
-/** By limit. */
 export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   bodyBytesMax: bytes(
     "SEALDEX_BODY_BYTES_MAX",
@@ -112,7 +111,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The limits that are set. Throws `invalid_request`. An empty variable counts as unset. */
+/** Returns the limits that are set. Throws `invalid_request`. An empty variable counts as unset. */
 export function readLimitSettings(environment: Environment): Partial<Limits> {
   const set = Object.entries(limitSettings).flatMap(([limit, setting]) => {
     const text = environment[setting.name];

@@ -1,8 +1,9 @@
 /**
- * The shapes of all bodies: what a request must look like before it is decoded, and what the OpenAPI document says.
+ * Shapes of all bodies, for validation and for the OpenAPI document.
  *
- * Names are the wire's. A property that is not known is refused, as an ignored filter would show what it was meant to
- * hide; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
+ * Names are the wire's. Unknown properties are refused, since an ignored filter would return items
+ * that the caller meant to exclude; null counts as absent. The library checks values (dimensions,
+ * keys, filters).
  */
 
 import type { Metadata } from "sealdex/core";
@@ -24,9 +25,9 @@ import {
 import { orderFields } from "./schemas/order.js";
 import { textIndex, wordFields, wordResults } from "./schemas/words.js";
 
-/** Of a text to search for, in characters: as much as the contents of an item can be. */
+/** Characters of a text to search for: as many as the contents of an item. */
 const queryTextLengthMax = 1024 * 1024;
-/** Names of fields, each of them once or twice. */
+/** Limit of field names, for each of them once or twice. */
 export const fieldsMax = 16;
 export const metric = oneOf("euclidean", "cosine", "squared_euclidean");
 export const indexType = oneOf("ivfflat", "ivf", "ivfpq");
@@ -45,7 +46,7 @@ export const address = {
 };
 
 const namespaceOf = (what: string) => optional(Type.String({ maxLength: 512 }), what);
-/** Of what reads, changes and deletes. */
+/** For reads, changes and deletes. */
 export const namespace = namespaceOf("Only items of this namespace. Default: of all, and those in none.");
 
 const dimension = optional(
@@ -165,7 +166,7 @@ export const listIndexes = {
   response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),
 };
 
-/** What a query can say besides what it is compared with. */
+/** Options of a query besides its vectors or contents. */
 export const queryOptions = {
   top_k: optional(
     Type.Integer(),

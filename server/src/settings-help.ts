@@ -1,4 +1,4 @@
-/** What `serve --help` says of the settings. The README has the same table. */
+/** The settings as shown by `serve --help`. The README has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
 import { defaultLimits, type Limits } from "./limits.js";
@@ -6,7 +6,7 @@ import { defaultLimits, type Limits } from "./limits.js";
 interface Variable {
   readonly name: string;
   readonly byDefault: string;
-  /** In Markdown. */
+  /** Markdown. */
   readonly meaning: string;
 }
 
@@ -16,7 +16,7 @@ const variable = (name: string, byDefault: string, meaning: string): Variable =>
   meaning,
 });
 
-/** All variables, in the order of the README. */
+/** In the order of the README. */
 export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_ROOT_KEY",
@@ -120,7 +120,6 @@ function defaultText(value: number): string {
   return value === Infinity ? "none" : `\`${value}\``;
 }
 
-/** One paragraph per variable. */
 export function settingsHelp(): string {
   const paragraphs = variables.map(({ name, byDefault, meaning }) =>
     `  ${name} (default: ${byDefault})\n      ${meaning}`.replaceAll("`", ""),

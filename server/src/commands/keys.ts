@@ -1,4 +1,4 @@
-/** `sealdex-server keys create|list|revoke`. The key that `create` prints is all that is written to standard output. */
+/** `sealdex-server keys create|list|revoke`. `create` prints only the key to standard output. */
 
 import type { Command } from "commander";
 import { Option } from "commander";
@@ -58,7 +58,7 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
     .action((id: string) => withStore((store) => revoke(store, id)));
 }
 
-/** Runs a command; if it names the key that it created or revoked, that is recorded in the audit log. */
+/** Runs a command and records the key that it created or revoked in the audit log. */
 async function runWithStore(settings: Settings, work: Work): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = settings;
   if (rootKey === undefined) {

@@ -76,7 +76,7 @@ async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportAr
   await pipeline(Readable.from(lines), process.stdout);
 }
 
-/** Reports on standard error how far it is, and after a failure how to go on. */
+/** Prints progress to standard error, and after a failure how to resume. */
 async function importFrom(
   index: VectorIndex,
   { fromLine, skipUnchanged = false }: ImportArguments,
@@ -111,7 +111,7 @@ async function runWithIndex(
     throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
   }
   const locations = { indexLocation, configLocation, ...(anchorLocation && { anchorLocation }) };
-  // What clients of the service may ask for does not limit its operator.
+  // Limits of the service's clients do not apply to its operator.
   const { allowed: _allowed, failWhileLoading: _failWhileLoading, ...models } = settings.models;
   const client = createClient({ ...locations, models, automaticTraining: false });
   try {

@@ -1,4 +1,4 @@
-/** The shapes of requests whose vectors are base64. */
+/** Shapes of requests with base64 vectors. */
 
 import { dimensionMax } from "sealdex/wire";
 import { Type } from "typebox";

@@ -1,4 +1,4 @@
-/** The shape of what an index is. */
+/** Shape of an index's description. */
 
 import { Type } from "typebox";
 import { address, indexType, metric } from "../schemas.js";

@@ -1,4 +1,4 @@
-/** The shapes of what issues, lists and revokes API keys, and their answers from records. */
+/** Shapes for issuing, listing and revoking API keys, and their responses from records. */
 
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";

@@ -1,4 +1,4 @@
-/** The shapes of requests for items by id, and for lists of them. */
+/** Shapes of requests for items by id, and for lists of items. */
 
 import { Type } from "typebox";
 import {

@@ -1,4 +1,4 @@
-/** The shapes of queries by metadata alone, and of the list of embedding models. */
+/** Shapes of queries by metadata only, and of the list of embedding models. */
 
 import { Type } from "typebox";
 import { address, filter, filters, namespace } from "../schemas.js";

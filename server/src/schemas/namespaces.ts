@@ -1,4 +1,4 @@
-/** The shapes of what concerns whole namespaces. */
+/** Shapes for namespaces. */
 
 import { Type } from "typebox";
 import { address } from "../schemas.js";

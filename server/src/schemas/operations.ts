@@ -1,4 +1,4 @@
-/** The shapes of what operators and clients ask of the service as a whole. */
+/** Shapes for operators: health, training status. */
 
 import { Type } from "typebox";
 import { answers } from "./shapes.js";
@@ -9,7 +9,7 @@ export const metrics = {
   response: { 200: Type.String() },
 };
 
-/** When an index is first trained without being asked, in items. */
+/** Items at which an index is first trained automatically. */
 const retrainThreshold = 10_000;
 
 export const trainingStatus = {

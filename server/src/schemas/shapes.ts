@@ -1,4 +1,4 @@
-/** What the shapes of requests and answers are made of. */
+/** Building blocks of schemas. */
 
 import { mediaType } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
@@ -39,18 +39,18 @@ export function answers<S extends TSchema>(schema: S) {
   return { 200: schema, 422: invalidRequest, "4xx": failed, "5xx": failed };
 }
 
-/** An object that has no other properties, unless they are null. */
+/** An object without other properties, unless they are null. */
 export function closed<P extends TProperties>(properties: P) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** What other clients of the interface send, and what changes no result here. */
+/** Fields that other clients send and that change no result here. */
 export function ignored<N extends string>(...names: N[]) {
   const schema = Type.Optional(Type.Unknown({ deprecated: true, description: "Accepted, and ignored." }));
   return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
 }
 
-/** What other clients of the interface can send, and what would be wrong to ignore. */
+/** Fields that other clients may send and that must not be ignored. */
 export function unsupported<N extends string>(...names: N[]) {
   const schema = Type.Optional(Type.Unsafe<undefined>({ type: "null", deprecated: true }));
   return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
@@ -65,7 +65,7 @@ export function post<S extends TSchema, P extends TProperties>(
   return { tags: [tag], summary, body: closed(body), response: answers(answer) };
 }
 
-/** Of a list in pages, in the query of its address. */
+/** Page size of a list, in the query string. */
 export const pageLimit = Type.Optional(
   Type.String({
     pattern: "^[0-9]{1,9}$",
@@ -73,7 +73,7 @@ export const pageLimit = Type.Optional(
   }),
 );
 
-/** Of arrays with an entry for each item: the setting that limits them. */
+/** For arrays with one entry per item: the setting that limits them. */
 export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
 
 export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });

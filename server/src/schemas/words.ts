@@ -1,9 +1,9 @@
-/** Fields of requests that are about words. */
+/** Fields of keyword search. */
 
 import { Type } from "typebox";
 import { closed, ignored, oneOf, optional } from "./shapes.js";
 
-/** Of a query by words, in characters. */
+/** Limit of a keyword query, in characters. */
 const wordsLengthMax = 65_536;
 
 const textIndexOptions = closed({
@@ -49,7 +49,7 @@ const words = {
   rrf_k: optional(Type.Number(), "With `text`: `k` of the fusion."),
 };
 
-/** Of a query that can be by words; what it includes may be named so many times. */
+/** Fields of a query that may have keywords; `include` may have this many entries. */
 export function wordFields(fieldsMax: number) {
   const field = oneOf("distance", "metadata", "scores", "highlights", "contents", "vector", "decoded");
   return {
@@ -63,7 +63,7 @@ export function wordFields(fieldsMax: number) {
   };
 }
 
-/** Of a match. */
+/** Fields of a match. */
 export const wordResults = {
   scores: Type.Optional(
     Type.Object(

@@ -1,4 +1,4 @@
-/** The shapes of what concerns the wraps of an index. */
+/** Shapes for the wraps of an index. */
 
 import { Type } from "typebox";
 import { address } from "../schemas.js";
