@@ -62,7 +62,7 @@ function once<T>(make: () => T): () => T {
 }
 
 function tooBusy(ms: number): SealdexError {
-  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms for others`);
+  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms`);
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

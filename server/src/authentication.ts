@@ -93,7 +93,10 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
       }
       await checkMayRead();
     }
-    throw new SealdexError("unauthenticated", "X-API-Key: expected a valid API key");
+    throw new SealdexError(
+      "unauthenticated",
+      apiKey === undefined ? "missing API key: send it in X-API-Key" : "API key not accepted",
+    );
   };
 }
 

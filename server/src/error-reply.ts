@@ -76,7 +76,7 @@ export function replyWithNoFile(thrown: FastifyError, request: FastifyRequest, r
 /** For URLs that cannot be decoded, for which no hook runs. */
 export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   reply.header("X-Request-Id", request.id);
-  const error = new SealdexError("not_found", "the path is not a valid one: expected percent-encoded UTF-8");
+  const error = new SealdexError("not_found", "the path is not percent-encoded UTF-8");
   void replyWithError(error, request, reply);
 }
 
@@ -129,7 +129,7 @@ function translate(thrown: Thrown): [SealdexError, number] {
 }
 
 function fault(code: ErrorCode): SealdexError {
-  return new SealdexError(code, `${serverFaults.get(code) ?? "the service failed"}; its log says more`);
+  return new SealdexError(code, `${serverFaults.get(code) ?? "the service failed"}; see its log`);
 }
 
 /**

@@ -54,13 +54,13 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   bodiesBytesMax: bytes(
     "SEALDEX_BODIES_BYTES_MAX",
     1024,
-    "Bodies of more than 64 KiB under way at once",
+    "Total bytes of bodies above 64 KiB in progress",
     "512 MiB, at most a quarter of the heap",
   ),
-  requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
+  requestsMax: count("SEALDEX_REQUESTS_MAX", "Concurrent requests"),
   longRequestsMax: count(
     "SEALDEX_LONG_REQUESTS_MAX",
-    "Trainings, compactions and renewals of data keys at once",
+    "Concurrent trainings, compactions and renewals of data keys",
   ),
   resultBytesMax: bytes("SEALDEX_RESULT_BYTES_MAX", 1024, "Results of one request, in memory"),
   resultsBytesMax: bytes(
@@ -89,10 +89,10 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "SEALDEX_WRONG_INDEX_KEYS_PER_MINUTE_MAX",
     "Wrong index keys per minute that one client may send for one index",
   ),
-  waitingMax: count("SEALDEX_WAITING_MAX", "Requests that wait for others to be done"),
+  waitingMax: count("SEALDEX_WAITING_MAX", "Waiting requests"),
   waitMsMax: milliseconds(
     "SEALDEX_WAIT_MS_MAX",
-    "How long a request may wait for others before it is refused, but for trainings, compactions and renewals of data keys",
+    "Maximum queueing time before a 503, except for training, compaction and renewals of data keys",
   ),
   eventLoopDelayMsMax: milliseconds(
     "SEALDEX_EVENT_LOOP_DELAY_MS_MAX",

@@ -89,7 +89,7 @@ export class Semaphore {
         },
         refuse: () => {
           end();
-          reject(new SealdexError("overloaded", "the service has too many requests to work on"));
+          reject(new SealdexError("overloaded", "the service has too many waiting requests"));
         },
       };
       signal.addEventListener("abort", leave, { once: true });

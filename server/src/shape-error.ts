@@ -15,7 +15,7 @@ export function shapeError(
   const missing = keyword === "required" ? `/${String(params.missingProperty)}` : "";
   const place = placeOf(at + instancePath + missing) || part;
   if (isUnsupported(error)) {
-    return new SealdexError("not_supported", `${place}: this service does not support it; leave it out`);
+    return new SealdexError("not_supported", `${place}: not supported by this service; omit it`);
   }
   return new SealdexError("invalid_request", `${place}: ${describeFault(error)}`);
 }

@@ -39,12 +39,12 @@ async function verifyFile(folder: string, id: string, key: ChainKey, known: numb
     if (line === undefined) faults.push(`line ${number} was changed or added`);
     else if (!isAuthentic) faults.push(`line ${number} was written as line ${line.n}, after another line`);
   }
-  if (rest > 0) faults.push(`after line ${entries.length} there are ${rest} bytes of no line`);
+  if (rest > 0) faults.push(`after line ${entries.length} there are ${rest} bytes of an incomplete line`);
   const written = entries.flatMap(({ line }) => line?.n ?? []);
   if (known === undefined) faults.push("the configuration location does not know this file");
-  else if (known === null) faults.push("the end that the configuration location has was modified");
+  else if (known === null) faults.push("the count in the configuration location was modified");
   else if (known > (written.at(-1) ?? 0)) {
-    faults.push(`lines were removed from the end: there were at least ${known}`);
+    faults.push(`lines are missing at the end; expected at least ${known}`);
   }
   return { lines: written.length, faults };
 }

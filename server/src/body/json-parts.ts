@@ -303,7 +303,7 @@ function parse(text: string): unknown {
 }
 
 function notJson(): SealdexError {
-  return invalid("expected JSON, got something else");
+  return invalid("invalid JSON");
 }
 
 /** Messages repeat nothing of the body. */

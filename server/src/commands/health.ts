@@ -15,8 +15,8 @@ interface HealthOptions {
 export function addHealthCommand(program: Command, read: ReadSettings): void {
   program
     .command("health")
-    .description("Exit with 0 if the service with these settings responds on this machine, with 1 if not.")
-    .option("--ready", "whether it can also serve requests: its storage responds")
+    .description("Check whether the service is running (exit code 0 or 1).")
+    .option("--ready", "also check that its storage responds")
     .action(async ({ ready = false }: HealthOptions) => {
       if (!(await isHealthy(read(), ready ? "ready" : "live"))) process.exitCode = 1;
     });

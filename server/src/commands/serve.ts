@@ -96,7 +96,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
   const stop = async (signal: string) => {
-    app.log.info(`${signal}: stopping once the requests in progress are answered`);
+    app.log.info(`${signal}: stopping after the running requests`);
     try {
       await app.close();
       await client.close();

@@ -107,7 +107,7 @@ export class KeyStore {
   /** Deletes the record. Throws `not_found` if there is none. */
   async revoke(id: string): Promise<void> {
     if (!isKeyId(id) || (await this.#store.read(recordKey(id), { offset: 0, length: 0 })) === null) {
-      throw new SealdexError("not_found", "API key: there is no key with this id");
+      throw new SealdexError("not_found", "API key: no key has this id");
     }
     await this.#store.delete([recordKey(id)]);
     // The key is revoked even if its last use cannot be deleted now.

@@ -14,7 +14,7 @@ const milliseconds = { description: "Milliseconds since 1970." };
 
 export const live = {
   tags: ["dashboard"],
-  summary: "What the dashboard draws: figures of this process since it was started.",
+  summary: "Figures of this process since its start, for the dashboard.",
   response: answers(Type.Unknown()),
 };
 
@@ -27,8 +27,8 @@ export const locations = {
         Type.Object({
           name: Type.String(),
           kind: Type.String(),
-          ms: Type.Number({ description: "How long it took." }),
-          code: Type.Optional(Type.String({ description: "Why it does not respond." })),
+          ms: Type.Number({ description: "Response time." }),
+          code: Type.Optional(Type.String({ description: "Error code if it does not respond." })),
         }),
       ),
     }),
@@ -37,7 +37,7 @@ export const locations = {
 
 export const openIndexes = {
   tags: ["dashboard"],
-  summary: "What this process knows of indexes without their keys: of those that it has open.",
+  summary: "Details of the indexes that this process has open.",
   body: closed({ names: Type.Array(Type.String(), { maxItems: namesMax }) }),
   response: answers(
     Type.Object({

@@ -3,7 +3,7 @@
 import { mediaType } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
 
-const codeDescription = "What went wrong, for programs. The header `X-Error-Code` has it as well.";
+const codeDescription = "Error code, also in the header `X-Error-Code`.";
 const failed = Type.Object({
   status_code: Type.Integer(),
   code: Type.Optional(
@@ -12,14 +12,14 @@ const failed = Type.Object({
       examples: ["not_found"],
     }),
   ),
-  detail: Type.String({ description: "What was expected, what was received, and where." }),
+  detail: Type.String({ description: "Message with the place, the expected and the received value." }),
 });
 const invalidRequest = Type.Object(
   {
     detail: Type.Array(
       Type.Object({
         loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), { description: "Where." }),
-        msg: Type.String({ description: "What was expected, and what was received." }),
+        msg: Type.String({ description: "Message with the expected and the received value." }),
         type: Type.String({ description: codeDescription, examples: ["invalid_request"] }),
       }),
     ),
@@ -69,7 +69,7 @@ export function post<S extends TSchema, P extends TProperties>(
 export const pageLimit = Type.Optional(
   Type.String({
     pattern: "^[0-9]{1,9}$",
-    description: "At most so many. Default: all that fit into one response.",
+    description: "Maximum number. Default: all that fit into one response.",
   }),
 );
 
@@ -81,5 +81,5 @@ export const done = Type.Object({ status: Type.String({ examples: ["success"] })
 export const indexKey = Type.String({
   pattern: "^[0-9a-fA-F]{64}$",
   description:
-    "An encryption key: 32 bytes as 64 hexadecimal characters. May be absent if the service keeps the keys of indexes.",
+    "An encryption key: 32 bytes as 64 hexadecimal characters. Optional if the service has a key provider.",
 });
