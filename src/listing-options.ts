@@ -3,7 +3,7 @@
 import type { Filter } from "./filter.js";
 import type { ItemField, StoredItem } from "./items.js";
 import type { NamespaceOption } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 
 export interface CountOptions extends CallOptions, NamespaceOption {
   /** Counts only items whose metadata match. */
@@ -17,7 +17,7 @@ export interface ListIndexesOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
-export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata">, NamespaceOption {
+export interface ListIdsOptions extends CallOptions, NamespaceOption {
   /** Maximum number. Default: all. */
   readonly limit?: number;
   /** Only ids greater than this one. */
@@ -36,7 +36,7 @@ interface Listing<I extends readonly ItemField[]> extends NamespaceOption {
 }
 
 export interface ListItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends Listing<I>, ResultOptions {
+  extends Listing<I>, CallOptions {
   /**
    * Items per page, 1 to 10,000. Default 1,000. A page of large items ends earlier, after about 16
    * MiB.
@@ -44,40 +44,22 @@ export interface ListItemsOptions<I extends readonly ItemField[] = readonly Item
   readonly limit?: number;
   /** Cursor of the previous page, to continue in the same state of the index. Excludes `after`. */
   readonly cursor?: string | undefined;
+  /** Orders by metadata instead of ids. Pass the same for the next page. */
+  readonly orderBy?: OrderBy | undefined;
 }
+
+/**
+ * Dotted paths of metadata, 1 to 8, by priority: `{ year: "desc", title: "asc" }`. Numbers come
+ * before texts, texts before booleans; descending reverses this. Items without one of these values,
+ * or with an array on the path, always come last. Texts compare by code points, as in filters, and
+ * by their first 96 UTF-16 units. Equal values are in the order of ids.
+ */
+export type OrderBy = Readonly<Record<string, "asc" | "desc">>;
 
 export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]> {
   readonly items: StoredItem<I>[];
   /** Cursor of the next page; absent on the last one. */
   readonly cursor?: string;
-}
-
-/** A query by metadata only. */
-export interface OrderedQuery<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
-  /**
-   * Dotted paths of metadata, 1 to 8, by priority: `{ year: "desc", title: "asc" }`. Numbers come
-   * before texts, texts before booleans; descending reverses this. Items without one of these
-   * values, or with an array on the path, always come last. Texts compare by code points, as in
-   * filters, and by their first 96 UTF-16 units. Equal values are in the order of ids.
-   */
-  readonly orderBy: Readonly<Record<string, "asc" | "desc">>;
-  /** Only items whose metadata match. */
-  readonly filter?: Filter | undefined;
-  /** The specification's name of `filter`. Giving both is an error. */
-  readonly filters?: Filter | undefined;
-  /**
-   * Items per page, 1 to 10,000. Default 100. A page of large items ends earlier, after about 16
-   * MiB.
-   */
-  readonly topK?: number;
-  /**
-   * Cursor of the previous page, to continue in the same state of the index, with the same
-   * `orderBy` and filter.
-   */
-  readonly cursor?: string | undefined;
-  /** Fields of each item besides `id`. Default `["metadata"]`. */
-  readonly include?: I;
 }
 
 export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>

@@ -27,11 +27,10 @@ import type {
   ListIdsOptions,
   ListIndexesOptions,
   ListItemsOptions,
-  OrderedQuery,
 } from "./listing-options.js";
 import type { ProbingOptions } from "./probing.js";
 import type { ErasureReceipt, NamespaceOption, Namespaces } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
 import type {
   ChangeOptions,
@@ -57,7 +56,7 @@ export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
-  extends ResultOptions, ProbingOptions, NamespaceOption {
+  extends CallOptions, ProbingOptions, NamespaceOption {
   /** Matches to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /** Searches only items whose metadata match. */
@@ -139,7 +138,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 export type DefaultInclude = readonly ["distance"];
 
 export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
+  extends CallOptions, NamespaceOption {
   /** Default: all but `decoded`, and `vector` only if the index stores vectors. */
   readonly include?: I | undefined;
 }
@@ -215,13 +214,7 @@ export interface VectorIndex {
    * With `queryText`, the items with the greatest score. Throws `dimension_mismatch` for a vector
    * of the wrong length, and `not_supported` if `include` names `vector` and the index stores only
    * codes.
-   *
-   * With `orderBy`, a page of the matching items in that order. All pages show one state of the
-   * index, like those of `listItems`.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    query: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -248,10 +241,10 @@ export interface VectorIndex {
   /** Ids in string order, at most `limit` after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   /**
-   * A page of items in the order of their ids, with the cursor of the next page. All pages show one
-   * state of the index. Throws `not_found` if that state is no longer stored: at least 15 minutes
-   * after it was replaced (with a shorter retention, after the last page, if that is sooner);
-   * `not_supported` if `include` names `vector` and the index stores only codes.
+   * A page of items in the order of their ids, or of `orderBy`, with the cursor of the next page.
+   * All pages show one state of the index. Throws `not_found` if that state is no longer stored: at
+   * least 15 minutes after it was replaced (with a shorter retention, after the last page, if that
+   * is sooner); `not_supported` if `include` names `vector` and the index stores only codes.
    */
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,

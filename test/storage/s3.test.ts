@@ -1,4 +1,4 @@
-/** S3 on a real server. What happens where networks and lesser services fail is in object-store.test.ts. */
+/** S3 on a real server. What happens where networks and lesser services fail is in object-store.slow.test.ts. */
 
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";

@@ -12,6 +12,7 @@ import {
   namespace,
   vector,
 } from "../schemas.js";
+import { orderBy } from "./order.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object({
@@ -37,7 +38,7 @@ export const getItems = post(
 
 export const listItems = post(
   "vectors",
-  "A page of items in the order of their ids. All pages show one state of the index.",
+  "A page of items in the order of their ids, or of `order_by`. All pages show one state of the index.",
   Type.Object({
     results: Type.Array(storedItem),
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last one." })),
@@ -57,6 +58,7 @@ export const listItems = post(
       "Cursor of the previous page. 404 if its state was replaced at least 15 minutes ago and is no longer stored.",
     ),
     after,
+    order_by: orderBy,
   },
 );
 
