@@ -3,8 +3,8 @@
 import { SealdexError } from "./errors.js";
 
 /**
- * Returns the body, decompressed, as UTF-8. Throws `too_large`, naming `what`, for a longer one,
- * and the stream's errors.
+ * Returns the body, decompressed, as UTF-8. Throws `too_large` for a longer one, and the stream's
+ * errors.
  */
 export async function responseText(response: Response, bytesMax: number, what: string): Promise<string> {
   const utf8 = new TextDecoder();

@@ -15,7 +15,7 @@ export interface WrapOptions extends CallOptions {
    */
   readonly key: IndexKey;
   /**
-   * Readers lack the key that signs commits, so nobody accepts their writes. Writers may change
+   * Readers lack the key that signs commits, so their writes are refused. Writers may change
    * items. Only the owner's key can rotate keys, change wraps, renew data keys, and delete the
    * index.
    */

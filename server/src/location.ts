@@ -1,6 +1,6 @@
 /**
- * Storage locations as text: a URL, or JSON with the library's fields. What a location holds may be secret, so no
- * message repeats any of it.
+ * Storage locations as text: a URL, or JSON with the library's fields. Locations may contain secrets, so
+ * messages do not repeat them.
  *
  *     memory:
  *     file:./data                               file:///var/lib/sealdex

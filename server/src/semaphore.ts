@@ -28,7 +28,7 @@ export class Semaphore {
   }
 
   /**
-   * Takes `weight` if `owner` may have it now and nobody waits; returns a function that releases
+   * Takes `weight` if `owner` may have it now and no request waits; returns a function that releases
    * it. A weight above the capacity counts as all of it.
    */
   tryAcquire(owner: string, weight: number): (() => void) | undefined {

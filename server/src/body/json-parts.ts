@@ -173,7 +173,7 @@ export class JsonParts {
   }
 
   /**
-   * Returns the rest of the body, with empty arrays in place of the streamed ones. Throws
+   * Returns the rest of the body, with empty arrays instead of the streamed ones. Throws
    * `invalid_request`.
    */
   finish(): unknown {

@@ -42,7 +42,7 @@ export class IssuedKeys {
   }
 
   /**
-   * `checkMayRead` is called before the storage is asked for an unknown id, and may throw. Throws
+   * `checkMayRead` is called before an unknown id is read from storage, and may throw. Throws
    * `storage_unavailable` if the key cannot be checked.
    */
   async callerOf(apiKey: string, checkMayRead: () => Promise<void>): Promise<Caller | undefined> {
