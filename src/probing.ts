@@ -31,7 +31,7 @@ const recallMax = 0.999;
 export function checkRecall({ recall, nProbes, greedy }: ProbingOptions): void {
   if (recall === undefined) return;
   if (nProbes !== undefined || greedy !== undefined) {
-    throw invalid("recall: cannot be combined with nProbes or greedy");
+    throw invalid("recall: cannot be combined with a number of probes or greedy");
   }
   if (recall === "exact" || (typeof recall === "number" && recall >= recallMin && recall <= recallMax))
     return;
