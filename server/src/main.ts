@@ -8,8 +8,8 @@ import { addHealthCommand } from "./commands/health.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
-import { loadSettings } from "./load-settings.js";
-import { settingsHelp } from "./settings-help.js";
+import { loadSettings } from "./settings/load-settings.js";
+import { settingsHelp } from "./settings/settings-help.js";
 
 const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
 const { version } = JSON.parse(manifest) as { version: string };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
 import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { Metrics } from "../../server/src/metrics.js";
+import { Metrics } from "../../server/src/metrics/metrics.js";
 import { type Answer, type RunningService, startService } from "../http/service.js";
 
 const rootKey = generateKey();

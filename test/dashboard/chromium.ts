@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { generateKey, openLocation } from "../../src/core.js";
 import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { Metrics } from "../../server/src/metrics.js";
+import { Metrics } from "../../server/src/metrics/metrics.js";
 import { type RunningService, startService } from "../http/service.js";
 
 export interface DashboardService extends RunningService {

@@ -10,8 +10,8 @@ import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { Metrics } from "../../server/src/metrics.js";
-import { traced } from "../../server/src/tracing.js";
+import { Metrics } from "../../server/src/metrics/metrics.js";
+import { traced } from "../../server/src/http/tracing.js";
 import { generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 

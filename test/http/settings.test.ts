@@ -2,11 +2,11 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { limitSettings } from "../../server/src/limit-settings.js";
-import { defaultLimits, type Limits } from "../../server/src/limits.js";
-import { settingsHelp, variables } from "../../server/src/settings-help.js";
-import { loadSettings } from "../../server/src/load-settings.js";
-import { readSettings, requireKeys } from "../../server/src/settings.js";
+import { limitSettings } from "../../server/src/settings/limit-settings.js";
+import { defaultLimits, type Limits } from "../../server/src/http/limits.js";
+import { settingsHelp, variables } from "../../server/src/settings/settings-help.js";
+import { loadSettings } from "../../server/src/settings/load-settings.js";
+import { readSettings, requireKeys } from "../../server/src/settings/settings.js";
 
 const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
 const locationOf = (text: string) =>

@@ -2,9 +2,9 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditLog } from "./audit-log.js";
-import type { Server } from "../http-server.js";
-import { addressOf } from "../request-address.js";
-import { whenEnded } from "../request-end.js";
+import type { Server } from "../http/http-server.js";
+import { addressOf } from "../http/request-address.js";
+import { whenEnded } from "../http/request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

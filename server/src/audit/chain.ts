@@ -4,8 +4,8 @@
  */
 
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
-import { asciiJson } from "../ascii-json.js";
-import { deriveKey } from "../root-key.js";
+import { asciiJson } from "./ascii-json.js";
+import { deriveKey } from "../access/root-key.js";
 
 export interface AuditEvent {
   /** ISO 8601. */

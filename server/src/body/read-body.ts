@@ -9,7 +9,7 @@ import { createGunzip } from "node:zlib";
 import { errorCodes, type FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { decodeElement, invalid, yieldIfDue } from "sealdex/wire";
-import { shapeError } from "../shape-error.js";
+import { shapeError } from "./shape-error.js";
 import type { ArrayRule, BodyStreams } from "./body-schema.js";
 import type { Base64Floats } from "./base64-floats.js";
 import { type ArrayPart, JsonParts } from "./json-parts.js";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import type { Command } from "commander";
-import type { ReadSettings, Settings } from "../settings.js";
+import type { ReadSettings, Settings } from "../settings/settings.js";
 
 const timeoutMs = 5000;
 

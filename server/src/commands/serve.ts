@@ -2,16 +2,16 @@
 
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
 import { createApp } from "../app.js";
-import { expiryOf, readCertificates } from "../certificates.js";
+import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
-import { openLog } from "../log-output.js";
-import { measureCache } from "../measure-cache.js";
-import { Metrics } from "../metrics.js";
-import { unknownVariables } from "../load-settings.js";
+import { openLog } from "../settings/log-output.js";
+import { measureCache } from "../metrics/measure-cache.js";
+import { Metrics } from "../metrics/metrics.js";
+import { unknownVariables } from "../settings/load-settings.js";
 import { supervise } from "../processes/supervise.js";
 import { joinSiblings, type Worker } from "../processes/worker.js";
-import { requireKeys, type Settings } from "../settings.js";
-import { traced } from "../tracing.js";
+import { requireKeys, type Settings } from "../settings/settings.js";
+import { traced } from "../http/tracing.js";
 
 /** How long the storage may take to respond for the service to count as ready. */
 const readyMsMax = 5000;

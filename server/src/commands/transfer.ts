@@ -12,8 +12,8 @@ import {
   type VectorIndex,
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import { readSecret } from "../secret-file.js";
-import type { ReadSettings, Settings } from "../settings.js";
+import { readSecret } from "../settings/secret-file.js";
+import type { ReadSettings, Settings } from "../settings/settings.js";
 
 interface IndexArguments {
   readonly index: string;

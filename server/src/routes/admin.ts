@@ -4,13 +4,13 @@ import { randomUUID } from "node:crypto";
 import { SealdexError } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import type { AuditReader } from "../audit/read-log.js";
-import type { Server } from "../http-server.js";
-import { checkUnlimited } from "../keys/caller.js";
-import type { LastWrites } from "../last-writes.js";
-import { LiveFigures } from "../live-figures.js";
-import type { LocationHealth } from "../location-health.js";
-import type { Metrics } from "../metrics.js";
-import type { OpenIndexes } from "../open-indexes.js";
+import type { Server } from "../http/http-server.js";
+import { checkUnlimited } from "../access/caller.js";
+import type { LastWrites } from "../indexes/last-writes.js";
+import { LiveFigures } from "../metrics/live-figures.js";
+import type { LocationHealth } from "../metrics/location-health.js";
+import type { Metrics } from "../metrics/metrics.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
 import * as schemas from "../schemas/admin.js";
 
 interface Services {

@@ -2,8 +2,8 @@
 
 import { SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import { sharedFor } from "../shared-for.js";
+import type { Server } from "../http/http-server.js";
+import { sharedFor } from "../http/shared-for.js";
 import * as schemas from "../schemas/operations.js";
 
 /** How often the storage is asked at most, however many ask whether the service is ready. */

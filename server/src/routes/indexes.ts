@@ -15,14 +15,14 @@ import {
   encodeErasureReceipt,
   nameTexts,
 } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import { checkMayRead } from "../keys/caller.js";
-import type { Limits } from "../limits.js";
-import type { OpenIndexes } from "../open-indexes.js";
-import { ownerOf } from "../request-address.js";
-import { type ReadLimits, sendJson } from "../results.js";
-import { Semaphore } from "../semaphore.js";
-import * as schemas from "../schemas.js";
+import type { Server } from "../http/http-server.js";
+import { checkMayRead } from "../access/caller.js";
+import type { Limits } from "../http/limits.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { ownerOf } from "../http/request-address.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
+import { Semaphore } from "../http/semaphore.js";
+import * as schemas from "../schemas/schemas.js";
 import { describeIndex } from "../schemas/describe-index.js";
 import { erase, listNamespaces, readReceipt } from "../schemas/namespaces.js";
 

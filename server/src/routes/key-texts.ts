@@ -1,9 +1,9 @@
 /** Lists of issued API keys as JSON, in pages, as far as the results of one request may go. */
 
 import { yieldIfDue } from "sealdex/wire";
-import type { KeyRecord } from "../keys/key-record.js";
-import type { KeyStore } from "../keys/key-store.js";
-import type { ReadLimits } from "../results.js";
+import type { KeyRecord } from "../access/key-record.js";
+import type { KeyStore } from "../access/key-store.js";
+import type { ReadLimits } from "../http/results.js";
 
 /** What a request says about its page. */
 export interface PageQuery {

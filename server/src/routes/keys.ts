@@ -3,11 +3,11 @@
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { entryTexts } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import { type Caller, checkUnlimited } from "../keys/caller.js";
-import type { IssuedKeys } from "../keys/issued-keys.js";
-import { checkDetails } from "../keys/key-details.js";
-import { type ReadLimits, sendJson } from "../results.js";
+import type { Server } from "../http/http-server.js";
+import { type Caller, checkUnlimited } from "../access/caller.js";
+import type { IssuedKeys } from "../access/issued-keys.js";
+import { checkDetails } from "../access/key-details.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
 import * as schemas from "../schemas/keys.js";
 import { keyTexts } from "./key-texts.js";
 

@@ -2,10 +2,10 @@
 
 import type { FastifyReply } from "fastify";
 import { decodeAddress, decodeMetadataQuery, idRowTexts } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import type { OpenIndexes } from "../open-indexes.js";
-import { idsInOrder } from "../order-by.js";
-import { type ReadLimits, sendJson } from "../results.js";
+import type { Server } from "../http/http-server.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { idsInOrder } from "./order-by.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
 import * as schemas from "../schemas/metadata.js";
 
 interface Services {

@@ -1,8 +1,8 @@
 /** `GET /metrics`, for Prometheus: of all processes of the service, so for keys that are not limited to some indexes. */
 
-import { checkUnlimited } from "../keys/caller.js";
-import type { Server } from "../http-server.js";
-import type { Metrics, MetricValues } from "../metrics.js";
+import { checkUnlimited } from "../access/caller.js";
+import type { Server } from "../http/http-server.js";
+import type { Metrics, MetricValues } from "../metrics/metrics.js";
 import type { Siblings } from "../processes/siblings.js";
 import * as schemas from "../schemas/operations.js";
 

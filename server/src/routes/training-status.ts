@@ -3,11 +3,11 @@
  * then names no index.
  */
 
-import type { Server } from "../http-server.js";
-import { mayUseIndex } from "../keys/caller.js";
+import type { Server } from "../http/http-server.js";
+import { mayUseIndex } from "../access/caller.js";
 import type { Siblings } from "../processes/siblings.js";
 import * as schemas from "../schemas/operations.js";
-import type { Trainings } from "../trainings.js";
+import type { Trainings } from "../indexes/trainings.js";
 
 const topic = "trainings";
 

@@ -3,12 +3,12 @@
 import type { FastifyReply } from "fastify";
 import { type Client, generateKey, SealdexError } from "sealdex/core";
 import { entryTexts } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import type { IssuedKeys } from "../keys/issued-keys.js";
-import { checkDetails } from "../keys/key-details.js";
-import type { KeyRecord } from "../keys/key-record.js";
-import type { OpenIndexes } from "../open-indexes.js";
-import { type ReadLimits, sendJson } from "../results.js";
+import type { Server } from "../http/http-server.js";
+import type { IssuedKeys } from "../access/issued-keys.js";
+import { checkDetails } from "../access/key-details.js";
+import type { KeyRecord } from "../access/key-record.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
 import * as schemas from "../schemas/keys.js";
 import { keyTexts } from "./key-texts.js";
 import { issuedBy } from "./keys.js";

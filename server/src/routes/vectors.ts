@@ -24,13 +24,13 @@ import {
   topKMax,
   yieldIfDue,
 } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import { checkMayRead } from "../keys/caller.js";
-import type { Limits } from "../limits.js";
-import type { OpenIndexes } from "../open-indexes.js";
-import { untilDisconnected, untilTooLong } from "../request-end.js";
-import { type ReadLimits, sendJson } from "../results.js";
-import * as schemas from "../schemas.js";
+import type { Server } from "../http/http-server.js";
+import { checkMayRead } from "../access/caller.js";
+import type { Limits } from "../http/limits.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { untilDisconnected, untilTooLong } from "../http/request-end.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
+import * as schemas from "../schemas/schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
 import * as listing from "../schemas/listing.js";
 

@@ -1,8 +1,8 @@
 /** `/v1/indexes/wraps/*`: who opens an index with which key. */
 
 import { decodeAddress, decodeWrap, encodeWraps } from "sealdex/wire";
-import type { Server } from "../http-server.js";
-import type { OpenIndexes } from "../open-indexes.js";
+import type { Server } from "../http/http-server.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
 import { addWrap, listWraps, revokeWrap } from "../schemas/wraps.js";
 
 export function addWrapRoutes(app: Server, indexes: OpenIndexes): void {

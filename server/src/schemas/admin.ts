@@ -3,9 +3,9 @@
 import { type Static, Type } from "typebox";
 import { encodeDescription } from "sealdex/wire";
 import type { AuditEntry, AuditPosition } from "../audit/read-log.js";
-import type { LocationHealth } from "../location-health.js";
-import type { Histogram, LiveFigures } from "../live-figures.js";
-import type { Described } from "../open-indexes.js";
+import type { LocationHealth } from "../metrics/location-health.js";
+import type { Histogram, LiveFigures } from "../metrics/live-figures.js";
+import type { Described } from "../indexes/open-indexes.js";
 import { answers, closed } from "./shapes.js";
 
 const namesMax = 100;

@@ -1,7 +1,7 @@
 /** The shape of what an index is. */
 
 import { Type } from "typebox";
-import { address, indexType, metric } from "../schemas.js";
+import { address, indexType, metric } from "./schemas.js";
 import { post } from "./shapes.js";
 
 const shape = {

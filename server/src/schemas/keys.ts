@@ -1,8 +1,8 @@
 /** The shapes of what issues, lists and revokes API keys, and their answers from records. */
 
 import { type Static, Type } from "typebox";
-import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
-import { scopes } from "../keys/caller.js";
+import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../access/key-record.js";
+import { scopes } from "../access/caller.js";
 import { answers, closed, done, indexKey, oneOf, optional, pageLimit } from "./shapes.js";
 
 const indexesMax = 1000;

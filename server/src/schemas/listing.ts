@@ -11,7 +11,7 @@ import {
   metadata,
   namespace,
   vector,
-} from "../schemas.js";
+} from "./schemas.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object({

@@ -1,7 +1,7 @@
 /** The shapes of queries by metadata alone, and of the list of embedding models. */
 
 import { Type } from "typebox";
-import { address, filter, filters, namespace } from "../schemas.js";
+import { address, filter, filters, namespace } from "./schemas.js";
 import { orderBy } from "./order.js";
 import { answers, optional, post, unsupported } from "./shapes.js";
 

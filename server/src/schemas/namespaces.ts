@@ -1,7 +1,7 @@
 /** The shapes of what concerns whole namespaces. */
 
 import { Type } from "typebox";
-import { address } from "../schemas.js";
+import { address } from "./schemas.js";
 import { post } from "./shapes.js";
 
 export const listNamespaces = post(

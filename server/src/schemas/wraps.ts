@@ -1,7 +1,7 @@
 /** The shapes of what concerns the wraps of an index. */
 
 import { Type } from "typebox";
-import { address } from "../schemas.js";
+import { address } from "./schemas.js";
 import { done, oneOf, optional, post } from "./shapes.js";
 
 const name = Type.String({

@@ -20,9 +20,9 @@ import {
   optional,
   post,
   unsupported,
-} from "./schemas/shapes.js";
-import { orderFields } from "./schemas/order.js";
-import { textIndex, wordFields, wordResults } from "./schemas/words.js";
+} from "./shapes.js";
+import { orderFields } from "./order.js";
+import { textIndex, wordFields, wordResults } from "./words.js";
 
 /** Of a text to search for, in characters: as much as the contents of an item can be. */
 const queryTextLengthMax = 1024 * 1024;

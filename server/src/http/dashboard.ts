@@ -7,7 +7,7 @@ import { replyWithNoFile } from "./error-reply.js";
 import type { Server } from "./http-server.js";
 
 /** The same folder for the sources and for what is built from them. */
-const root = fileURLToPath(new URL("../dist/admin", import.meta.url));
+const root = fileURLToPath(new URL("../../dist/admin", import.meta.url));
 
 export async function addDashboard(app: Server): Promise<void> {
   // Relative, so that a proxy may serve it under a path of its own.

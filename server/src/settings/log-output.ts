@@ -1,7 +1,7 @@
 /** Where the log goes: standard output, a few lines at a time. */
 
 import { destination } from "pino";
-import { asciiJson } from "./ascii-json.js";
+import { asciiJson } from "../audit/ascii-json.js";
 
 /** Lines wait for others, so that not each costs a system call: for so many bytes, and for so long. */
 const bytesMin = 4096;

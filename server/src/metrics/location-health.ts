@@ -1,7 +1,7 @@
 /** Whether the storage locations respond. */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
-import { sharedFor } from "./shared-for.js";
+import { sharedFor } from "../http/shared-for.js";
 
 /** How often a location is asked at most, however many ask about it. */
 const checkMs = 1000;

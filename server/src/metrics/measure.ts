@@ -1,10 +1,10 @@
 /** Measures all requests of the service, and what it has open. */
 
-import type { Server } from "./http-server.js";
+import type { Server } from "../http/http-server.js";
 import type { Metrics } from "./metrics.js";
-import type { OpenIndexes } from "./open-indexes.js";
-import { whenEnded } from "./request-end.js";
-import type { Trainings } from "./trainings.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { whenEnded } from "../http/request-end.js";
+import type { Trainings } from "../indexes/trainings.js";
 
 export function measure(app: Server, metrics: Metrics, indexes: OpenIndexes, trainings: Trainings): void {
   app.addHook("onRequest", async (request, reply) => {

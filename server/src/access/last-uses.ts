@@ -5,7 +5,7 @@
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { BlobStore } from "sealdex/core";
-import { deriveKey } from "../root-key.js";
+import { deriveKey } from "./root-key.js";
 
 /** How often the last use of a key is written, at most, by each process. */
 export const writeMs = 10 * 60 * 1000;

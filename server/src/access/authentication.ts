@@ -3,16 +3,16 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { onBehalfOf } from "sealdex/wire";
-import type { Server } from "./http-server.js";
-import { type Caller, checkIndex, checkScope, type Scope } from "./keys/caller.js";
-import type { FixedKeys } from "./keys/fixed-keys.js";
-import type { IssuedKeys } from "./keys/issued-keys.js";
-import { routeAccess } from "./keys/route-access.js";
-import type { Limits } from "./limits.js";
-import type { OpenIndexes } from "./open-indexes.js";
-import type { Siblings } from "./processes/siblings.js";
+import type { Server } from "../http/http-server.js";
+import { type Caller, checkIndex, checkScope, type Scope } from "./caller.js";
+import type { FixedKeys } from "./fixed-keys.js";
+import type { IssuedKeys } from "./issued-keys.js";
+import { routeAccess } from "./route-access.js";
+import type { Limits } from "../http/limits.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import type { Siblings } from "../processes/siblings.js";
 import { RateLimit } from "./rate-limit.js";
-import { addressOf, networkOf, ownerOf } from "./request-address.js";
+import { addressOf, networkOf, ownerOf } from "../http/request-address.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -12,7 +12,7 @@ import {
 import { invalid } from "sealdex/wire";
 import { googleTokens } from "./google-token.js";
 import { readSecret } from "./secret-file.js";
-import { readTextFile } from "./text-file.js";
+import { readTextFile } from "../http/text-file.js";
 
 const variable = "SEALDEX_INDEX_KEY";
 

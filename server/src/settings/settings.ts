@@ -3,10 +3,10 @@
 import { isIP } from "node:net";
 import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
 import { checkFolderPath, invalid } from "sealdex/wire";
-import type { CertificateFiles } from "./certificates.js";
+import type { CertificateFiles } from "../http/certificates.js";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
-import type { Limits } from "./limits.js";
+import type { Limits } from "../http/limits.js";
 import { parseLocation } from "./location.js";
 
 export interface Settings {

@@ -4,7 +4,7 @@
  */
 
 import { type Client, generateKey, type IndexKey, type KeyProvider, SealdexError } from "sealdex/core";
-import type { Server } from "./http-server.js";
+import type { Server } from "../http/http-server.js";
 
 /** Fills in `index_key` where a request has none, and returns a client that takes that for the provider. */
 export function useServiceKey(scope: Server, client: Client, provider: KeyProvider): Client {

@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { checkDeclaredBody, isGzip } from "./body/read-body.js";
+import { checkDeclaredBody, isGzip } from "../body/read-body.js";
 import { Semaphore } from "./semaphore.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";

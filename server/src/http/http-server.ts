@@ -14,7 +14,7 @@ import { SealdexError } from "sealdex/core";
 import type { Certificates } from "./certificates.js";
 import { replyToBadUrl, replyToParserError } from "./error-reply.js";
 import type { Limits } from "./limits.js";
-import { shapeError } from "./shape-error.js";
+import { shapeError } from "../body/shape-error.js";
 
 /** Takes the log, one line of JSON per request: its method, route, status and time. */
 export interface Log {

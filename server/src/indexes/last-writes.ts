@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { addressIn } from "sealdex/wire";
-import type { Server } from "./http-server.js";
+import type { Server } from "../http/http-server.js";
 
 /** A name and a time take about 400 bytes. */
 const namesMax = 10_000;

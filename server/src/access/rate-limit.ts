@@ -3,7 +3,7 @@
 import type { FastifyReply } from "fastify";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 import { SealdexError } from "sealdex/core";
-import type { Siblings } from "./processes/siblings.js";
+import type { Siblings } from "../processes/siblings.js";
 
 const durationS = 60;
 

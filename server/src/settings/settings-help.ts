@@ -1,7 +1,7 @@
 /** What `serve --help` says of the settings. The README has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
-import { defaultLimits, type Limits } from "./limits.js";
+import { defaultLimits, type Limits } from "../http/limits.js";
 
 interface Variable {
   readonly name: string;

@@ -4,7 +4,7 @@ import { unknownName } from "sealdex/wire";
 import { parseConfigFile } from "./config-file.js";
 import { readSettings, type Settings } from "./settings.js";
 import { variables } from "./settings-help.js";
-import { readTextFile } from "./text-file.js";
+import { readTextFile } from "../http/text-file.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -11,7 +11,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
 import { forLoader } from "sealdex/wire";
-import type { Limits } from "./limits.js";
+import type { Limits } from "../http/limits.js";
 
 const sweepMs = 60 * 1000;
 

@@ -6,7 +6,7 @@
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
-import { deriveKey } from "../root-key.js";
+import { deriveKey } from "./root-key.js";
 import type { Scope } from "./caller.js";
 import type { KeyText } from "./key-text.js";
 

@@ -1,7 +1,7 @@
 /** The environment variables that set limits. */
 
 import { invalid } from "sealdex/wire";
-import { defaultLimits, type Limits } from "./limits.js";
+import { defaultLimits, type Limits } from "../http/limits.js";
 
 interface LimitSetting {
   /** Of the variable. */
