@@ -1,4 +1,4 @@
-/** The rules of the code base that a machine can check. ARCHITECTURE.md explains them. */
+/** The rules of the code base that a machine can check. docs/internals/architecture.md explains them. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -139,8 +139,8 @@ const table: Record<string, string> = {
 };
 
 const all = sources(src);
-const server = sources(join(root, "server", "src"));
-const dashboard = sources(join(root, "server", "admin"));
+const server = sources(join(root, "packages", "server", "src"));
+const dashboard = sources(join(root, "packages", "server", "admin"));
 const everywhere = [...all, ...server, ...dashboard];
 
 test.each([
@@ -277,7 +277,12 @@ test("only langchain/ and langgraph/ know LangChain", () => {
 });
 
 test("documents have one title each", () => {
-  const documents = ["README.md", "ARCHITECTURE.md", "FORMAT.md", "CONTRIBUTING.md"];
+  const documents = [
+    "README.md",
+    "docs/internals/architecture.md",
+    "docs/internals/format.md",
+    "CONTRIBUTING.md",
+  ];
   for (const name of documents) {
     const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
     expect(prose.match(/^# /gm), name).toHaveLength(1);

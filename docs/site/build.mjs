@@ -7,19 +7,17 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const site = dirname(fileURLToPath(import.meta.url));
-const root = dirname(site);
+const root = dirname(dirname(site));
 const pages = join(site, "pages");
 
 const guides = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
 const documents = [
   "README.md",
-  "ARCHITECTURE.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
-  "FORMAT.md",
   "bench/README.md",
-  "server/README.md",
-  ...guides.filter((name) => /\.(md|webp)$/.test(name)).map((name) => `docs/${name}`),
+  "packages/server/README.md",
+  ...guides.filter((name) => /^(?!site\b).*\.(md|webp)$/.test(name)).map((name) => `docs/${name}`),
 ];
 
 rmSync(pages, { recursive: true, force: true });

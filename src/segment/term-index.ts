@@ -1,5 +1,5 @@
 /**
- * What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. FORMAT.md §4. Texts of
+ * What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. docs/internals/format.md §4. Texts of
  * new rows are analyzed; rows of stored segments take what those hold of them. The bytes are the same either way.
  */
 

@@ -8,7 +8,7 @@ export default defineConfig({
   outDir: "dist",
   rewrites: {
     "README.md": "index.md",
-    "server/README.md": "server/index.md",
+    "packages/server/README.md": "packages/server/index.md",
     "bench/README.md": "bench/index.md",
   },
   cleanUrls: true,
@@ -18,7 +18,7 @@ export default defineConfig({
     nav: [
       { text: "Guide", link: "/docs/langchain" },
       { text: "API", link: "/api/" },
-      { text: "Service", link: "/server/" },
+      { text: "Service", link: "/packages/server/" },
       { text: "Changelog", link: "/CHANGELOG" },
     ],
     sidebar: [
@@ -33,7 +33,7 @@ export default defineConfig({
           { text: "Operations", link: "/docs/operations" },
           { text: "Bundlers and serverless", link: "/docs/bundling" },
           { text: "Storage drivers", link: "/docs/storage-drivers" },
-          { text: "The HTTP service", link: "/server/" },
+          { text: "The HTTP service", link: "/packages/server/" },
           { text: "Operating the service", link: "/docs/service" },
           { text: "The dashboard", link: "/docs/dashboard" },
         ],
@@ -42,8 +42,8 @@ export default defineConfig({
         text: "Reference",
         items: [
           { text: "API", link: "/api/" },
-          { text: "Stored format", link: "/FORMAT" },
-          { text: "Architecture", link: "/ARCHITECTURE" },
+          { text: "Stored format", link: "/docs/internals/format" },
+          { text: "Architecture", link: "/docs/internals/architecture" },
           { text: "Benchmarks", link: "/bench/" },
           { text: "Contributing", link: "/CONTRIBUTING" },
           { text: "Changelog", link: "/CHANGELOG" },

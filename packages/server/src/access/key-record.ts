@@ -1,5 +1,5 @@
 /**
- * The record of an issued API key, as it is stored: a MAC of 32 bytes, then JSON. FORMAT.md §8.
+ * The record of an issued API key, as it is stored: a MAC of 32 bytes, then JSON. docs/internals/format.md §8.
  *
  * The record has no secret, only its HMAC. All of it is authenticated under a key that is derived from the root key, so
  * that a party that can write to the configuration location cannot issue API keys or extend what they permit.

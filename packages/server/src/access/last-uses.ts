@@ -1,6 +1,6 @@
 /**
  * When each API key was last used, without a write per request: a process remembers every use, and writes the time of a key
- * that is in use every few minutes, and when it stops. FORMAT.md §8.
+ * that is in use every few minutes, and when it stops. docs/internals/format.md §8.
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
  * The lines of an audit log: JSON in ASCII, each with its number, the digest of the line before it and a MAC of itself under a
- * key that is derived from the root key. A line feed is the only line separator in ASCII, and JSON escapes it. FORMAT.md §9.
+ * key that is derived from the root key. A line feed is the only line separator in ASCII, and JSON escapes it. docs/internals/format.md §9.
  */
 
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
