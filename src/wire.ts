@@ -68,7 +68,7 @@ export {
   encodeListIds,
   encodeListItems,
 } from "./wire/listing.js";
-export { decodeMetadataQuery, decodeOrderedQuery, encodeOrderedQuery } from "./wire/order.js";
+export { decodeMetadataQuery, decodeOrderedQuery } from "./wire/order.js";
 export {
   decodeErasure,
   decodeErasureReceipt,

@@ -4,7 +4,6 @@ import type { Filter } from "../filter.js";
 import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
 import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
@@ -27,7 +26,6 @@ import type {
   MatchField,
   Namespaces,
   OpenIndexOptions,
-  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -61,7 +59,6 @@ import {
   encodeListIds,
   encodeListItems,
   encodeNamespace,
-  encodeOrderedQuery,
   encodeQuery,
   encodeRotateKey,
   encodeSelection,
@@ -73,7 +70,7 @@ import {
 import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
-import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
+import { fetchedFields } from "./result-fields.js";
 import { itemsOf, takeItemsOptions, withOwnFilter } from "./list-options.js";
 import { sendItems } from "./send-items.js";
 import { sendQuery } from "./send-query.js";
@@ -144,11 +141,8 @@ export class RemoteIndex implements VectorIndex {
    * Queries return distances and metadata over HTTP. If other fields are requested, a second
    * request reads them together with the metadata: an item that was replaced in between is returned
    * in its present state, with its earlier distance; one that was deleted, or no longer matches the
-   * filter, is omitted. Ordered items take one request.
+   * filter, is omitted.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    request: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -164,27 +158,12 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(
-    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
-  ): Promise<Match[] | Match[][] | ItemPage> {
+  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     request = takeOptions(request, methodOptions.query);
-    const { calls } = this.#connection;
-    if (isOrderedQuery(request)) return calls.change(request.signal, () => this.#queryInOrder(request));
-    return calls.change(request.signal, () => this.#query(request));
-  }
-
-  async #queryInOrder(request: OrderedQuery): Promise<ItemPage> {
-    checkOrderedOptions(request);
-    const isRawWanted = isRaw(request);
-    const { signal } = request;
-    const body = encodeOrderedQuery(this.#address, request);
-    const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
-    const page = decodeItemPage(answer);
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
-    refuseCursor(request);
     const { signal, namespace } = request;
     const { later, now } = fetchedFields(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
@@ -194,8 +173,7 @@ export class RemoteIndex implements VectorIndex {
     const completed = await completeMatches(lists, completion, (ids, include) =>
       this.#get(ids, { include, namespace, signal }),
     );
-    const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
-    return isBatch ? results : results[0];
+    return isBatch ? completed : completed[0];
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -204,8 +182,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
-    const items = await this.#connection.calls.change(options.signal, () => this.#get(ids, options));
-    return isRaw(options) ? items.map(withRawMetadata) : items;
+    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
   }
 
   async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
@@ -264,9 +241,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
-    const isRawWanted = isRaw(options);
-    const page = decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(

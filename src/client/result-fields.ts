@@ -1,17 +1,7 @@
 /** Decides which result fields need a second request. */
 
-import { invalid, typeName } from "../check-input.js";
-import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
+import type { ItemField, WordField } from "../vector-index.js";
 import { texts } from "../wire.js";
-
-export function isRaw({ rawMetadata = false }: ResultOptions): boolean {
-  if (typeof rawMetadata === "boolean") return rawMetadata;
-  throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
-}
-
-export function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
-  return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
-}
 
 /**
  * The fields that the query returns, and those of the second request, which include metadata so

@@ -55,6 +55,8 @@ const generationOffset = 8;
 const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
+/** Of a header without kind and generation: salt and commitment. */
+export const pinBytes = headerBytes - saltOffset;
 export const tagBytes = 16;
 
 /** Seals the blocks of one new object, in order. */
@@ -165,6 +167,16 @@ export function openObject(parents: ParentKeys, context: ObjectContext, bytes: U
 export function generationOf(header: Uint8Array): number {
   if (header.length < saltOffset) return 0;
   return Buffer.from(header.buffer, header.byteOffset, header.length).readUInt32BE(generationOffset);
+}
+
+/** The header of an object, from the part of it that kind and generation do not determine. */
+export function headerOf(kind: ObjectKind, generation: number, pin: Uint8Array): Uint8Array {
+  return Buffer.concat([headerPrefix(kind, generation), pin]);
+}
+
+/** The part of a header that kind and generation do not determine. */
+export function pinOf(header: Uint8Array): Uint8Array {
+  return header.subarray(saltOffset);
 }
 
 /** Magic, format version, kind, two zero bytes, generation. */

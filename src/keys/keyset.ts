@@ -158,7 +158,7 @@ export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
 }
 
 /** Leaves as many greater numbers. */
-const generationMax = 2 ** 31;
+export const generationMax = 2 ** 31;
 const holder = {
   name: textUpTo(128),
   access: oneOf<Access>("owner", "read-write", "read-only"),

@@ -56,7 +56,6 @@ async function* linesOf(request: ExportOptions): AsyncGenerator<string, void, un
     filter,
     include,
     namespace,
-    rawMetadata: true,
     ...(signal && { signal }),
   };
   for (let page = await from.listItems({ ...listing, after }); ;) {

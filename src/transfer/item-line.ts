@@ -5,21 +5,21 @@
 
 import { invalid, typeName } from "../check-input.js";
 import { decodeTime, encodeVector } from "../wire/values.js";
-import type { RawMetadata, StoredItem } from "../vector-index.js";
+import type { StoredItem } from "../vector-index.js";
 import type { IngestItem } from "./ingest.js";
 
 /** Format of vectors: base64 of little-endian float32, numbers that read back exactly, or none. */
 export type VectorForm = "base64" | "numbers" | "none";
 
 /** Includes the line feed. */
-export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): string {
-  const { id, namespace, vector, contents, metadataJson, expiresAt } = item;
+export function encodeLine(item: StoredItem, form: VectorForm): string {
+  const { id, namespace, vector, contents, metadata, expiresAt } = item;
   const fields = [
     `"id":${JSON.stringify(id)}`,
     ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
     ...(vector === undefined || form === "none" ? [] : [`"vector":${vectorText(vector, form)}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
-    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+    ...(metadata === undefined ? [] : [`"metadata":${JSON.stringify(metadata)}`]),
     ...(expiresAt === undefined ? [] : [`"expiresAt":${JSON.stringify(expiresAt)}`]),
   ];
   return `{${fields.join(",")}}\n`;

@@ -3,7 +3,8 @@
  * Metadata are copied as stored text.
  */
 
-import type { ItemPage, Match, RankedMatch, RawMetadata, ScoredMatch, StoredItem } from "../vector-index.js";
+import type { RawMetadata } from "../served-index.js";
+import type { ItemPage, Match, RankedMatch, ScoredMatch, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */

@@ -166,7 +166,7 @@ describe("after a failure", () => {
   const reads: Record<string, (index: VectorIndex) => Promise<unknown>> = {
     query: (index) => index.query({ queryVector: [1, 2] }),
     "query by words": (index) => index.query({ queryText: "x" }),
-    "query by metadata alone": (index) => index.query({ orderBy: { n: "asc" } }),
+    "list of items in an order": (index) => index.listItems({ orderBy: { n: "asc" } }),
     get: (index) => index.get(["a"]),
     count: (index) => index.count(),
     listIds: (index) => index.listIds(),

@@ -195,7 +195,7 @@ describe("vectors", () => {
     ["delete", { filters: { a: { $near: 1 } } }, 422, /^filters/],
     ["list_ids", { limit: -1 }, 422, /^limit: /],
     ["list_ids", { index_name: "nobody" }, 404, /nobody/],
-    ["num_vectors", { index_key: generateKey() }, 403, /index key/],
+    ["num_vectors", { index_key: generateKey() }, 403, /does not open the index/],
   ])("vectors/%s refuses a bad body, and nothing changes (%#)", async (verb, changes, status, detail) => {
     const index = await filledIndex();
     const answer = await service.post(`/v1/vectors/${verb}`, { ...index, ...changes });

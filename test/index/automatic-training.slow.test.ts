@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type Client, generateKey, type VectorIndex } from "../../src/core.js";
 import { growth, itemsMin } from "../../src/encrypted-index/automatic-training.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { pauseMs, pauseMsMax } from "../../src/encrypted-index/write-pauses.js";
+import { pauseMs, pauseMsMax } from "../../src/encrypted-index/maintenance.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

@@ -75,7 +75,7 @@ async function lookFor(index: VectorIndex, seed: number): Promise<unknown[]> {
     await index.get([`item-${at(6)}`, `item-${at(7)}`]),
     await index.count({ filter: { n: { $gt: at(8) } } }),
     await index.listItems({ filter: { n: at(9) }, limit: 10 }),
-    await index.query({ filters: { n: { $lt: at(10) } }, orderBy: { n: "desc" }, topK: 3 }),
+    await index.listItems({ filter: { n: { $lt: at(10) } }, orderBy: { n: "desc" }, limit: 3 }),
   ];
 }
 

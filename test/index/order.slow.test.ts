@@ -52,11 +52,11 @@ function expected(items: Iterable<Item>, orderBy: OrderBy, filter: Filter = {}):
     .map(({ id }) => id);
 }
 
-async function pages(index: VectorIndex, query: { orderBy: OrderBy; filter?: Filter; topK?: number }) {
+async function pages(index: VectorIndex, listing: { orderBy: OrderBy; filter?: Filter; limit?: number }) {
   const ids: string[][] = [];
   let cursor: string | undefined;
   do {
-    const page = await index.query({ ...query, cursor, include: [] });
+    const page = await index.listItems({ ...listing, cursor, include: [] });
     ids.push(page.items.map(({ id }) => id));
     cursor = page.cursor;
   } while (cursor !== undefined);
@@ -109,10 +109,10 @@ test.each(Array.from({ length: repeats("SEALDEX_ORDER_HISTORIES", { fast: 3, all
       if (random() < 0.3) await index.compact();
       for (const orderBy of orders) {
         const filter = filters[Math.floor(random() * filters.length)];
-        const topK = 1 + Math.floor(random() * 60);
-        const found = await pages(index, { orderBy, filter, topK });
+        const limit = 1 + Math.floor(random() * 60);
+        const found = await pages(index, { orderBy, filter, limit });
         expect(found.flat()).toEqual(expected(live.values(), orderBy, filter));
-        expect(found.slice(0, -1).every((page) => page.length === topK)).toBe(true);
+        expect(found.slice(0, -1).every((page) => page.length === limit)).toBe(true);
       }
     }
   },
@@ -136,22 +136,22 @@ test("finds the first of many items, of which few or many are equal", async () =
     const wanted = expected(items, orderBy, filter);
     let cursor: string | undefined;
     for (let start = 0; start < Math.min(3 * 40, wanted.length); start += 40) {
-      const page = await index.query({ orderBy, filters: filter, topK: 40, cursor, include: [] });
+      const page = await index.listItems({ orderBy, filter, limit: 40, cursor, include: [] });
       expect(page.items.map(({ id }) => id)).toEqual(wanted.slice(start, start + 40));
       ({ cursor } = page);
     }
   }
-  const all = await pages(index, { orderBy: { half: "asc" }, topK: 10_000 });
+  const all = await pages(index, { orderBy: { half: "asc" }, limit: 10_000 });
   expect(all.flat()).toEqual(expected(items, { half: "asc" }));
 });
 
-describe("a query with orderBy", () => {
-  test("returns metadata, or the fields asked for", async () => {
+describe("a list of items with orderBy", () => {
+  test("has the fields of any other, or those asked for", async () => {
     const index = await newIndex();
     await index.upsert([{ id: "a", vector: [1], contents: "text", metadata: { year: 1 } }]);
     const orderBy = { year: "desc" } as const;
-    expect(await index.query({ orderBy })).toEqual({ items: [{ id: "a", metadata: { year: 1 } }] });
-    const [item] = (await index.query({ orderBy, include: ["contents", "vector"] })).items;
+    expect(await index.listItems({ orderBy })).toEqual(await index.listItems());
+    const [item] = (await index.listItems({ orderBy, include: ["contents", "vector"] })).items;
     expect(item).toEqual({ id: "a", contents: "text", vector: Float32Array.of(1) });
   });
 
@@ -159,16 +159,16 @@ describe("a query with orderBy", () => {
     const index = await newIndex();
     await index.upsert([1, 2, 3, 4].map((year) => ({ id: `${year}`, vector: [1], metadata: { year } })));
     const orderBy = { year: "asc" } as const;
-    const first = await index.query({ orderBy, topK: 2 });
+    const first = await index.listItems({ orderBy, limit: 2 });
     await index.delete({ ids: ["2", "3"] });
     await index.upsert([{ id: "5", vector: [1], metadata: { year: 3 } }]);
-    const second = await index.query({ orderBy, topK: 2, cursor: first.cursor });
+    const second = await index.listItems({ orderBy, limit: 2, cursor: first.cursor });
     expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
     expect(second.cursor).toBeUndefined();
   });
 
   test("of an index without items is an empty page", async () => {
-    expect(await (await newIndex()).query({ orderBy: { year: "asc" } })).toEqual({ items: [] });
+    expect(await (await newIndex()).listItems({ orderBy: { year: "asc" } })).toEqual({ items: [] });
   });
 
   test.each([
@@ -179,24 +179,27 @@ describe("a query with orderBy", () => {
       { orderBy: Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`f${i}`, "asc"])) },
     ],
     ["a list", { orderBy: ["year"] }],
-    ["no page", { orderBy: { year: "asc" }, topK: 0 }],
+    ["no page", { orderBy: { year: "asc" }, limit: 0 }],
     ["a vector too", { orderBy: { year: "asc" }, queryVector: [1] }],
     ["words too", { orderBy: { year: "asc" }, queryText: "a" }],
     ["an option of vectors", { orderBy: { year: "asc" }, greedy: true }],
+    ["an id to begin after", { orderBy: { year: "asc" }, after: "a" }],
+    ["no order", { orderBy: null }],
     ["another cursor", { orderBy: { year: "asc" }, cursor: "x" }],
     ["a distance", { orderBy: { year: "asc" }, include: ["distance"] }],
-    ["a cursor alone", { queryVector: [1], cursor: "x" }],
   ])("is refused with %s", async (_, request) => {
     const index = await newIndex();
-    await expect(index.query(request as never)).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(index.listItems(request as never)).rejects.toMatchObject({ code: "invalid_request" });
   });
 
   test("refuses the cursor of an item that its state has not", async () => {
     const index = await newIndex();
     await index.upsert(["a", "b"].map((id) => ({ id, vector: [1] })));
     const orderBy = { year: "asc" } as const;
-    const { cursor = "" } = await index.query({ orderBy, topK: 1 });
+    const { cursor = "" } = await index.listItems({ orderBy, limit: 1 });
     const other = cursor.slice(0, cursor.lastIndexOf(".") + 1) + Buffer.from("zz").toString("base64url");
-    await expect(index.query({ orderBy, cursor: other })).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(index.listItems({ orderBy, cursor: other })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
   });
 });

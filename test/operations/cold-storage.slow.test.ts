@@ -7,6 +7,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { served } from "../../src/served-index.js";
 
 const options = { indexName: "cold", indexKey: generateKey() };
 const d = 32;
@@ -164,10 +165,10 @@ describe("reading ahead of the look for a newer commit", () => {
     await reading.query(plain(0));
     await writing.upsert([{ id: "new", vector: vectors[5] }]);
     const reserved: number[] = [];
-    const reserveBytes = (bytes: number) => void reserved.push(bytes);
-    await reading.query({ ...plain(5), reserveBytes });
+    const results = { reserveBytes: (bytes: number) => void reserved.push(bytes), rawMetadata: false };
+    await served(reading).query(plain(5), results);
     expect(reserved).toHaveLength(1);
-    await reading.query({ ...plain(6), reserveBytes });
+    await served(reading).query(plain(6), results);
     expect(reserved).toHaveLength(2);
   });
 

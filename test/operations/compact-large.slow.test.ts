@@ -4,9 +4,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { beforeAll, expect, inject, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { namedObjects } from "../../src/commit/manifest.js";
-import { owesLargeMerge } from "../../src/encrypted-index/compact-large.js";
 import { fanIn } from "../../src/encrypted-index/due-segments.js";
-import { pauseMs, pauseMsMax } from "../../src/encrypted-index/write-pauses.js";
+import { pauseMs, pauseMsMax } from "../../src/encrypted-index/maintenance.js";
+import type { OpenIndex } from "../../src/encrypted-index/open-index.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
@@ -59,6 +59,11 @@ async function write({ index }: Opened, n: number): Promise<void> {
   await index.upsert(
     Array.from({ length: itemsPerWrite }, (_, i) => ({ id: `${n} ${i}`, vector: [n, i], contents })),
   );
+}
+
+/** Whether this process is to merge large segments. */
+function owesLargeMerge({ log, maintenance }: OpenIndex): boolean {
+  return maintenance.isMergeDue("large", log.known?.segments ?? []);
 }
 
 async function segmentsOf({ inner }: Opened) {

@@ -7,6 +7,7 @@ import { type Client, createClient, generateKey, type IndexConfigInput } from ".
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
+import { plainResults, served } from "../../src/served-index.js";
 
 const d = 32;
 const nLists = 60;
@@ -169,15 +170,20 @@ test.each(types)(
 );
 
 test.each([
-  ["whose results are counted, as a service does", { reserveBytes: async () => undefined }],
-  ["of many neighbours", { topK: 400, nProbes: 30 }],
-  ["that includes vectors", { include: ["vector"] as const }],
-])("a warm query %s is searched once", async (_, more) => {
+  [
+    "whose results are counted, as a service does",
+    {},
+    { reserveBytes: async () => undefined, rawMetadata: false },
+  ],
+  ["of many neighbours", { topK: 400, nProbes: 30 }, plainResults],
+  ["that includes vectors", { include: ["vector"] as const }, plainResults],
+])("a warm query %s is searched once", async (_, more, results) => {
   for (const options of [{}, { maxStalenessMs: 3_600_000 }]) {
     const index = await warmIndex({ type: "ivfflat" }, options);
     const request = { ...asked, ...more };
-    await index.query(request);
-    expect((await scans(() => index.query(request))).searchLists).toBe(1);
+    const ask = () => served(index).query(request, results);
+    await ask();
+    expect((await scans(ask)).searchLists).toBe(1);
   }
 });
 

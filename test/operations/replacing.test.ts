@@ -57,7 +57,7 @@ async function runSchedule(seed: number): Promise<void> {
       () => index.query({ queryVector: [1, 1], filter, include }),
       () => index.query({ queryText, include }),
       () => index.query({ queryText: `+${queryText}`, queryVector: [1, 1], include }),
-      async () => (await index.query({ orderBy: { version: "asc" }, filter, include })).items,
+      async () => (await index.listItems({ orderBy: { version: "asc" }, filter, include })).items,
       async () => (await index.listItems({ filter })).items,
     ];
     const found = await ways[pick(ways.length)]();

@@ -7,8 +7,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { type Client, createClient, generateKey, type IndexType, type VectorIndex } from "../../src/core.js";
 import { historyMs } from "../../src/commit/retention.js";
-import { Background } from "../../src/encrypted-index/background.js";
 import { DroppedObjects, usedPauseMs } from "../../src/encrypted-index/dropped-objects.js";
+import { JobRunner } from "../../src/encrypted-index/job-runner.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -192,14 +192,14 @@ test("what a busy writer replaces goes in few requests, and none of it is kept i
     ...store,
     delete: async (keys) => void deleted.push(keys.length),
   };
-  const background = new Background();
+  const runner = new JobRunner(clock);
   const dropped = new DroppedObjects(
     counting,
     { namesInUse: () => new Set(), haveCursor: () => false },
     {
       retentionMs: historyMs,
       clock,
-      background,
+      runner,
     },
   );
   const commits = 4000;
@@ -217,7 +217,7 @@ test("what a busy writer replaces goes in few requests, and none of it is kept i
   }
   expect(dropped.bytes).toBe(0);
   expect(deleted.reduce((sum, count) => sum + count)).toBe(commits);
-  await background.stop();
+  await runner.close();
 });
 
 test("a loop over items keeps its state as long as it runs", async () => {
