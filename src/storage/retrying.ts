@@ -40,9 +40,11 @@ const firstPauseMs = 50;
 const pauseMsMax = 5000;
 
 /** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
-export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
-  options = takeOptions(options, retryOptions);
-  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
+export function withRetries(store: BlobStore, retries: RetryOptions = {}): BlobStore {
+  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = takeOptions(
+    retries,
+    retryOptions,
+  );
 
   async function run<T>(
     what: string,
