@@ -85,7 +85,7 @@ const table: Record<string, string> = {
   "method-options.ts": "option-names.ts vector-index.ts",
   "check-name-listing.ts": "check-input.ts listing-options.ts method-options.ts option-names.ts",
   "check-order.ts": "check-input.ts vector-index.ts",
-  "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
+  "selection.ts": "value-kinds.ts check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts instance-name.ts",
   "instance-name.ts": "value-kinds.ts",
@@ -110,7 +110,7 @@ const table: Record<string, string> = {
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
   "commit/":
-    "real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
+    "value-kinds.ts real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `stored-json.ts value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts served-index.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
@@ -288,4 +288,62 @@ test("documents have one title each", () => {
     const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
     expect(prose.match(/^# /gm), name).toHaveLength(1);
   }
+});
+
+/** Phrases that make comments and documents hard to read, each with the words to use instead. */
+const phrases: readonly (readonly [RegExp, string])[] = [
+  [/\bwhat\b/i, "a noun: the value, the result, the rows, …"],
+  [/\bin place of\b/i, "instead of"],
+  [/\b(go|goes|going|went) on\b/i, "continue"],
+  [/\bso many\b/i, "this many, or the number"],
+  [/\bas of\b/i, "as for, like"],
+  [/\blook(s|ed)? for\b/i, "search for, check, look up"],
+  [/\b(some|no)body\b/i, "the process, the caller, the client"],
+  [/\bneighbour|\bhonour|\bcolour|\b(recogn|quant|normal|organ)is(e|ed|es|ing)\b/i, "American spelling"],
+];
+
+/** Folders and files with other words still: to be shortened, and never to grow. */
+const unrevised = [
+  "docs/internals/architecture.md",
+  "docs/internals/format.md",
+  "src/commit/",
+  "src/encrypted-index/",
+  "src/engine/",
+  "src/search/",
+  "src/segment/",
+];
+
+/** Comments of a source, line by line, and whole documents. */
+function proseOf(path: string, text: string): string[] {
+  if (path.endsWith(".md")) return text.replaceAll(/```[^]*?```|`[^`]*`|\]\([^)]*\)/g, "").split("\n");
+  const comment = /^\s*(?:\/\*\*?|\*|\/\/)(.*)$|\s\/\/\s(.*)$/;
+  return text.split("\n").flatMap((line) => {
+    const [, whole, behind] = comment.exec(line) ?? [];
+    return whole ?? behind ?? [];
+  });
+}
+
+test("comments and documents use plain words", () => {
+  const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => ({ path: `docs/${name}`, text: readFileSync(join(root, "docs", name), "utf8") }));
+  const code = [
+    ...sources(src).map(({ path, text }) => ({ path: `src/${path}`, text })),
+    ...sources(join(root, "packages", "server", "src")).map(({ path, text }) => ({
+      path: `packages/server/src/${path}`,
+      text,
+    })),
+  ];
+  const found = [...code, ...documents]
+    .filter(({ path }) => !unrevised.some((start) => path.startsWith(start)))
+    .flatMap(({ path, text }) =>
+      proseOf(path, text).flatMap((line) =>
+        phrases
+          .filter(([phrase]) => phrase.test(line))
+          .map(
+            ([phrase, better]) => `${path}: ${phrase.exec(line)?.[0]} (better: ${better}): ${line.trim()}`,
+          ),
+      ),
+    );
+  expect(found).toEqual([]);
 });
