@@ -17,11 +17,11 @@ export interface ProbingOptions {
    * Default 1, as in the specification: fastest, but with the lowest recall. 0 picks the number for
    * 95 % recall, for this `topK` and filter.
    */
-  readonly nProbes?: number;
+  readonly nProbes?: number | undefined;
   /**
    * Continues after `nProbes` while an unscanned list could contain a closer item. Default false.
    */
-  readonly greedy?: boolean;
+  readonly greedy?: boolean | undefined;
 }
 
 const recallMin = 0.8;

@@ -5,6 +5,7 @@ import { compileFilter, type Filter, matchesEverything, takeFilter } from "./fil
 import { selectionOptions, updateSelectionOptions } from "./method-options.js";
 import { takeOptions } from "./option-names.js";
 import type { Selection, UpdateSelection } from "./vector-index.js";
+import { own } from "./value-kinds.js";
 
 interface FilterOption {
   readonly filter?: Filter | null;
@@ -30,11 +31,11 @@ export function checkSelection(selection: Selection): Selection {
   if (filter !== undefined && filter !== null) {
     refuseEverything(filter, "filter", "to delete all items, use deleteAll: true (over HTTP delete_all)");
     if (ids !== undefined && ids !== null && !hasAll)
-      return { ids: takeIds(ids), filter: takeFilter(filter) };
+      return own({ ids: takeIds(ids), filter: takeFilter(filter) });
   }
   onlyOneOf(selection, ["ids", "filter", "deleteAll"], "delete: expected ids, a filter or deleteAll: true");
-  if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
-  if (hasAll) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
+  if (ids !== undefined && ids !== null) return own({ ids: takeIds(ids) });
+  if (hasAll) return own({ deleteAll: checkTrue(deleteAll, "deleteAll") });
   return { filter: takeFilter(filter as Filter) };
 }
 
@@ -43,10 +44,11 @@ export function checkUpdateSelection(selection: UpdateSelection): UpdateSelectio
   selection = takeOptions(selection, updateSelectionOptions);
   const { ids, filter, updateAll } = selection;
   onlyOneOf(selection, ["ids", "filter", "updateAll"], "update: expected ids, a filter or updateAll: true");
-  if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
-  if (updateAll !== undefined && updateAll !== null) return { updateAll: checkTrue(updateAll, "updateAll") };
+  if (ids !== undefined && ids !== null) return own({ ids: takeIds(ids) });
+  if (updateAll !== undefined && updateAll !== null)
+    return own({ updateAll: checkTrue(updateAll, "updateAll") });
   refuseEverything(filter, "filter", "to update all items, use updateAll: true (over HTTP update_all)");
-  return { filter: takeFilter(filter as Filter) };
+  return own({ filter: takeFilter(filter as Filter) });
 }
 
 /**

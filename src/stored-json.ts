@@ -153,12 +153,12 @@ export function tuple<T extends readonly unknown[]>(
   };
 }
 
-/** An object with these members and no others; absent members stay absent. */
+/** An object with these members and no others, not even inherited ones; absent members stay absent. */
 export function record<T>(shape: Shape<T>): Check<T> {
   const names = Object.keys(shape) as (keyof T & string)[];
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw misfit("an object", value);
-    const checked: Partial<T> = {};
+    const checked = Object.create(null) as Partial<T>;
     let left = Object.keys(value).length;
     for (const name of names) {
       const isPresent = Object.hasOwn(value, name);
@@ -187,7 +187,7 @@ export function columns<T>(shape: Shape<T>): Check<T[]> {
     const [length = 0] = lengths;
     if (lengths.size > 1) throw new Misfit("lists of one length");
     return Array.from({ length }, (_, i) => {
-      const checked: Partial<T> = {};
+      const checked = Object.create(null) as Partial<T>;
       for (const name of names) {
         const member = within(`.${name}[${i}]`, () => shape[name](values[name]?.[i] ?? undefined));
         if (member !== undefined) checked[name] = member;

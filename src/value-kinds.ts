@@ -51,3 +51,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
+
+/** A copy with the object's own members and no others: where it has none, a polluted `Object.prototype` has none for it. */
+export function own<T extends object>(members: T): T {
+  return Object.assign(Object.create(null) as T, members);
+}
+
+/** Options of which none is given. */
+export const none: object = Object.freeze(own({}));

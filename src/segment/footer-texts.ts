@@ -1,4 +1,4 @@
-/** What a footer says as JSON: texts, and lengths of sections that most segments do not have. FORMAT.md §4. */
+/** What a footer says as JSON: texts, and lengths of sections that most segments do not have. docs/internals/format.md §4. */
 
 import { tagBytes } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
