@@ -204,7 +204,7 @@ test("keys are created, listed and revoked while a service runs", async () => {
   expect((await keys("list")).stdout).toBe("");
   await expect(keys("revoke", id)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^error: API key: there is no key/),
+    stderr: expect.stringMatching(/^error: API key: no key has this id/),
   });
   await stop("SIGTERM");
   const restarted = await serve(environment);
