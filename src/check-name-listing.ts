@@ -1,4 +1,4 @@
-/** What a listing of indexes may ask for, embedded and over HTTP. */
+/** Checks the options of listing indexes, embedded and over HTTP. */
 
 import { checkText, invalid, typeName } from "./check-input.js";
 import type { ListIndexesOptions } from "./listing-options.js";

@@ -1,4 +1,4 @@
-/** Which items a call is about, as callers of the embedded index and of the HTTP client say it. */
+/** Checks selections of items, embedded and over HTTP. */
 
 import { invalid, onlyOneOf } from "./check-input.js";
 import { compileFilter, type Filter, matchesEverything, takeFilter } from "./filter.js";
@@ -12,7 +12,7 @@ interface FilterOption {
   readonly filters?: Filter | null;
 }
 
-/** The filter under either of its two names; null counts as none. Throws `invalid_request` if both are present. */
+/** The filter under either name; null counts as none. Throws `invalid_request` for both. */
 export function filterOf({ filter, filters }: FilterOption, where: string): Filter | undefined {
   if ((filter ?? undefined) !== undefined && (filters ?? undefined) !== undefined) {
     throw invalid(`${where}: expected filter or filters, which mean the same, got both`);
@@ -21,8 +21,8 @@ export function filterOf({ filter, filters }: FilterOption, where: string): Filt
 }
 
 /**
- * The parts of a selection that are present, as they are now. Throws `invalid_request` unless it is one of them, or ids and a filter; and if
- * a filter would match everything, since an empty filter is more often a mistake than a wish.
+ * Copies a selection. Throws `invalid_request` unless it has ids, a filter, both, or `deleteAll`;
+ * and for a filter that matches everything, since an empty filter is usually a mistake.
  */
 export function checkSelection(selection: Selection): Selection {
   selection = takeOptions(selection, selectionOptions);
@@ -39,7 +39,7 @@ export function checkSelection(selection: Selection): Selection {
   return { filter: takeFilter(filter as Filter) };
 }
 
-/** As `checkSelection`, of items to update. */
+/** Like `checkSelection`, for items to update. */
 export function checkUpdateSelection(selection: UpdateSelection): UpdateSelection {
   selection = takeOptions(selection, updateSelectionOptions);
   const { ids, filter, updateAll } = selection;
@@ -51,14 +51,17 @@ export function checkUpdateSelection(selection: UpdateSelection): UpdateSelectio
   return own({ filter: takeFilter(filter as Filter) });
 }
 
-/** The filter of the items that an upsert replaces. Throws `invalid_request` for one that everything matches. */
+/**
+ * The filter of the items that an upsert replaces. Throws `invalid_request` for one that matches
+ * everything.
+ */
 export function checkDeleteFilter(filter: Filter | null | undefined): Filter | undefined {
   if (filter === undefined || filter === null) return undefined;
   refuseEverything(filter, "deleteFilter", "to replace all items, delete them with deleteAll: true first");
   return filter;
 }
 
-/** Their array, which is the caller's, may change later. What is no array stays as it is. */
+/** Copies the array, which the caller may change. Returns other values unchanged. */
 export function takeIds(ids: readonly string[]): readonly string[] {
   return Array.isArray(ids) ? Array.from(ids as readonly string[]) : ids;
 }
@@ -68,7 +71,7 @@ function checkTrue(value: unknown, name: string): true {
   return value;
 }
 
-/** Throws `invalid_request` for a filter that every item matches, whatever its metadata. */
+/** Throws `invalid_request` for a filter that matches every item. */
 function refuseEverything(filter: Filter, name: string, hint: string): void {
   if (!matchesEverything(compileFilter(filter).root)) return;
   throw invalid(

@@ -22,6 +22,7 @@ const keptVersions = 64;
 /** Old anchors are deleted together, once per this many versions. */
 const pruneEvery = 64;
 const locateAttemptsMax = 3;
+const digestBytes = 32;
 const signatureLabel = "sealdex/1/anchor";
 
 export class AnchorStore {
@@ -128,7 +129,9 @@ export class AnchorStore {
     if (!keys.has(generation)) await renewKeys(generation);
     const plaintext = Buffer.from(openObject(keys.data, { kind: "anchor", indexId, name }, bytes));
     const [signature, digest] = [plaintext.subarray(0, signatureBytes), plaintext.subarray(signatureBytes)];
-    const isSigned = keys.isSigned(generation, signatureLabel, signedMessage(name, digest), signature);
+    const isSigned =
+      digest.length === digestBytes &&
+      keys.isSigned(generation, signatureLabel, signedMessage(name, digest), signature);
     if (isSigned && keys.counts(generation, parseAnchorName(name).version)) return digest.toString("hex");
     throw new SealdexError("corrupt", `index "${indexName}": its anchor was not made by a writer of it`);
   }

@@ -62,12 +62,12 @@ export interface Manifest {
   readonly uploads: Watermark;
   /** How many namespaces were erased. Absent: none. */
   readonly erasures?: number;
-  /** The next commit is promised to a change; see `ManifestLog.claimTurn`. */
-  readonly turn?: Turn;
+  /** The next commit is promised to a change; see `ManifestLog.reserveNextCommit`. */
+  readonly reservation?: Reservation;
 }
 
 /** A promise of the next commit. It keeps no writer from committing: it only asks them to wait. */
-export interface Turn {
+export interface Reservation {
   /** 16 random bytes, hexadecimal. */
   readonly holder: string;
   /** How long others wait for it, milliseconds. */
@@ -75,7 +75,7 @@ export interface Turn {
 }
 
 /** The longest that a change may ask others to wait for it, in milliseconds. */
-export const turnMsMax = 10_000;
+export const reservationMsMax = 10_000;
 
 /** Version 1 of a new index. */
 export function emptyManifest(now: number): Manifest {

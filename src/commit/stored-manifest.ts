@@ -43,8 +43,8 @@ import {
   objectRefs,
   type ObjectRef,
   type SegmentRef,
-  type Turn,
-  turnMsMax,
+  type Reservation,
+  reservationMsMax,
 } from "./manifest.js";
 import {
   type IndexObjectKind,
@@ -190,7 +190,7 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
     history: watermarkOf(version),
     uploads: watermarkOf(version),
     erasures: optional(integer(1)),
-    turn: optional(record<Turn>({ holder: hexadecimal(16), ms: real(0, turnMsMax) })),
+    reservation: optional(record<Reservation>({ holder: hexadecimal(16), ms: real(0, reservationMsMax) })),
   });
 }
 

@@ -17,8 +17,8 @@ export interface Addition {
 
 export interface AdditionOptions {
   readonly signal: AbortSignal | undefined;
-  /** See `ManifestLog.claimTurn`. */
-  readonly turn?: string | undefined;
+  /** See `ManifestLog.reserveNextCommit`. */
+  readonly reservation?: string | undefined;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function commitAddition(
   index: OpenIndex,
   addition: Addition,
   fits: (latest: Manifest) => boolean,
-  { signal, turn }: AdditionOptions,
+  { signal, reservation }: AdditionOptions,
 ): Promise<Manifest | null> {
   const { segments, dimension, namespace } = own(addition);
   const committed = await index.log.commit((latest) => {
@@ -38,7 +38,7 @@ export async function commitAddition(
     const sequence = nextSequence(latest);
     const added = segments.map((segment) => own({ ...segment, sequence }));
     return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
-  }, turn);
+  }, reservation);
   if (committed !== null) return committed;
   await index.store.delete(segments.map(({ name }) => name));
   signal?.throwIfAborted();

@@ -50,7 +50,7 @@ function inside(store: BlobStore = createMemoryStore(), shape: Shape = {}) {
 
 async function filled(store?: BlobStore, shape?: Shape) {
   const open = inside(store, shape);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(items);
   await open.index.train({ nLists: shape?.metric === "cosine" ? nListsOfCosine : nLists });
   const [{ reader }] = await open.segments();

@@ -246,10 +246,10 @@ describe("with a known manifest", () => {
 
   test("a manifest stands if it is stored under its number", async () => {
     const { reader, quiet, manifests } = await world(2);
-    expect(await reader.stands(manifests[1])).toBe(true);
-    expect(await reader.stands(sealAfter(manifests[0], keys))).toBe(false);
+    expect(await reader.isStillStored(manifests[1])).toBe(true);
+    expect(await reader.isStillStored(sealAfter(manifests[0], keys))).toBe(false);
     await quiet.delete([name(2)]);
-    expect(await reader.stands(manifests[1])).toBe(false);
+    expect(await reader.isStillStored(manifests[1])).toBe(false);
   });
 });
 

@@ -37,7 +37,7 @@ beforeEach(async () => {
   };
   opened = [];
   open = another();
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
 });
 
 afterEach(async () => {

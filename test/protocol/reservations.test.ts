@@ -1,13 +1,13 @@
-/** Turns: promises of the next commit, which others wait for. */
+/** Reservations: promises of the next commit, which others wait for. */
 
 import { describe, expect, test } from "vitest";
 import { newLog, same } from "./commit-world.js";
 
-describe("a turn", () => {
+describe("a reservation", () => {
   const hold = async () => {
     const one = await newLog();
     const other = one.open();
-    const holder = await other.claimTurn(1000);
+    const holder = await other.reserveNextCommit(1000);
     expect(one.own.known?.version).toBe(1);
     await one.own.newest();
     return { ...one, other, holder };
@@ -16,7 +16,7 @@ describe("a turn", () => {
   test("is a promise of the next commit that others see", async () => {
     const { own, holder } = await hold();
     expect(holder).toMatch(/^[0-9a-f]{32}$/);
-    expect(own.known?.turn).toEqual({ holder, ms: 1000 });
+    expect(own.known?.reservation).toEqual({ holder, ms: 1000 });
   });
 
   test("is waited for as long as it lasts, looking more and more rarely", async () => {
@@ -25,7 +25,7 @@ describe("a turn", () => {
     const start = clock.ms;
     const committed = await own.commit(same);
     expect(committed).toMatchObject({ version: 3 });
-    expect(committed?.turn).toBeUndefined();
+    expect(committed?.reservation).toBeUndefined();
     const expected = [2, 4, 8, 16, 32, ...Array.from({ length: 19 }, () => 50)];
     expect(clock.pauses).toEqual(expected);
     expect(clock.ms - start).toBe(1012);
@@ -51,7 +51,10 @@ describe("a turn", () => {
     const { own, other, holder, clock } = await hold();
     clock.afterPause = async () => {
       if (clock.pauses.length !== 10) return;
-      await other.commit((latest) => ({ ...latest, turn: { holder: "a".repeat(32), ms: 300 } }), holder);
+      await other.commit(
+        (latest) => ({ ...latest, reservation: { holder: "a".repeat(32), ms: 300 } }),
+        holder,
+      );
     };
     await own.commit(same);
     // 62 ms, then five times 50, until it was claimed again for 300 ms more.
@@ -61,12 +64,12 @@ describe("a turn", () => {
   test("is released by its holder alone, if it has not ended", async () => {
     const { own, other, holder, costs, reset, clock } = await hold();
     reset();
-    await own.releaseTurn("somebody else's");
+    await own.releaseReservation("somebody else's");
     expect(costs().creates).toBe(0);
-    await other.releaseTurn(holder);
+    await other.releaseReservation(holder);
     expect(other.known).toMatchObject({ version: 3 });
-    expect(other.known?.turn).toBeUndefined();
-    await other.releaseTurn(holder);
+    expect(other.known?.reservation).toBeUndefined();
+    await other.releaseReservation(holder);
     expect(other.known?.version).toBe(3);
     await own.newest();
     await own.commit(same);
@@ -75,7 +78,7 @@ describe("a turn", () => {
 
   test("of an index that nothing is known of is not held", async () => {
     const { open, store, costs } = await newLog();
-    await open(store).releaseTurn("holder");
+    await open(store).releaseReservation("holder");
     expect(costs()).toEqual({ reads: 0, creates: 0, lists: 0 });
   });
 });
